@@ -1,0 +1,52 @@
+# Everything runs in an environment of the project's own, made once by the first target that needs it.
+# Needed beforehand: Python 3.11, make, and a network that reaches PyPI.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CODE := privacy transforms pipelines tests examples benchmarks setup.py
+ROWS ?= 1000000
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test lint type bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(READY): requirements.txt setup.py
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make install PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@"$(PYTHON)" -m venv --clear $(VENV)
+	@$(PIP) install -r requirements.txt
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+install: $(READY)  ## set up .venv with the exact versions of requirements.txt
+
+demo: $(READY)  ## release protected numbers of the flights of New York 2013, and chart them
+	$(BIN)/python -m examples.flights.build
+	rm -rf out/flights/release
+	$(BIN)/slackwater run examples/flights/spec.yaml
+	@$(BIN)/python -m examples.flights.show
+
+test: $(READY)  ## the whole suite: style, types, doctests, unit, property, statistical, end to end
+	@$(BIN)/python -m pytest -n auto
+
+lint: $(READY)  ## put the code in form and mend what can be mended
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --fix $(CODE)
+
+type: $(READY)  ## types: strict in privacy/, plain elsewhere
+	@$(BIN)/mypy --strict privacy
+	@$(BIN)/mypy transforms pipelines
+
+bench: $(READY)  ## throughput and memory beside DuckDB and PipelineDP; ROWS=12500000 for the full size
+	@$(BIN)/python -m benchmarks.throughput --rows $(ROWS)
+
+clean:  ## remove everything that the targets above made
+	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,35 @@
+"""Run a command to its end and measure it from outside: time and memory of the whole process."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a process took: wall-clock seconds, and bytes of memory at its peak."""
+
+    seconds: float
+    peak: int
+
+
+def measure(command: Sequence[str], log: Path) -> Cost:
+    """Run `command`, its output into `log`.
+
+    Raises:
+        SystemExit: if it fails; the message names the log.
+    """
+    with log.open("wb") as output:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: exit code {child.returncode}; see {log}")
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes or in KiB
+    return Cost(seconds=seconds, peak=usage.ru_maxrss * unit)

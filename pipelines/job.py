@@ -1,0 +1,126 @@
+"""From a spec to what the transforms need: the plan without data, and the job once the first file was looked at."""
+
+from dataclasses import dataclass
+
+from pipelines.spec import Spec
+from privacy.accounting import Loss
+from privacy.constraint import ByClass
+from privacy.plan import Demand, Plan, make_plan
+from transforms.bounded_sums import Aggregation
+from transforms.errors import SpecError
+from transforms.expression import Condition, check
+from transforms.layout import Layout, inspect
+from transforms.projection import Projection
+from transforms.queries import Query, Timeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything that a pipeline over the changelog is built from.
+
+    Attributes:
+        layout: files, and the types of their columns.
+        projection: what is read from each state.
+        aggregation: what is summed.
+        plan: the noise and its loss.
+        shards: into how many parts the units are split.
+    """
+
+    layout: Layout
+    projection: Projection
+    aggregation: Aggregation
+    plan: Plan
+    shards: int
+
+
+SHARD_BYTES = 16 * 2**20
+"""About so much of the input goes into one shard, which is held in memory as a whole."""
+
+
+def plan_of(spec: Spec) -> Plan:
+    """The plan of a release; looks at no data."""
+    schedule = spec.schedule
+    windows = (
+        None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
+    )
+    demands = [
+        Demand(name=q.name, measure=q.measure, cells=q.cells, kinds=q.publish, weight=q.weight)
+        for q in spec.queries
+    ]
+    try:
+        return make_plan(
+            demands,
+            constraint=spec.privacy.constraint,
+            window=schedule.every,
+            windows=windows,
+            owner=spec.privacy.owner is not None,
+            budget=Loss(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
+            mechanism=spec.privacy.mechanism,
+            accounting=spec.privacy.accounting,
+        )
+    except ValueError as error:
+        raise SpecError(f"{spec.path}: {error}") from None
+
+
+def timeline_of(spec: Spec, until: int) -> Timeline:
+    """The windows of the schedule that have closed at `until` (microseconds since the epoch, UTC)."""
+    schedule = spec.schedule
+    end = until if schedule.until is None else min(until, schedule.until)
+    return Timeline(
+        start=schedule.start,
+        every=schedule.every,
+        windows=max(0, (end - schedule.start) // schedule.every),
+    )
+
+
+def job_of(
+    spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False
+) -> Job:
+    """Look at the first file and put the job together.
+
+    Args:
+        timeline: the windows to release.
+        shards: how many; by default as the size of the input asks.
+        exact: whether to sum without the constraint as well, for the owner's eyes.
+
+    Raises:
+        SpecError: a column that is missing or of the wrong type, a path that matches nothing.
+        InputError: a file that cannot be read.
+    """
+    plan = plan_of(spec)
+    queries = tuple(
+        Query(
+            name=query.name,
+            measure=query.measure,
+            column=query.column,
+            invalid=query.invalid,
+            where=None if query.where is None else Condition.parse(query.where),
+            by=query.by,
+            families=demand.families,
+        )
+        for query, demand in zip(spec.queries, plan.demands, strict=True)
+    )
+    constraint, owner = spec.privacy.constraint, spec.privacy.owner
+    numbers = frozenset(query.column for query in queries if query.column is not None)
+    others = frozenset[str]().union(*(query.columns for query in queries))
+    if isinstance(constraint, ByClass):
+        others |= {constraint.column}
+    layout = inspect(spec.changelog.source(owner), numbers, others)
+    conditions = [query.where for query in queries if query.where is not None]
+    check(conditions, layout.state_schema)
+    size = sum(size for _, size in layout.files)
+    return Job(
+        layout=layout,
+        projection=Projection(
+            queries=queries,
+            owner=None if owner is None or layout.owner_on_top else owner,
+            by_class=(constraint.column, constraint.names)
+            if isinstance(constraint, ByClass)
+            else None,
+        ),
+        aggregation=Aggregation(
+            queries=queries, timeline=timeline, constraint=constraint, exact=exact
+        ),
+        plan=plan,
+        shards=shards or max(1, -(-size // SHARD_BYTES)),
+    )

@@ -1,0 +1,114 @@
+"""The Beam pipelines: one that releases, one that only sums. The same on every runner.
+
+    files -> ReadChangelog -> Project -> BoundedSums -> Release -> nodes, estimates
+                 |               |                  `-> sums as they are (evaluate)
+                 `---------------`-> diagnostics
+
+Both write into a folder of their own on the private side and return when the pipeline has ended; nothing they write
+is public until `pipelines.publish` says so.
+"""
+
+from collections.abc import Sequence
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
+
+from pipelines.job import Job
+from pipelines.progress import Display
+from transforms.bounded_sums import BoundedSums, NodeKey
+from transforms.changelog import DEAD, READ, ReadChangelog
+from transforms.diagnostics import Diagnosis, WriteDiagnostics, diagnose
+from transforms.errors import SpecError
+from transforms.projection import Project
+from transforms.release import ESTIMATES, NODES, Release, ReleasePlan
+from transforms.sharding import from_bytes, to_bytes
+from transforms.sinks import WriteTables
+
+EMBEDDED_RUNNER = "FnApiRunner"
+
+
+def run_release(job: Job, *, folder: str, format: str, flags: Sequence[str]) -> Diagnosis:
+    """Draw the noise and write `nodes` and `estimates` under `folder`."""
+    with Display(job.layout):
+        with _pipeline(flags) as pipeline:
+            told = _sums(pipeline, job, folder) | Release(
+                ReleasePlan(plan=job.plan, aggregation=job.aggregation)
+            )
+            for side in (NODES, ESTIMATES):
+                told[side] | f"Write_{side}" >> WriteTables(
+                    FileSystems.join(folder, side), format=format
+                )
+    return diagnose(FileSystems.join(folder, "diagnostics"))
+
+
+def run_sums(
+    job: Job, *, folder: str, flags: Sequence[str]
+) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
+    """The exact sums of every chunk, without noise: private, for `evaluate`."""
+    sums_folder = FileSystems.join(folder, "sums")
+    with Display(job.layout):
+        with _pipeline(flags) as pipeline:
+            named = (
+                _sums(pipeline, job, folder)
+                | "GatherParts" >> beam.GroupByKey()
+                | "NameParts" >> beam.Map(_name)
+            )
+            named | "WriteSums" >> WriteTables(sums_folder, format="parquet")
+    sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.keys()}
+    for key, payloads in sums.items():
+        path = FileSystems.join(sums_folder, f"{_part_name(key)}.parquet")
+        if FileSystems.exists(path):
+            payloads.append(_payload(path))
+    return sums, diagnose(FileSystems.join(folder, "diagnostics"))
+
+
+def _sums(
+    pipeline: beam.Pipeline, job: Job, folder: str
+) -> beam.PCollection[tuple[NodeKey, bytes]]:
+    read = pipeline | ReadChangelog(job.layout)
+    projected = read.batches | Project(job.projection)
+    dead = (read[DEAD], projected[DEAD]) | "AllDead" >> beam.Flatten()
+    (dead, read[READ]) | WriteDiagnostics(FileSystems.join(folder, "diagnostics"))
+    return projected.projected | BoundedSums(job.aggregation, shards=job.shards)
+
+
+def _pipeline(flags: Sequence[str]) -> beam.Pipeline:
+    options = options_of(flags)
+    return beam.Pipeline(options=options)
+
+
+def options_of(flags: Sequence[str]) -> PipelineOptions:
+    """Beam's options from the flags that the command line does not know.
+
+    Raises:
+        SpecError: a mode of the embedded runner that loses rows.
+    """
+    flags = list(flags)
+    if not any(flag == "--runner" or flag.startswith("--runner=") for flag in flags):
+        flags.append(f"--runner={EMBEDDED_RUNNER}")
+    options = PipelineOptions(flags)
+    if options.get_all_options().get("direct_running_mode") == "multi_threading":
+        raise SpecError(
+            "--direct_running_mode=multi_threading loses rows without a word in this version of Beam, "
+            "so it is refused: leave it out, or use multi_processing"
+        )
+    # Workers find our code installed; pickling the main session would carry the command line along.
+    options.view_as(SetupOptions).save_main_session = False
+    return options
+
+
+def _part_name(key: NodeKey) -> str:
+    return "-".join(str(part) for part in key)
+
+
+def _name(part: tuple[NodeKey, list[bytes]]) -> tuple[str, bytes]:
+    key, payloads = part
+    return _part_name(key), to_bytes(pa.concat_tables([from_bytes(p) for p in payloads]))
+
+
+def _payload(path: str) -> bytes:
+    with FileSystems.open(path) as file:
+        return to_bytes(pq.read_table(pa.BufferReader(file.read())))

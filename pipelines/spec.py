@@ -1,0 +1,251 @@
+"""The spec of a release: read, checked and frozen.
+
+`load` gives values that the rest of the program can trust: nothing is left on `auto` but the
+strategy, times are microseconds since the epoch (UTC), durations are microseconds, and mappings
+whose order must not matter are sorted. The shape of the file and its rules are in the `spec_*`
+modules beside this one.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from pipelines.spec_document import read_document
+from pipelines.spec_errors import describe
+from pipelines.spec_models import ChangelogSection, PrivacySection, ScheduleSection, SpecModel
+from pipelines.spec_queries import QuerySection
+from pipelines.times import microseconds
+from privacy.accounting import Accounting, Law
+from privacy.automaton import Bound
+from privacy.constraint import Constraint
+from privacy.disjoint import Kind
+from privacy.measure import Measure
+from transforms.changelog import Source
+from transforms.errors import SpecError
+from transforms.expression import Condition
+from transforms.queries import Scalar
+
+Format = Literal["parquet", "csv", "jsonl"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changelog:
+    """Where the mutations are. Relative paths are relative to the current folder.
+
+    Attributes:
+        types: declared types by column.
+        bad_rows: share of rows that may be unusable, at least 0 and below 1.
+    """
+
+    format: Format
+    paths: tuple[str, ...]
+    entry: str
+    time: str
+    before: str | None = None
+    after: str | None = None
+    order: tuple[str, ...] = ()
+    timezone: str | None = None
+    types: tuple[tuple[str, str], ...] = ()
+    bad_rows: float = 0.0
+
+    def source(self, owner: str | None) -> Source:
+        """What the reader needs; `owner` is the column of the privacy unit, None for entries."""
+        return Source(
+            format=self.format,
+            paths=self.paths,
+            entry=self.entry,
+            time=self.time,
+            before=self.before,
+            after=self.after,
+            order=self.order,
+            owner=owner,
+            timezone=self.timezone,
+            types=self.types,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Privacy:
+    """Who is protected, how well, and what each may contribute; nothing is left on `auto`.
+
+    Attributes:
+        unit: `entry`, or the column that names the owner.
+        constraint: what is enforced; from `states` if the spec gives no constraint.
+        states: the state machine, each state with those that may follow it; None if not given.
+        bound: what the state machine allows an entry; None without one.
+    """
+
+    unit: str
+    epsilon: float
+    delta: float
+    constraint: Constraint
+    mechanism: Law
+    accounting: Accounting
+    states: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    bound: Bound | None = None
+
+    @property
+    def owner(self) -> str | None:
+        """The column that names the owner; None if the unit is the entry."""
+        return None if self.unit == "entry" else self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Windows of `every` microseconds from `start`; `until`, if given, is a window's end."""
+
+    start: int
+    every: int
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One query.
+
+    Attributes:
+        column: the state's column that is measured; None for counts.
+        invalid: what null and NaN count as.
+        where: the condition's text, known to parse; None for all states.
+        by: keys in the order of their names, each with its cells in the order of the spec.
+        publish: kinds of numbers, without repeats.
+        weight: share of the budget, relative to the other queries.
+    """
+
+    name: str
+    measure: Measure
+    column: str | None = None
+    invalid: Literal["drop", "min", "max"] = "drop"
+    where: str | None = None
+    by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
+    publish: tuple[Kind, ...] = ("change",)
+    weight: float = 1.0
+
+    @property
+    def cells(self) -> int:
+        """Number of cells: the product over the keys, 1 without any."""
+        return math.prod(len(values) for _, values in self.by)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """State columns that the query reads."""
+        keys = {key for key, _ in self.by}
+        measured = {self.column} if self.column is not None else set()
+        compared = Condition.parse(self.where).columns if self.where is not None else frozenset()
+        return frozenset(keys | measured | compared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Two folders, neither inside the other, and the format of the public files."""
+
+    public: str
+    private: str
+    format: Format = "parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One release.
+
+    Attributes:
+        path: the file it was read from, as given.
+        base: the folder of that file.
+        sha256: of the content alone, whatever its comments, layout and order of keys.
+    """
+
+    release: str
+    changelog: Changelog
+    privacy: Privacy
+    schedule: Schedule
+    queries: tuple[Query, ...]
+    strategy: Literal["auto", "disjoint"]
+    output: Output
+    path: Path
+    base: Path
+    sha256: str
+
+
+def load(path: str | Path) -> Spec:
+    """Read a spec and check all of it that can be checked without the data.
+
+    Raises:
+        SpecError: one line for each problem, with file, line and key, in the order of the file.
+    """
+    path = Path(path)
+    document = read_document(path)
+    try:
+        model = SpecModel.model_validate(document.content)
+    except ValidationError as error:
+        raise SpecError(describe(error, document, SpecModel)) from None
+    privacy = _privacy(model.privacy)
+    return Spec(
+        release=model.release,
+        changelog=_changelog(model.changelog),
+        privacy=privacy,
+        schedule=_schedule(model.schedule),
+        queries=tuple(_query(q, fine=privacy.mechanism == "gaussian") for q in model.queries),
+        strategy=model.strategy,
+        output=Output(**model.output.model_dump()),
+        path=path,
+        base=path.parent,
+        sha256=_sha256(model),
+    )
+
+
+def _changelog(section: ChangelogSection) -> Changelog:
+    return Changelog(
+        format=section.format,
+        paths=tuple(section.path),
+        entry=section.entry,
+        time=section.time,
+        before=section.before,
+        after=section.after,
+        order=tuple(section.order),
+        timezone=section.timezone,
+        types=tuple(sorted(section.types.items())),
+        bad_rows=section.bad_rows,
+    )
+
+
+def _privacy(section: PrivacySection) -> Privacy:
+    states = section.states
+    return Privacy(
+        unit=section.unit,
+        epsilon=section.epsilon,
+        delta=section.delta,
+        constraint=section.enforced(),
+        mechanism=section.law,
+        accounting=section.composition,
+        states=None if states is None else tuple((s, tuple(states[s])) for s in sorted(states)),
+        bound=section.bound(),
+    )
+
+
+def _schedule(section: ScheduleSection) -> Schedule:
+    until = None if section.until is None else microseconds(section.until)
+    return Schedule(start=microseconds(section.start), every=section.every, until=until)
+
+
+def _query(section: QuerySection, *, fine: bool) -> Query:
+    return Query(
+        name=section.name,
+        measure=section.measure.measure(fine=fine),
+        column=section.measure.column,
+        invalid=section.measure.invalid,
+        where=section.where,
+        by=tuple((key, tuple(section.by[key])) for key in sorted(section.by)),
+        publish=tuple(section.publish),
+        weight=section.weight,
+    )
+
+
+def _sha256(model: SpecModel) -> str:
+    """Over the checked values and not the text; defaults count as if they were written."""
+    content = json.dumps(model.model_dump(), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,191 @@
+"""The shape of a whole spec: its sections and the rules that hold between them."""
+
+import posixpath
+import re
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from pipelines.durations import duration_text
+from pipelines.spec_errors import Problem, not_one_of, refuse, show, wrong
+from pipelines.spec_fields import (
+    Duration,
+    Moment,
+    Number,
+    ReleaseName,
+    Section,
+    Text,
+    Texts,
+    Timezone,
+)
+from pipelines.spec_privacy import PrivacySection
+from pipelines.spec_queries import QuerySection
+from pipelines.times import time_text
+
+FORMATS = ("parquet", "csv", "jsonl")
+LATER_FORMATS = ("debezium", "datastream", "snapshots")
+STRATEGIES = ("auto", "disjoint")
+LATER_STRATEGIES = ("tree", "sliding", "factorised")
+MOST_WINDOWS = 10_000_000
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _format(value: Any) -> Any:
+    if value in LATER_FORMATS:
+        raise wrong(f"{value} is not available in this version; convert to parquet")
+    return value
+
+
+def _strategy(value: Any) -> Any:
+    word = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else value
+    if word in LATER_STRATEGIES:
+        raise wrong(f"{word} is not available in this version; use auto or disjoint")
+    if isinstance(word, str) and word not in STRATEGIES:
+        raise wrong(not_one_of(word, (*STRATEGIES, *LATER_STRATEGIES)))
+    if word != value:
+        raise wrong(f"{word} takes no settings; write strategy: {word}")
+    if not isinstance(value, str):
+        raise wrong(f"expected auto or disjoint, not {show(value)}")
+    return value
+
+
+ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
+
+
+class ChangelogSection(Section):
+    """Where the mutations are and what their columns mean."""
+
+    format: Annotated[Literal["parquet", "csv", "jsonl"], BeforeValidator(_format)]
+    path: Texts
+    entry: Text
+    time: Text
+    before: Text | None = None
+    after: Text | None = None
+    order: Texts = Field(default_factory=list)
+    timezone: Timezone | None = None
+    types: dict[Text, ColumnType] = Field(default_factory=dict)
+    bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        if self.entry == self.time:
+            problems.append((("time",), "the same column as entry; name the column of the time"))
+        if self.before is not None and self.before == self.after:
+            problems.append(
+                (("after",), "the same as before; the two states need names of their own")
+            )
+        refuse(problems)
+        return self
+
+
+class ScheduleSection(Section):
+    """The windows: [start, start + every), and so on, up to `until` if it is given."""
+
+    start: Moment
+    every: Duration
+    until: Moment | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.every == 0:
+            refuse([(("every",), "expected a duration above zero, such as 1d")])
+        if self.until is None:
+            return self
+        if self.until <= self.start:
+            refuse([(("until",), f"must be after start, {time_text(self.start)}")])
+        windows, rest = divmod((self.until - self.start) // _MICROSECOND, self.every)
+        if rest:
+            every = duration_text(self.every)
+            fits = " or ".join(_ends(self.start, windows, self.every))
+            refuse([(("until",), f"windows of {every} from start do not end there; use {fits}")])
+        if windows > MOST_WINDOWS:
+            message = (
+                f"{windows:,} windows until the end; at most {MOST_WINDOWS:,}, take longer ones"
+            )
+            refuse([(("every",), message)])
+        return self
+
+
+def _ends(start: datetime, windows: int, every: int) -> list[str]:
+    """When the first `windows` windows end and when one more would, where there is such a time."""
+    ends = [start + windows * every * _MICROSECOND] if windows else []
+    with suppress(OverflowError):  # past the year 9999
+        ends.append(start + (windows + 1) * every * _MICROSECOND)
+    return [time_text(end) for end in ends] or ["a shorter every"]
+
+
+class OutputSection(Section):
+    """The public and the private folder, and the format of the public files."""
+
+    public: Text
+    private: Text
+    format: Literal["parquet", "csv", "jsonl"] = "parquet"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if within(self.private, self.public):
+            refuse(
+                [(("private",), "lies inside public; keep private files in a folder of their own")]
+            )
+        if within(self.public, self.private):
+            refuse(
+                [(("public",), "lies inside private; keep public files in a folder of their own")]
+            )
+        return self
+
+
+def _unique(queries: list[QuerySection]) -> list[QuerySection]:
+    names = [query.name for query in queries]
+    refuse(
+        ((place, "name"), f"{name!r} is the name of queries[{names.index(name)}] already")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    )
+    return queries
+
+
+class SpecModel(Section):
+    """A whole spec."""
+
+    release: ReleaseName
+    changelog: ChangelogSection
+    privacy: PrivacySection
+    schedule: ScheduleSection
+    queries: Annotated[list[QuerySection], Field(min_length=1), AfterValidator(_unique)]
+    strategy: Annotated[Literal["auto", "disjoint"], BeforeValidator(_strategy)] = "auto"
+    output: OutputSection
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        if self.privacy.unit == self.changelog.entry != "entry":
+            problems.append((("privacy", "unit"), "the entry column; write unit: entry"))
+        for place, path in enumerate(self.changelog.path):
+            if within(path, self.output.public):
+                message = "lies inside output.public; a changelog is never public, move one of them"
+                problems.append((("changelog", "path", place), message))
+        refuse(problems)
+        return self
+
+
+def within(inner: str, outer: str) -> bool:
+    """Whether a path is a folder or lies inside it; local paths are resolved first.
+
+    >>> within("gs://b/out/./private", "gs://b/out"), within("output", "out")
+    (True, False)
+    """
+    inner_scheme, inner_parts = _parts(inner)
+    outer_scheme, outer_parts = _parts(outer)
+    return inner_scheme == outer_scheme and inner_parts[: len(outer_parts)] == outer_parts
+
+
+def _parts(path: str) -> tuple[str, tuple[str, ...]]:
+    remote = re.match(r"(\w+)://(.*)", path, re.DOTALL)
+    if remote:
+        return remote[1].lower(), tuple(posixpath.normpath(remote[2]).split("/"))
+    return "", Path(path).resolve().parts

@@ -1,0 +1,42 @@
+"""Moments as people write them (ISO 8601 with a zone), as microseconds since the epoch, UTC."""
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse_time(text: str) -> datetime:
+    """The moment, in the zone that it is written in.
+
+    Raises:
+        ValueError: not ISO 8601, or without a zone: a guessed zone would move every window.
+
+    >>> microseconds(parse_time("1970-01-01T01:00:00+01:00"))
+    0
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"expected a time such as 2013-01-01T00:00:00Z, not {text[:40]!r}"
+        ) from None
+    if moment.tzinfo is None:
+        naive = moment.isoformat()
+        raise ValueError(f"the time has no zone; write {naive}Z for UTC, or {naive}-05:00")
+    return moment
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since the epoch, UTC, of a moment with a zone."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def time_text(moment: datetime) -> str:
+    """The moment in ISO 8601, in its own zone, with `Z` for UTC.
+
+    >>> time_text(parse_time("2013-01-01T00:00:00+00:00"))
+    '2013-01-01T00:00:00Z'
+    """
+    text = moment.isoformat()
+    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text

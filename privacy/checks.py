@@ -1,0 +1,36 @@
+"""One wording for wrong parameters: every message names the parameter, its value and the rule."""
+
+import math
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse an integer below `least`.
+
+    >>> at_least("changes", 0, 1)
+    Traceback (most recent call last):
+    ValueError: changes=0 must be at least 1
+    """
+    if value < least:
+        raise ValueError(f"{name}={value} must be at least {least}")
+
+
+def positive(name: str, value: float) -> None:
+    """Refuse zero, negative numbers, infinity and NaN.
+
+    >>> positive("scale", float("nan"))
+    Traceback (most recent call last):
+    ValueError: scale=nan must be positive and finite
+    """
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name}={value} must be positive and finite")
+
+
+def proportion(name: str, value: float) -> None:
+    """Refuse what is not strictly between 0 and 1.
+
+    >>> proportion("confidence", 1.0)
+    Traceback (most recent call last):
+    ValueError: confidence=1.0 must lie strictly between 0 and 1
+    """
+    if not 0 < value < 1:
+        raise ValueError(f"{name}={value} must lie strictly between 0 and 1")

@@ -1,0 +1,68 @@
+"""What one privacy unit may contribute: a policy that is enforced by truncation, never assumed.
+
+A constraint is a value. `transforms.bounding` enforces it and `privacy.sensitivity` prices it; both read the
+same value, so that what is priced is what was enforced. The rules (maths: "what a constraint counts"):
+
+* `AtMost(k)`: per query, the first k projected changes of the unit count; later ones are dropped and every
+  entry keeps the value that it had, for ever.
+* `Within(span)`: changes up to `span` after the unit's first mutation count; later ones are dropped.
+* `ByClass`: the unit's class is read once, from its first state; the class's own constraint holds.
+  A unit of a class that is not listed contributes nothing.
+
+Truncation looks at the unit's own history only, so neighbouring changelogs stay neighbours.
+"""
+
+from dataclasses import dataclass
+
+from privacy.checks import at_least
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """At most `changes` projected changes of a unit per query, insertion and deletion included."""
+
+    changes: int
+
+    def __post_init__(self) -> None:
+        at_least("at_most", self.changes, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Only changes within `span` microseconds (inclusive) of the unit's first mutation."""
+
+    span: int
+
+    def __post_init__(self) -> None:
+        at_least("within", self.span, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ByClass:
+    """A constraint for each class; `column` of the unit's first state tells the class.
+
+    >>> ByClass("fare", (("multi", AtMost(20)), ("pass", Within(31 * 86_400_000_000)))).names
+    ('multi', 'pass')
+    """
+
+    column: str
+    classes: tuple[tuple[str, AtMost | Within], ...]
+
+    def __post_init__(self) -> None:
+        at_least("number of classes", len(self.classes), 1)
+        if len(set(self.names)) < len(self.classes):
+            raise ValueError("classes: each class may be listed once")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.classes)
+
+
+Constraint = AtMost | Within | ByClass
+
+
+def parts(constraint: Constraint) -> tuple[AtMost | Within, ...]:
+    """The plain constraints that a unit may fall under: one, or one for each class."""
+    if isinstance(constraint, ByClass):
+        return tuple(part for _, part in constraint.classes)
+    return (constraint,)

@@ -1,0 +1,119 @@
+"""What a given noise costs: epsilon at a delta for Gaussian, zCDP and composed pure mechanisms.
+
+Every function returns an upper bound. Where a numerical solver is used its tolerance is added, so
+that rounding errs on the side of privacy.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from dp_accounting import gaussian_mechanism
+from dp_accounting.rdp.rdp_privacy_accountant import DEFAULT_RDP_ORDERS, compute_epsilon
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+ORDERS: NDArray[np.float64] = np.array(DEFAULT_RDP_ORDERS, dtype=np.float64)
+"""Renyi orders alpha at which curves are kept; dp_accounting's."""
+
+GAP = 1 / 42
+"""Constant of `rounding_gap`, derived in docs/proofs/discrete_gaussian.md."""
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Smallest epsilon at `delta` of Gaussian noise with sensitivity / sigma = mu (mu-GDP).
+
+    Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8; solved by
+    dp_accounting.
+
+    >>> round(gaussian_epsilon(1 / 4.2247, 1e-6), 4)
+    1.0
+    """
+    if delta <= 0:
+        return math.inf
+    # The solver works on log delta to about 1e-12: both margins exceed its error.
+    found = gaussian_mechanism.get_epsilon_gaussian(1 / mu, min(1.0, delta) * (1 - 1e-9))
+    return float(found) * (1 + 1e-12) + 1e-11
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """Epsilon at `delta` of any rho-zCDP mechanism.
+
+    Source: Canonne, Kamath, Steinke 2020, corollary 13. Each order alpha > 1 gives a bound; the
+    best is searched.
+
+    >>> zcdp_epsilon(0.5, 1e-6) < 0.5 + 2 * math.sqrt(0.5 * math.log(1e6))
+    True
+    """
+    if delta <= 0:
+        return math.inf
+
+    def bound(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        alpha = 1 + excess
+        return alpha * rho + math.log1p(-1 / alpha) - math.log(delta * alpha) / excess
+
+    best = minimize_scalar(bound, bounds=(-15.0, 25.0), method="bounded", options={"xatol": 1e-9})
+    return max(0.0, float(best.fun)) + 1e-12
+
+
+def gaussian_renyi(ratios: Sequence[float]) -> NDArray[np.float64]:
+    """Renyi divergence at `ORDERS` of Gaussian noise with these sensitivity / sigma, composed."""
+    return ORDERS * math.fsum(r * r for r in ratios) / 2
+
+
+def pure_renyi(epsilons: Sequence[float]) -> NDArray[np.float64]:
+    """Renyi divergence at `ORDERS` of epsilon_i-DP mechanisms, composed.
+
+    Each is randomised response followed by something that knows nothing more (Kairouz, Oh,
+    Viswanath 2015), so its divergence is at most randomised response's.
+
+    >>> bool((pure_renyi([0.5]) <= ORDERS * 0.5**2 / 2).all())
+    True
+    """
+    total = np.zeros_like(ORDERS)
+    for epsilon in epsilons:
+        likely = -math.log1p(math.exp(-epsilon))
+        unlikely = likely - epsilon
+        total += np.logaddexp(
+            ORDERS * likely + (1 - ORDERS) * unlikely, ORDERS * unlikely + (1 - ORDERS) * likely
+        ) / (ORDERS - 1)
+    return total
+
+
+def renyi_epsilon(curve: NDArray[np.float64], delta: float) -> float:
+    """Epsilon at `delta` of a mechanism with this Renyi curve at `ORDERS`.
+
+    Source: Canonne, Kamath, Steinke 2020, proposition 12; computed by dp_accounting.
+    """
+    return float(compute_epsilon(ORDERS, curve, delta)[0]) * (1 + 1e-12)
+
+
+def advanced_epsilon(epsilons: Sequence[float], slack: float) -> float:
+    """Epsilon of mechanisms with these epsilons, composed adaptively, for `slack` more delta.
+
+    Source: Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", ICML 2015,
+    theorem 3.5 (heterogeneous); the first term of its minimum is basic composition.
+
+    >>> advanced_epsilon([0.01] * 1000, 1e-6) < 2
+    True
+    """
+    basic = math.fsum(epsilons)
+    if slack <= 0:
+        return basic
+    squares = math.fsum(e * e for e in epsilons)
+    drift = math.fsum(e * math.tanh(e / 2) for e in epsilons)
+    logarithm = min(math.log(math.e + math.sqrt(squares) / slack), math.log(1 / slack))
+    return min(basic, drift + math.sqrt(2 * squares * logarithm)) * (1 + 1e-12)
+
+
+def rounding_gap(scale: float) -> float:
+    """Bound on the total variation between N_Z(0, scale^2) and a normal variable rounded.
+
+    At most 1 / (42 scale^2) for scale >= 10 steps (docs/proofs/discrete_gaussian.md); narrower
+    noise has no bound here and gets the trivial one.
+
+    >>> rounding_gap(2.0**20) < 2.2e-14
+    True
+    """
+    return GAP / scale**2 if scale >= 10 else 1.0

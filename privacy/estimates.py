@@ -1,0 +1,123 @@
+"""From noisy sums to published numbers, each with its standard deviation and 95 % interval.
+
+Post-processing only: nothing here sees exact data in a release. Sums are integers in grid steps, one array a component
+of the measure. Counts and sums are unbiased and their intervals hold the truth (the bounded sums) with at least the
+stated probability. A mean, second moment or variance is a ratio of noisy sums: it is cut to the measure's public
+range, its standard deviation is that of the linearised ratio, and its interval is the range of the ratio
+over a box that holds all component sums with that probability together (Bonferroni), so that it keeps its coverage
+where the noisy count is small. With a noisy count of zero or less nothing is known: the middle of the range is given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.measure import Measure
+from privacy.mechanisms import Mechanism
+
+CONFIDENCE = 0.95
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """Published numbers, four arrays of one shape, in the measure's units."""
+
+    value: Floats
+    stddev: Floats
+    ci_low: Floats
+    ci_high: Floats
+
+
+def estimate(
+    measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechanism], terms: Integers
+) -> Estimates:
+    """Numbers from noisy sums.
+
+    Args:
+        measure: what is estimated.
+        sums: noisy component sums in grid steps, each [windows, cells].
+        noise: the noise of one node, a component each.
+        terms: [windows] how many draws each window's sums hold.
+    """
+    values = [s * c.grid for s, c in zip(sums, measure.components, strict=True)]
+    deviations = [
+        np.sqrt(terms * law.variance)[:, None] * component.grid
+        for law, component in zip(noise, measure.components, strict=True)
+    ]
+    widths = [
+        _half_widths(law, terms, 1 - (1 - CONFIDENCE) / len(noise))[:, None] * component.grid
+        for law, component in zip(noise, measure.components, strict=True)
+    ]
+    if len(values) == 1:
+        shape = values[0].shape
+        return Estimates(
+            value=values[0],
+            stddev=np.broadcast_to(deviations[0], shape),
+            ci_low=values[0] - widths[0],
+            ci_high=values[0] + widths[0],
+        )
+    return _ratio(measure, list(sums), values, deviations, widths)
+
+
+def _half_widths(law: Mechanism, terms: Integers, confidence: float) -> Floats:
+    distinct, place = np.unique(terms, return_inverse=True)
+    return np.array([law.half_width(int(count), confidence) for count in distinct])[place]
+
+
+def _ratio(
+    measure: Measure,
+    sums: list[Integers],
+    values: list[Floats],
+    deviations: list[Floats],
+    widths: list[Floats],
+) -> Estimates:
+    low, high = measure.bounds
+    count = np.where(values[0] > 0, values[0], np.nan)
+    raw = measure.estimate([s.astype(np.float64) for s in sums])
+    means = [v / count for v in values[1:]]
+    # The gradient of the ratio in its component sums, the count first.
+    if measure.kind == "variance":
+        slopes = [(2 * means[0] ** 2 - means[1]) / count, -2 * means[0] / count, 1 / count]
+    else:
+        slopes = [-means[0] / count, 1 / count]
+    spread = np.sqrt(sum((slope * d) ** 2 for slope, d in zip(slopes, deviations, strict=True)))
+
+    box = [
+        _quotient_range(v, w, values[0], widths[0])
+        for v, w in zip(values[1:], widths[1:], strict=True)
+    ]
+    shifts = measure.shifts
+    if measure.kind == "variance":
+        least = np.where(
+            (box[0][0] <= 0) & (box[0][1] >= 0), 0.0, np.minimum(box[0][0] ** 2, box[0][1] ** 2)
+        )
+        most = np.maximum(box[0][0] ** 2, box[0][1] ** 2)
+        ends = box[1][0] + shifts[1] - most, box[1][1] + shifts[1] - least
+    else:
+        ends = box[0][0] + shifts[0], box[0][1] + shifts[0]
+    unknown = np.isnan(raw)
+    certain = values[0] - widths[0] > 0
+    return Estimates(
+        value=np.where(unknown, (low + high) / 2, np.clip(raw, low, high)),
+        stddev=np.where(unknown, (high - low) / 2, np.minimum(spread, (high - low) / 2)),
+        ci_low=np.where(certain, np.clip(ends[0], low, high), low),
+        ci_high=np.where(certain, np.clip(ends[1], low, high), high),
+    )
+
+
+def _quotient_range(
+    top: Floats, top_width: Floats, bottom: Floats, bottom_width: Floats
+) -> tuple[Floats, Floats]:
+    """Least and largest quotient over the box, where the bottom stays positive (elsewhere meaningless)."""
+    bottoms = (
+        np.maximum(bottom - bottom_width, np.finfo(float).tiny),
+        np.maximum(bottom + bottom_width, np.finfo(float).tiny),
+    )
+    with np.errstate(over="ignore"):
+        corners = [t / b for t in (top - top_width, top + top_width) for b in bottoms]
+    return np.minimum.reduce(corners), np.maximum.reduce(corners)

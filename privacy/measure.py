@@ -1,0 +1,230 @@
+"""What a query adds up: each entry's state becomes a few integers, the query is their sum over entries.
+
+A measure maps a state's value to `components`, integers on a public grid, the same for every run: a grid step
+is a power of two fixed by the measure's bounds, never by the data. A missing state maps to zeros.
+
+    count           (1,)
+    sum             (v,)                      v clamped to [low, high]
+    mean            (1, v - m)                m the middle of [low, high]: the centred sum needs less noise
+    second_moment   (1, v^2 - m2)             a mean of squares, centred the same way
+    variance        (1, v - m, (v - m)^2 - h^2/2)    h half of high - low
+
+The published estimate is the component itself (count, sum), or a function of the noisy components.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["count", "sum", "mean", "second_moment", "variance"]
+KINDS: tuple[Kind, ...] = ("count", "sum", "mean", "second_moment", "variance")
+
+STEPS = 2**24
+"""Grid steps in the largest value of a component (at least; less than twice as many)."""
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One integer that a state contributes, in steps of `grid` (a power of two).
+
+    Attributes:
+        name: what it is, for the names of nodes.
+        grid: units of the measure in one step.
+        low, high: the range of the integer over all states that exist.
+    """
+
+    name: str
+    grid: float
+    low: int
+    high: int
+
+    @property
+    def largest(self) -> int:
+        """Largest size of the integer; one normalised unit of noise."""
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A query's measure: its kind and, but for counts, the clamping bounds of its column.
+
+    Args:
+        kind: one of `KINDS`.
+        low, high: clamping bounds, in the column's units; low < high. Ignored for counts.
+        fine: whether counts stand on the fine grid too, as Gaussian noise needs (privacy.accounting).
+
+    Raises:
+        ValueError: bounds that are missing, not finite, not in order or too wide to sum exactly.
+
+    >>> Measure(kind="mean", low=0, high=10).components[1].largest * Measure(kind="mean", low=0, high=10).grid
+    5.0
+    """
+
+    kind: Kind
+    low: float = 0.0
+    high: float = 1.0
+    fine: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"measure {self.kind!r} is not one of {', '.join(KINDS)}")
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"min={self.low} must be less than max={self.high}, and both finite")
+        if max(abs(self.low), abs(self.high)) > 2**40:
+            raise ValueError("min and max must lie within 2^40 of zero; use larger units")
+
+    @property
+    def valued(self) -> bool:
+        """Whether the measure reads a column."""
+        return self.kind != "count"
+
+    @property
+    def grid(self) -> float:
+        """Units of the column in one step of a projected value."""
+        if not self.valued:
+            return 1.0
+        return _step(max(abs(self.low), abs(self.high), self.high - self.low))
+
+    def project(self, values: NDArray[np.float64]) -> Integers:
+        """Clamp finite or infinite values and round them to the grid; NaN is the caller's affair.
+
+        >>> Measure(kind="sum", low=0, high=1).project(np.array([-3, 0.5, np.inf])).tolist()
+        [0, 8388608, 16777216]
+        """
+        clipped = np.clip(values, self.low, self.high)
+        return np.rint(clipped / self.grid).astype(np.int64)
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        if self.kind == "count":
+            return (self._count,)
+        low, high = self._low, self._high
+        if self.kind == "sum":
+            return (Component(name="sum", grid=self.grid, low=low, high=high),)
+        if self.kind == "mean":
+            return (
+                self._count,
+                Component(
+                    name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle
+                ),
+            )
+        if self.kind == "second_moment":
+            least = 0 if low <= 0 <= high else min(low * low, high * high)
+            squares = Component(
+                name="squares",
+                grid=self.grid**2 * 2**self._shift,
+                low=(least >> self._shift) - self._square_middle,
+                high=(max(low * low, high * high) >> self._shift) - self._square_middle,
+            )
+            return (self._count, squares)
+        reach = max(high - self._middle, self._middle - low)
+        return (
+            self._count,
+            Component(name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle),
+            Component(
+                name="squares",
+                grid=self.grid**2 * 2**self._shift,
+                low=-self._square_middle,
+                high=(reach * reach >> self._shift) - self._square_middle,
+            ),
+        )
+
+    def contributions(self, values: Integers | None, rows: int) -> list[Integers]:
+        """The components of `rows` states, from their projected values (`None` for counts)."""
+        count = np.full(rows, self._count.high, dtype=np.int64)
+        if self.kind == "count":
+            return [count]
+        assert values is not None
+        if self.kind == "sum":
+            return [values]
+        if self.kind == "mean":
+            return [count, values - self._middle]
+        if self.kind == "second_moment":
+            return [count, (values * values >> self._shift) - self._square_middle]
+        centred = values - self._middle
+        return [count, centred, (centred * centred >> self._shift) - self._square_middle]
+
+    def estimate(self, sums: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The published number from component sums in steps; a ratio with no positive count is NaN.
+
+        Used on exact sums and on noisy ones alike; `privacy.estimates` settles what becomes of NaN in public.
+        """
+        scaled = [s * c.grid for s, c in zip(sums, self.components, strict=True)]
+        if self.kind in ("count", "sum"):
+            return scaled[0]
+        count = np.where(scaled[0] > 0, scaled[0], np.nan)
+        first = scaled[1] / count + self.shifts[0]
+        if self.kind != "variance":
+            return first
+        return scaled[2] / count + self.shifts[1] - (scaled[1] / count) ** 2
+
+    @property
+    def shifts(self) -> tuple[float, ...]:
+        """What centring took from each component but the count, in the component's units."""
+        if self.kind == "mean":
+            return (self._middle * self.grid,)
+        if self.kind == "second_moment":
+            return (self._square_middle * self.components[1].grid,)
+        if self.kind == "variance":
+            return self._middle * self.grid, self._square_middle * self.components[2].grid
+        return ()
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The range of a mean, second moment or variance, whatever the data: intervals are cut to it."""
+        if self.kind == "mean":
+            return self.low, self.high
+        if self.kind == "second_moment":
+            least = 0.0 if self.low <= 0 <= self.high else min(self.low**2, self.high**2)
+            return least, max(self.low**2, self.high**2)
+        if self.kind == "variance":
+            return 0.0, ((self.high - self.low) / 2) ** 2
+        return -math.inf, math.inf
+
+    @property
+    def _count(self) -> Component:
+        steps = STEPS if self.fine else 1
+        return Component(name="count", grid=1.0 / steps, low=steps, high=steps)
+
+    @property
+    def _low(self) -> int:
+        return round(self.low / self.grid)
+
+    @property
+    def _high(self) -> int:
+        return round(self.high / self.grid)
+
+    @property
+    def _middle(self) -> int:
+        return (self._low + self._high) // 2
+
+    @property
+    def _largest_square(self) -> int:
+        low, high = self._low, self._high
+        if self.kind == "variance":
+            return max(high - self._middle, self._middle - low) ** 2
+        return max(low * low, high * high)
+
+    @property
+    def _shift(self) -> int:
+        """Bits by which squares are coarsened, so that they too fit the grid's number of steps."""
+        return max(0, self._largest_square.bit_length() - STEPS.bit_length())
+
+    @property
+    def _square_middle(self) -> int:
+        low, high = self._low, self._high
+        least = 0 if self.kind == "variance" or low <= 0 <= high else min(low * low, high * high)
+        return ((least >> self._shift) + (self._largest_square >> self._shift)) // 2
+
+
+def _step(largest: float) -> float:
+    """A power of two with at least `STEPS` steps in `largest`: whole numbers stay exact up to 2^34."""
+    return max(
+        min(1.0, 2.0 ** math.floor(math.log2(largest / STEPS))),
+        2.0 ** (math.floor(math.log2(largest)) - 34),
+    )

@@ -1,0 +1,95 @@
+"""Integer noise from OpenDP's exact samplers: the only place where randomness enters a release.
+
+OpenDP takes its randomness from OpenSSL and computes in exact rational arithmetic, so a draw has
+exactly the law that its docstring states. There is no seed: nothing here can be repeated, and
+forked workers do not share a stream (tests/privacy/test_noise.py holds that against it).
+
+Noise is drawn for a vector of zeros and added by the caller. OpenDP saturates a draw at the ends of
+int64. Scales up to 2^55 are allowed, for which a draw saturates with probability below 1e-110
+(2 exp(-2^63 / scale) <= 2 exp(-256)); larger ones are refused.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+import opendp.prelude as dp
+from numpy.typing import NDArray
+
+from privacy.checks import at_least, positive
+
+Integers = NDArray[np.int64]
+
+LARGEST_SCALE = 2.0**55
+"""Largest scale, in integer steps, for which saturation at 2^63 is negligible."""
+
+CHUNK = 65_536
+"""Draws in one call: OpenDP hands back a Python list, so this bounds memory."""
+
+# OpenDP's constructors for measurements proved on paper only are behind this switch.
+dp.enable_features("contrib")
+
+
+def discrete_laplace(*, scale: float, size: int) -> Integers:
+    """Independent draws N with Pr[N = n] = (1 - q) / (1 + q) * q^|n|, q = exp(-1 / scale).
+
+    Args:
+        scale: in integer steps, 0 < scale <= 2^55.
+        size: number of draws.
+
+    Raises:
+        ValueError: a scale or size outside its range.
+
+    >>> discrete_laplace(scale=2.5, size=3).shape
+    (3,)
+    """
+    return _draw(_laplace, scale, size)
+
+
+def discrete_gaussian(*, scale: float, size: int) -> Integers:
+    """Independent draws N with Pr[N = n] proportional to exp(-n^2 / (2 scale^2)).
+
+    Args:
+        scale: in integer steps, 0 < scale <= 2^55; just above the standard deviation.
+        size: number of draws.
+
+    Raises:
+        ValueError: a scale or size outside its range.
+
+    >>> discrete_gaussian(scale=0.01, size=3).tolist()
+    [0, 0, 0]
+    """
+    return _draw(_gaussian, scale, size)
+
+
+Sampler = Callable[[Integers], list[int]]
+
+
+def _draw(build: Callable[[float], Sampler], scale: float, size: int) -> Integers:
+    positive("scale", scale)
+    at_least("size", size, 0)
+    if scale > LARGEST_SCALE:
+        raise ValueError(
+            f"scale={scale} must be at most 2^55 steps, or noise would overflow; use a coarser grid"
+        )
+    sample = build(scale)
+    drawn = np.empty(size, dtype=np.int64)
+    zeros = np.zeros(min(size, CHUNK), dtype=np.int64)
+    for start in range(0, size, CHUNK):
+        stop = min(start + CHUNK, size)
+        drawn[start:stop] = sample(zeros[: stop - start])
+    return drawn
+
+
+@lru_cache(maxsize=256)
+def _laplace(scale: float) -> Sampler:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    sampler: Sampler = dp.m.make_laplace(*space, scale=scale)
+    return sampler
+
+
+@lru_cache(maxsize=256)
+def _gaussian(scale: float) -> Sampler:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    sampler: Sampler = dp.m.make_gaussian(*space, scale=scale)
+    return sampler

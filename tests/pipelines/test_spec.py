@@ -1,0 +1,163 @@
+"""What a spec that is right is read as."""
+
+import pickle
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pipelines.spec import Query, load
+from privacy.constraint import AtMost, ByClass, Within
+from privacy.measure import Measure
+from tests.pipelines.spec_text import GOOD, changed, loaded
+
+DAY = 86_400_000_000
+TEMPLATES = sorted((Path(__file__).parents[2] / "templates" / "specs").glob("*.yaml"))
+
+
+def _micros(*date: int) -> int:
+    return int(datetime(*date, tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def test_times_and_durations_are_whole_microseconds(tmp_path: Path) -> None:
+    schedule = loaded(
+        tmp_path, changed("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00")
+    ).schedule
+
+    assert (schedule.start, schedule.every) == (_micros(2026, 1, 1), DAY)
+    assert schedule.until == _micros(2026, 2, 1)
+
+
+def test_a_schedule_may_have_no_end(tmp_path: Path) -> None:
+    text = changed("  until: 2026-02-01T00:00:00Z\n", "")
+
+    assert loaded(tmp_path, text).schedule.until is None
+
+
+def test_queries_have_their_measure_cells_and_columns(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, GOOD)
+
+    beds, waited = spec.queries
+
+    assert beds.by == (("ward", ("a", "b", "other")),)
+    assert (beds.cells, beds.publish, beds.columns) == (3, ("level", "change"), {"ward"})
+    assert waited == Query(
+        name="waited", measure=Measure(kind="mean", low=0, high=240), column="waited"
+    )
+    assert (waited.cells, waited.publish, waited.columns) == (1, ("change",), {"waited"})
+
+
+def test_keys_of_cells_are_sorted_and_their_values_keep_order_and_type(tmp_path: Path) -> None:
+    by = "{ward: [NO, on, other], floor: [3, 1], urgent: [true, false]}"
+
+    query = loaded(tmp_path, changed("{ward: [a, b, other]}", by)).queries[0]
+
+    assert query.by == (
+        ("floor", (3, 1)),
+        ("urgent", (True, False)),
+        ("ward", ("NO", "on", "other")),
+    )
+    assert query.cells == 12
+
+
+@pytest.mark.parametrize(
+    ("delta", "asked", "mechanism", "accounting"),
+    [
+        ("0", "auto", "laplace", "naive"),
+        ("1.0e-9", "auto", "gaussian", "pld"),
+        ("1.0e-9", "laplace", "laplace", "naive"),
+        ("1.0e-9", "gaussian\n  accounting: zcdp", "gaussian", "zcdp"),
+        ("0", "laplace\n  accounting: paper", "laplace", "paper"),
+    ],
+)
+def test_auto_is_settled_by_delta(
+    tmp_path: Path, delta: str, asked: str, mechanism: str, accounting: str
+) -> None:
+    spec = loaded(tmp_path, changed("delta: 0", f"delta: {delta}\n  mechanism: {asked}"))
+
+    assert (spec.privacy.mechanism, spec.privacy.accounting) == (mechanism, accounting)
+    assert {query.measure.fine for query in spec.queries} == {mechanism == "gaussian"}
+
+
+@pytest.mark.parametrize(
+    ("text", "constraint"),
+    [
+        ("{at_most: 4}", AtMost(4)),
+        ("{within: 1d12h}", Within(36 * 3_600_000_000)),
+        ("{within: 0s}", Within(0)),
+        (
+            "{by: fare, classes: {pass: {within: 31d}, multi: {at_most: 20}}}",
+            ByClass("fare", (("multi", AtMost(20)), ("pass", Within(31 * DAY)))),
+        ),
+    ],
+)
+def test_constraints_are_those_of_the_mathematics(
+    tmp_path: Path, text: str, constraint: object
+) -> None:
+    assert loaded(tmp_path, changed("{at_most: 4}", text)).privacy.constraint == constraint
+
+
+STATES = "states: {none: [a], a: [b], b: [a, c], c: [none]}"
+
+
+def test_a_state_machine_gives_the_constraint_where_there_is_none(tmp_path: Path) -> None:
+    privacy = loaded(tmp_path, changed("constraint: {at_most: 4}", STATES)).privacy
+
+    assert privacy.constraint == AtMost(3)
+    assert privacy.bound is not None
+    assert privacy.bound.merged == (("a", "b"),)
+
+
+def test_a_constraint_wins_over_the_state_machine_which_is_told_beside_it(tmp_path: Path) -> None:
+    text = changed("constraint: {at_most: 4}", f"constraint: {{at_most: 2}}\n  {STATES}")
+
+    privacy = loaded(tmp_path, text).privacy
+
+    assert privacy.constraint == AtMost(2)
+    assert privacy.bound is not None
+    assert privacy.bound.k == 3
+
+
+def test_the_unit_is_the_entry_unless_an_owner_is_named(tmp_path: Path) -> None:
+    assert loaded(tmp_path, GOOD).privacy.owner is None
+    assert loaded(tmp_path, changed("unit: entry", "unit: person")).privacy.owner == "person"
+
+
+def test_the_source_of_the_reader_holds_what_the_changelog_says(tmp_path: Path) -> None:
+    states = "before: b_\n  after: a_\n  types: {y: bool, x: int64}"
+    more = f"time: at\n  {states}\n  order: lsn\n  timezone: UTC"
+    changelog = loaded(tmp_path, changed("time: at", more)).changelog
+
+    source = changelog.source("person")
+
+    assert (source.format, source.paths) == ("parquet", ("data/*.parquet",))
+    assert (source.entry, source.time, source.owner) == ("stay", "at", "person")
+    assert (source.before, source.after, source.order) == ("b_", "a_", ("lsn",))
+    assert (source.timezone, source.types) == ("UTC", (("x", "int64"), ("y", "bool")))
+    assert changelog.source(None).owner is None
+
+
+def test_a_spec_knows_its_file_and_crosses_processes(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, GOOD)
+
+    assert (spec.path, spec.base) == (tmp_path / "spec.yaml", tmp_path)
+    assert pickle.loads(pickle.dumps(spec)) == spec  # noqa: S301
+    assert hash(spec) == hash(loaded(tmp_path, GOOD))
+
+
+def test_an_output_beside_another_of_like_name_is_allowed(tmp_path: Path) -> None:
+    text = changed("private: out/private", "private: out/public-not")
+
+    assert loaded(tmp_path, text).output.private == "out/public-not"
+
+
+def test_there_are_template_specs() -> None:
+    assert len(TEMPLATES) >= 3
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=[path.stem for path in TEMPLATES])
+def test_a_template_spec_is_right(path: Path) -> None:
+    spec = load(path)
+
+    assert spec.release.split("-")[0] == path.stem
+    assert all(query.columns or query.cells == 1 for query in spec.queries)

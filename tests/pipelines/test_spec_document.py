@@ -1,0 +1,78 @@
+"""Files that are no spec at all."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.spec import load
+from pipelines.spec_document import read_document
+from tests.pipelines.spec_text import problems
+from transforms.errors import SpecError
+
+NOT_A_SPEC = [
+    ("", "1: the file is empty"),
+    ("# only a comment\n", "1: the file is empty"),
+    ("- a\n- b\n", "1: expected keys with values"),
+    ("just words", "1: expected keys with values"),
+    ("release: a\nqueries: [1,\noutput: b", "3: not YAML: expected ',' or ']'"),
+    ("release: a\nrelease: b\n", "2: release: the key is given twice; keep one"),
+    ("privacy:\n  epsilon: 1\n  epsilon: 2\n", "3: epsilon: the key is given twice; keep one"),
+    ("privacy:\n\tepsilon: 1\n", "2: a tab where YAML expects spaces"),
+    ("release: a\n---\nrelease: b\n", "2: a second document begins here"),
+    ("release: a\noutput: *somewhere\n", "2: not YAML: found undefined alias"),
+    ("release: a\n1: b\n", "2: a key must be text; put it in quotes"),
+    ("release: a\n? [a, b]\n: c\n", "2: a key must be text; put it in quotes"),
+    ("release: a\noutput: !!python/object:os.system x\n", "2: expected text, a number, true"),
+    ("release: a\noutput: !!binary aGVsbG8=\n", "2: expected text, a number, true"),
+    ("release: \x00\n", "1: not YAML: unacceptable character"),
+    ("release: " + "[" * 40 + "]" * 40, "1: nested too deeply"),
+    ("release: " + "[" * 900 + "]" * 900, "1: nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "error"), NOT_A_SPEC, ids=[case[1] for case in NOT_A_SPEC])
+def test_what_is_no_spec_is_refused_with_one_line(tmp_path: Path, text: str, error: str) -> None:
+    found = problems(tmp_path, text)
+
+    assert len(found) == 1
+    assert found[0].startswith(f"spec.yaml:{error}")
+
+
+def test_a_file_that_is_missing_or_a_folder_or_not_text_is_named(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"release: \xff\xfe")
+
+    with pytest.raises(SpecError, match=r"none\.yaml: no such file; give the path of a spec"):
+        load(tmp_path / "none.yaml")
+    with pytest.raises(SpecError, match="cannot be read"):
+        load(tmp_path)
+    with pytest.raises(SpecError, match=r"binary\.yaml: not text in UTF-8"):
+        load(binary)
+
+
+def test_words_of_older_yaml_and_times_stay_text(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(
+        "cells: [NO, on, yes, true, 010, 1_000, 1e3, 2013-01-01]\nat: 2013-01-01T00:00:00Z\n"
+    )
+
+    document = read_document(path)
+
+    assert document.content == {
+        "cells": ["NO", "on", "yes", True, 10, 1000, 1000.0, "2013-01-01"],
+        "at": "2013-01-01T00:00:00Z",
+    }
+    assert {type(value) for value in document.content["cells"]} == {str, bool, int, float}
+
+
+def test_every_key_and_item_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("# a comment\na:\n  - x\n  # another\n  - {b: 1,\n     c: 2}\n")
+
+    document = read_document(path)
+
+    assert document.line(("a",)) == 2
+    assert document.line(("a", 0)) == 3
+    assert document.line(("a", 1, "b")) == 5
+    assert document.line(("a", 1, "c")) == 6
+    assert document.line(("a", 1, "missing")) == 5

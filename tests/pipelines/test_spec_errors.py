@@ -1,0 +1,341 @@
+"""Each rule of the spec, broken once: the error is one line that names file, line and key."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.spec_text import GOOD, changed, problems
+
+BROKEN = [
+    # what stood there, what stands there now, the error
+    ("release: wards", "release: Wards 1", "1: release: expected a name of lower-case letters"),
+    ("release: wards", "release: 2026", "1: release: expected text, not 2026; put it in quotes"),
+    ("format: parquet", "format: debezium", "3: changelog.format: debezium is not available"),
+    ("format: parquet", "format: snapshots", "3: changelog.format: snapshots is not available"),
+    (
+        "format: parquet",
+        "format: parket",
+        "3: changelog.format: expected one of parquet, csv, jsonl, not 'parket'; did you mean",
+    ),
+    (
+        "format: parquet",
+        "format: [csv]",
+        "3: changelog.format: expected one of parquet, csv, jsonl",
+    ),
+    ("path: data/*.parquet", "path: []", "4: changelog.path: expected at least 1, not an empty"),
+    ("path: data/*.parquet", "path: [a, 1]", "4: changelog.path[1]: expected text, not 1; put"),
+    ("path: data/*.parquet", 'path: ""', "4: changelog.path: expected text that is not empty"),
+    (
+        "path: data/*.parquet",
+        "path: out/public/x/*",
+        "4: changelog.path: lies inside output.public",
+    ),
+    ("  time: at", "  time: stay", "6: changelog.time: the same column as entry"),
+    (
+        "  time: at",
+        "  time: at\n  timezone: Europe/Pari",
+        "7: changelog.timezone: 'Europe/Pari' is",
+    ),
+    ("  time: at", "  time: at\n  timezone: ../x", "7: changelog.timezone: '../x' is not an IANA"),
+    ("  time: at", "  time: at\n  types: {n: int}", "7: changelog.types.n: expected one of int64"),
+    ("  time: at", "  time: at\n  bad_rows: 1", "7: changelog.bad_rows: expected a number below 1"),
+    ("  time: at", "  time: at\n  bad_rows: -.1", "7: changelog.bad_rows: expected at least 0"),
+    ("  time: at", "  time: at\n  before: s\n  after: s", "8: changelog.after: the same as before"),
+    ("unit: entry", "unit: stay", "8: privacy.unit: the entry column; write unit: entry"),
+    ("epsilon: 1.0", "epsilon: abc", "9: privacy.epsilon: expected a number, not 'abc'"),
+    ("epsilon: 1.0", "epsilon: true", "9: privacy.epsilon: expected a number, not true"),
+    ("epsilon: 1.0", "epsilon:", "9: privacy.epsilon: expected a number, not nothing"),
+    ("epsilon: 1.0", "epsilon: .nan", "9: privacy.epsilon: expected a finite number"),
+    ("epsilon: 1.0", "epsilon: .inf", "9: privacy.epsilon: expected a finite number"),
+    ("epsilon: 1.0", "epsilon: 1" + 400 * "0", "9: privacy.epsilon: expected a finite number"),
+    ("epsilon: 1.0", "epsilon: 0", "9: privacy.epsilon: expected a number above 0, not 0"),
+    ("epsilon: 1.0", "epsilon: -1.5", "9: privacy.epsilon: expected a number above 0, not -1.5"),
+    ("delta: 0", "delta: 1", "10: privacy.delta: expected a number below 1, not 1"),
+    ("delta: 0", "delta: -1e-9", "10: privacy.delta: expected at least 0, not -1e-09"),
+    ("delta: 0", "mechanism: gaussian", "7: privacy.delta: missing; Gaussian noise needs one"),
+    (
+        "delta: 0",
+        "delta: 0\n  mechanism: gaussian",
+        "10: privacy.delta: missing; Gaussian noise needs one, add delta: 1.0e-9",
+    ),
+    ("delta: 0", "accounting: zcdp", "7: privacy.delta: missing; accounting zcdp needs one, add"),
+    ("delta: 0", "accounting: rdp", "7: privacy.delta: missing; accounting rdp needs one, add"),
+    ("delta: 0", "accounting: pld", "7: privacy.delta: missing; accounting pld needs one, add"),
+    ("delta: 0", "accounting: advanced", "7: privacy.delta: missing; accounting advanced needs"),
+    (
+        "delta: 0",
+        "accounting: pdl",
+        "10: privacy.accounting: expected one of naive, advanced, zcdp",
+    ),
+    ("delta: 0", "mechanism: gauss", "10: privacy.mechanism: expected one of auto, laplace, gauss"),
+    ("constraint: {at_most: 4}", "delta: 0", "11: delta: the key is given twice; keep one"),
+    ("  constraint: {at_most: 4}\n", "", "7: privacy.constraint: missing; add constraint: with at"),
+    ("{at_most: 4}", "{at_most: 0}", "11: privacy.constraint.at_most: expected at least 1, not 0"),
+    ("{at_most: 4}", "{at_most: 4.0}", "11: privacy.constraint.at_most: expected a whole number"),
+    ("{at_most: 4}", "{at_most: true}", "11: privacy.constraint.at_most: expected a whole number"),
+    ("{at_most: 4}", "{within: 14}", "11: privacy.constraint.within: expected a duration such as"),
+    ("{at_most: 4}", "{within: 1.5h}", "11: privacy.constraint.within: expected a duration such"),
+    ("{at_most: 4}", "{}", "11: privacy.constraint: expected one of at_most: 4, within: 14d"),
+    ("{at_most: 4}", "4", "11: privacy.constraint: expected keys with values, not 4"),
+    ("{at_most: 4}", "{at_most: 4, within: 1d}", "11: privacy.constraint: expected one of at_most"),
+    ("{at_most: 4}", "{by: fare}", "11: privacy.constraint.classes: missing; add classes:"),
+    ("{at_most: 4}", "{classes: {a: {at_most: 1}}}", "11: privacy.constraint.by: missing; name"),
+    ("{at_most: 4}", "{by: x, classes: {}}", "11: privacy.constraint.classes: expected at least 1"),
+    (
+        "{at_most: 4}",
+        "{by: x, classes: {a: {at_most: 1, within: 1d}}}",
+        "11: privacy.constraint.classes.a: expected one of at_most: 4 and within: 14d",
+    ),
+    (
+        "{at_most: 4}",
+        "{by: x, classes: {a: {at_mots: 1}}}",
+        "11: privacy.constraint.classes.a.at_mots: unknown key; did you mean 'at_most'?",
+    ),
+    ("{at_most: 4}", "{at_most: 4}\n  states: {a: [b]}", "12: privacy.states: no state to begin"),
+    (
+        "{at_most: 4}",
+        "{at_most: 4}\n  states: {none: [b]}",
+        "12: privacy.states: 'b' follows 'none'",
+    ),
+    (
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:00:00",
+        "13: schedule.start: the time has no zone; write",
+    ),
+    (
+        "2026-01-01T00:00:00Z",
+        "2026-01-01",
+        "13: schedule.start: the time has no zone; write 2026-01",
+    ),
+    ("2026-01-01T00:00:00Z", "soon", "13: schedule.start: expected a time such as 2013-01-01T00"),
+    ("2026-01-01T00:00:00Z", "2026", "13: schedule.start: expected a time such as 2013-01-01T00"),
+    ("2026-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "13: schedule.start: expected a time such as"),
+    ("every: 1d", "every: 0d", "14: schedule.every: expected a duration above zero, such as 1d"),
+    ("every: 1d", "every: -1d", "14: schedule.every: expected a duration such as 1d, 12h, 30m or"),
+    ("every: 1d", "every: 1us", "14: schedule.every: 2,678,400,000,000 windows until the end; at"),
+    (
+        "2026-02-01T00:00:00Z",
+        "2026-02-01T00:00:00",
+        "15: schedule.until: the time has no zone; wri",
+    ),
+    ("2026-02-01T00:00:00Z", "2026-01-01T00:00:00Z", "15: schedule.until: must be after start, 20"),
+    (
+        "2026-02-01T00:00:00Z",
+        "2026-02-01T09:30:00Z",
+        "15: schedule.until: windows of 1d from start do not end there;"
+        " use 2026-02-01T00:00:00Z or 2026-02-02T00:00:00Z",
+    ),
+    (
+        "every: 1d",
+        "every: 5w",
+        "15: schedule.until: windows of 5w from start do not end there; use 2026-02-05T00:00:00Z",
+    ),
+    ("name: beds", "name: 9 beds", "17: queries[0].name: expected a name of letters, digits"),
+    ("name: waited", "name: beds", "23: queries[1].name: 'beds' is the name of queries[0] already"),
+    (
+        "measure: count",
+        "measure: cuont",
+        "18: queries[0].measure: expected one of count, sum, mean",
+    ),
+    (
+        "measure: count",
+        "measure: sum",
+        "18: queries[0].measure: sum needs a column and bounds: {sum",
+    ),
+    (
+        "measure: count",
+        "measure: {}",
+        "18: queries[0].measure: expected count, or one of sum, mean",
+    ),
+    (
+        "measure: count",
+        "measure: {min: 0, max: 1}",
+        "18: queries[0].measure: expected count, or one",
+    ),
+    ("measure: count", "measure: {count: x}", "18: queries[0].measure.count: unknown key"),
+    (
+        "{mean: waited, min: 0, max: 240}",
+        "{mean: w, min: 0}",
+        "24: queries[1].measure.max: missing",
+    ),
+    ("min: 0", "min: 300", "24: queries[1].measure.min: min=300.0 must be less than max=240.0"),
+    ("min: 0", "min: .nan", "24: queries[1].measure.min: expected a finite number, not nan"),
+    ("max: 240", "max: 1e30", "24: queries[1].measure.min: min and max must lie within 2^40"),
+    ("max: 240", "max: 240, sum: x", "24: queries[1].measure: expected count, or one of sum, mean"),
+    ("max: 240", "max: 240, invalid: dorp", "24: queries[1].measure.invalid: expected one of drop"),
+    ("ward <> 'x'", "ward <> 'x", "19: queries[0].where: "),
+    ("ward <> 'x'", "ward in (select * from read_csv('x'))", "19: queries[0].where: "),
+    ("[a, b, other]", "[]", "20: queries[0].by.ward: expected at least 1, not an empty list"),
+    ("[a, b, other]", "a", "20: queries[0].by.ward: expected a list, not 'a'"),
+    ("[a, b, other]", "[a, b, a]", "20: queries[0].by.ward[2]: 'a' is listed already at [0]"),
+    ("[a, b, other]", "[other, b, other]", "20: queries[0].by.ward[2]: 'other' is listed already"),
+    ("[a, b, other]", "[1, '1']", "20: queries[0].by.ward[1]: '1' is listed already at [0]"),
+    ("[a, b, other]", "[true, 'true']", "20: queries[0].by.ward[1]: 'true' is listed already at"),
+    ("[a, b, other]", "[a, null]", "20: queries[0].by.ward[1]: a cell cannot be null; `other`"),
+    ("[a, b, other]", "[1.5]", "20: queries[0].by.ward[0]: expected text, a whole number, true or"),
+    ("[a, b, other]", "[[a]]", "20: queries[0].by.ward[0]: expected text, a whole number, true or"),
+    (
+        "[a, b, other]",
+        f"[{2**63}]",
+        "20: queries[0].by.ward[0]: a whole number must fit in 64 bits",
+    ),
+    (
+        "{ward: [a, b, other]}",
+        "{value: [a]}",
+        "20: queries[0].by.value: the published files have a",
+    ),
+    ("{ward: [a, b, other]}", "{Kind: [a]}", "20: queries[0].by.Kind: the published files have a"),
+    (
+        "[level, change]",
+        "[levl]",
+        "21: queries[0].publish[0]: expected one of change, level, entered",
+    ),
+    ("[level, change]", "levl", "21: queries[0].publish: expected one of change, level, entered"),
+    ("[level, change]", "[]", "21: queries[0].publish: expected at least 1, not an empty list"),
+    ("[level, change]", "[level, level]", "21: queries[0].publish[1]: level is listed twice"),
+    (
+        "[level, change]",
+        "[{sliding: 7d}]",
+        "21: queries[0].publish[0]: sliding is not available in",
+    ),
+    ("weight: 1", "weight: 0", "22: queries[0].weight: expected a number above 0, not 0"),
+    ("weight: 1", "weight: .inf", "22: queries[0].weight: expected a finite number, not inf"),
+    (
+        "strategy: auto",
+        "strategy: tree",
+        "25: strategy: tree is not available in this version; use",
+    ),
+    (
+        "strategy: auto",
+        "strategy: {tree: {height: 3}}",
+        "25: strategy: tree is not available in this",
+    ),
+    (
+        "strategy: auto",
+        "strategy: {factorised: leaky}",
+        "25: strategy: factorised is not available",
+    ),
+    ("strategy: auto", "strategy: sliding", "25: strategy: sliding is not available in this"),
+    (
+        "strategy: auto",
+        "strategy: disjont",
+        "25: strategy: expected one of auto, disjoint, tree, sl",
+    ),
+    (
+        "strategy: auto",
+        "strategy: {auto: 1}",
+        "25: strategy: auto takes no settings; write strategy",
+    ),
+    ("strategy: auto", "strategy: 3", "25: strategy: expected auto or disjoint, not 3"),
+    ("private: out/private", "private: out/public", "28: output.private: lies inside public; keep"),
+    (
+        "private: out/private",
+        "private: out/public/p",
+        "28: output.private: lies inside public; keep",
+    ),
+    (
+        "private: out/private",
+        "private: x/../out/./public/p",
+        "28: output.private: lies inside public",
+    ),
+    ("private: out/private", "private: out", "27: output.public: lies inside private; keep"),
+    ("out/private\n", "out/private\n  format: xml\n", "29: output.format: expected one of parquet"),
+    ("strategy: auto", "strategi: auto", "25: strategi: unknown key; did you mean 'strategy'?"),
+    ("publish:", "publsh:", "21: queries[0].publsh: unknown key; did you mean 'publish'?"),
+    (
+        "strategy: auto",
+        "zzz: auto",
+        "25: zzz: unknown key; the keys here are release, changelog, pr",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "error"), BROKEN, ids=[case[1][:40] for case in BROKEN])
+def test_a_broken_rule_is_one_line_with_its_place(
+    tmp_path: Path, old: str, new: str, error: str
+) -> None:
+    found = problems(tmp_path, changed(old, new))
+
+    assert len(found) == 1, found
+    assert found[0].startswith(f"spec.yaml:{error}")
+    assert len(found[0]) < 250
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("release", "changelog", "privacy", "schedule", "queries", "output"),
+        *("format", "path", "entry", "time", "epsilon", "constraint", "start", "every"),
+        *("public", "private"),
+    ],
+)
+def test_a_missing_key_is_named_with_an_example(tmp_path: Path, key: str) -> None:
+    kept: list[str] = []
+    skipping = None
+    for line in GOOD.splitlines():
+        depth = len(line) - len(line.lstrip())
+        if skipping is not None and depth > skipping:
+            continue
+        skipping = depth if line.strip().startswith(f"{key}:") else None
+        if skipping is None:
+            kept.append(line)
+
+    found = problems(tmp_path, "\n".join(kept) + "\n")
+
+    assert len(found) == 1
+    assert f"{key}: missing; add" in found[0]
+
+
+def test_a_time_span_does_not_bound_an_owner(tmp_path: Path) -> None:
+    owned = changed("unit: entry", "unit: person")
+    message = "an owner's entries are not bounded by a time span; use at_most"
+
+    plain = problems(tmp_path, changed("{at_most: 4}", "{within: 14d}", owned))
+    classes = "{by: fare, classes: {day: {at_most: 2}, month: {within: 31d}}}"
+    classed = problems(tmp_path, changed("{at_most: 4}", classes, owned))
+
+    assert plain == [f"spec.yaml:11: privacy.constraint.within: {message}"]
+    assert classed == [f"spec.yaml:11: privacy.constraint.classes.month.within: {message}"]
+
+
+def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
+    owned = changed("unit: entry", "unit: person")
+
+    found = problems(
+        tmp_path, changed("constraint: {at_most: 4}", "states: {none: [a], a: []}", owned)
+    )
+
+    assert len(found) == 1
+    assert found[0].startswith("spec.yaml:7: privacy.constraint: missing; states bound one entry")
+
+
+def test_cells_of_all_keys_multiply_and_have_a_limit(tmp_path: Path) -> None:
+    values = ", ".join(map(str, range(3163)))
+
+    found = problems(
+        tmp_path, changed("{ward: [a, b, other]}", f"{{x: [{values}], y: [{values}]}}")
+    )
+
+    assert found == [
+        "spec.yaml:20: queries[0].by: 10,004,569 cells; list fewer, below 10,000,000 in all"
+    ]
+
+
+def test_several_problems_are_all_reported_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = changed("epsilon: 1.0", "epsilon: 0")
+    text = changed("every: 1d", "every: daily", text)
+    text = changed("measure: count", "measur: count", text)
+    text = changed("max: 240", "max: -1", text)
+
+    found = problems(tmp_path, text)
+
+    assert [line.split(":")[1] for line in found] == ["9", "14", "17", "18", "24"]
+    assert "queries[0].measur: unknown key; did you mean 'measure'?" in found[3]
+
+
+def test_a_remote_folder_inside_another_is_seen(tmp_path: Path) -> None:
+    text = changed("public: out/public", "public: gs://bucket/a")
+
+    found = problems(tmp_path, changed("private: out/private", "private: gs://bucket/a/b", text))
+
+    assert found[0].startswith("spec.yaml:28: output.private: lies inside public")

@@ -1,0 +1,137 @@
+"""The spec's hash depends on what it says, not on how it is written."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.spec_document import read_document
+from tests.pipelines.spec_text import GOOD, changed, loaded
+
+FULL = """\
+release: wards
+changelog:
+  format: csv
+  path: [a/*.csv, b/*.csv]
+  entry: stay
+  time: at
+  before: before_
+  after: after_
+  order: [lsn, seq]
+  timezone: Europe/Paris
+  types: {ward: string, waited: float64}
+  bad_rows: 0.25
+privacy:
+  unit: entry
+  epsilon: 1.5
+  delta: 1.0e-9
+  constraint: {by: fare, classes: {day: {at_most: 2}, month: {within: 31d}}}
+  mechanism: gaussian
+  accounting: rdp
+  states: {none: [a], a: [b, none], b: [none]}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-02-01T00:00:00Z}
+queries:
+  - name: beds
+    measure: {variance: waited, min: 0, max: 240, invalid: max}
+    where: "ward <> 'x'"
+    by: {ward: [a, b, other], sex: [1, 2]}
+    publish: [level, change]
+    weight: 2
+strategy: disjoint
+output: {public: out/public, private: out/private, format: jsonl}
+"""
+
+CHANGES = [
+    ("release: wards", "release: wards2"),
+    ("format: csv", "format: jsonl"),
+    ("[a/*.csv, b/*.csv]", "[b/*.csv, a/*.csv]"),
+    ("entry: stay", "entry: stay_id"),
+    ("time: at", "time: when"),
+    ("before: before_", "before: old_"),
+    ("after: after_", "after: new_"),
+    ("[lsn, seq]", "[seq, lsn]"),
+    ("Europe/Paris", "Europe/Rome"),
+    ("ward: string", "ward: int64"),
+    ("bad_rows: 0.25", "bad_rows: 0"),
+    ("epsilon: 1.5", "epsilon: 1.6"),
+    ("delta: 1.0e-9", "delta: 1.0e-8"),
+    ("by: fare", "by: fee"),
+    ("at_most: 2", "at_most: 3"),
+    ("within: 31d", "within: 30d"),
+    ("{day:", "{days:"),
+    ("mechanism: gaussian", "mechanism: laplace"),
+    ("accounting: rdp", "accounting: pld"),
+    ("b: [none]", "b: [a]"),
+    ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
+    ("every: 1d", "every: 12h"),
+    ("2026-02-01T00:00:00Z", "2026-02-02T00:00:00Z"),
+    ("name: beds", "name: bed"),
+    ("variance: waited", "mean: waited"),
+    ("variance: waited", "variance: waiting"),
+    ("min: 0", "min: 1"),
+    ("max: 240", "max: 241"),
+    ("invalid: max", "invalid: min"),
+    ("ward <> 'x'", "ward <> 'y'"),
+    ("[a, b, other]", "[b, a, other]"),
+    ("[1, 2]", "['1', '2']"),
+    ("sex:", "gender:"),
+    ("[level, change]", "[change, level]"),
+    ("weight: 2", "weight: 3"),
+    ("strategy: disjoint", "strategy: auto"),
+    ("public: out/public", "public: out/open"),
+    ("private: out/private", "private: out/closed"),
+    ("format: jsonl", "format: parquet"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old} -> {new}" for old, new in CHANGES])
+def test_a_changed_field_changes_the_hash(tmp_path: Path, old: str, new: str) -> None:
+    before = loaded(tmp_path, FULL)
+    after = loaded(tmp_path, changed(old, new, FULL))
+
+    assert before.sha256 != after.sha256
+
+
+def test_unit_changes_the_hash(tmp_path: Path) -> None:
+    assert (
+        loaded(tmp_path, GOOD).sha256 != loaded(tmp_path, changed("unit: entry", "unit: p")).sha256
+    )
+
+
+@given(seed=st.integers(0, 2**32))
+def test_order_of_keys_and_comments_change_nothing(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("spec")
+    first = loaded(folder, FULL)
+    shuffled = _shuffled(read_document(folder / "spec.yaml").content, random.Random(seed))
+
+    second = loaded(folder, f"# JSON is YAML, too\n{json.dumps(shuffled, indent=1)}")
+
+    assert first == second
+
+
+def test_the_same_said_in_other_words_has_the_same_hash(tmp_path: Path) -> None:
+    same = changed("epsilon: 1.0", "epsilon: 1  # a whole number")
+    same = changed("  delta: 0\n", "", same)
+    same = changed("path: data/*.parquet", "path: ['data/*.parquet']", same)
+    same = changed("every: 1d", "every: 24h", same)
+    same = changed("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", same)
+    same = changed("strategy: auto\n", "", same)
+
+    assert loaded(tmp_path, same).sha256 == loaded(tmp_path, GOOD).sha256
+
+
+def _shuffled(value: Any, order: random.Random) -> Any:
+    """A plain copy with the keys of every mapping in another order; lists stay as they are."""
+    if isinstance(value, dict):
+        keys = list(value)
+        order.shuffle(keys)
+        return {key: _shuffled(value[key], order) for key in keys}
+    if isinstance(value, list):
+        return [_shuffled(item, order) for item in value]
+    return value

@@ -1,0 +1,280 @@
+"""Every accounting proves what it claims: exact references, numbers by hand, no slack to spare."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting import ComposedDpEvent, GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.accounting import (
+    ACCOUNTINGS,
+    Loss,
+    Measurement,
+    calibrate,
+    epsilon_spent,
+    paper_epsilon,
+)
+from privacy.curves import gaussian_epsilon
+
+STEPS = 2.0**24
+BUDGETS = (Loss(epsilon=0.1, delta=1e-9), Loss(epsilon=1, delta=1e-6), Loss(epsilon=6, delta=1e-4))
+
+
+def measurement(changes: int = 1, cells: int = 1, weight: float = 1.0) -> Measurement:
+    """At most `changes` changes of a unit, each in a window of its own and in `cells` cells."""
+    return Measurement(
+        l1=changes * cells,
+        l2=math.sqrt(changes * cells),
+        nodes=changes,
+        node_l1=cells,
+        node_l2=math.sqrt(cells),
+        coordinates=changes * cells,
+        weight=weight,
+    )
+
+
+FAMILY = (measurement(4), measurement(4, 2, weight=2), measurement(1, weight=0.5))
+MANY = tuple(measurement() for _ in range(40))
+
+
+def calibrated(measurements, budget, mechanism, accounting, steps=STEPS):
+    return calibrate(
+        measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps
+    )
+
+
+def test_pure_epsilon_adds_up_by_weight():
+    found = calibrated(FAMILY, Loss(epsilon=0.7), "laplace", "naive")
+
+    # Weights 1 : 2 : 0.5 of 0.7 are 0.2, 0.4 and 0.1.
+    assert found.scales == pytest.approx([4 / 0.2, 8 / 0.4, 1 / 0.1], rel=1e-9)
+    assert found.shares == pytest.approx([0.2, 0.4, 0.1], rel=1e-9)
+    assert found.unit == "epsilon"
+    assert found.loss.epsilon == pytest.approx(0.7, rel=1e-9)
+    assert found.loss.delta == 0
+
+
+def test_one_gaussian_at_one_and_a_millionth_has_the_known_sigma():
+    found = calibrated([measurement()], Loss(epsilon=1, delta=1e-6), "gaussian", "pld")
+
+    assert found.scales[0] == pytest.approx(4.2247, abs=1e-4)
+    assert found.shares == pytest.approx([1 / (2 * 4.2247**2)], rel=1e-4)
+    assert found.unit == "rho"
+
+
+def test_gaussian_families_share_one_mu():
+    alone = calibrated([measurement(9)], BUDGETS[1], "gaussian", "pld").scales[0]
+    together = calibrated([measurement(9), measurement(9)], BUDGETS[1], "gaussian", "pld").scales
+
+    assert together == pytest.approx([alone * math.sqrt(2)] * 2, rel=1e-6)
+
+
+def test_the_paper_charges_every_node_alone():
+    pure = calibrated([measurement(4, 2)], Loss(epsilon=1), "laplace", "paper")
+    basic = calibrated([measurement(4, 2)], BUDGETS[1], "gaussian", "paper")
+
+    assert pure.scales == pytest.approx([8.0], rel=1e-9)
+    # Each of 4 nodes moves by sqrt(2) in L2 and has (1/4, 1e-6/4).
+    sigma = math.sqrt(2) / basic.scales[0]
+    assert gaussian_epsilon(sigma, 0.25e-6) == pytest.approx(0.25, rel=1e-6)
+    assert paper_epsilon(
+        [measurement(4, 2)], basic.scales, mechanism="gaussian", delta=1e-6
+    ) == pytest.approx(1, rel=1e-6)
+
+
+def test_the_paper_states_more_than_joint_sensitivity_proves():
+    # A histogram entry moves 2 cells by each change but its first one: L1 = 2k - 1, not 2k.
+    histogram = Measurement(
+        l1=7, l2=math.sqrt(7), nodes=4, node_l1=2, node_l2=math.sqrt(2), coordinates=7
+    )
+    found = calibrated([histogram], Loss(epsilon=1), "laplace", "naive")
+
+    stated = paper_epsilon([histogram], found.scales, mechanism="laplace", delta=0)
+    assert stated == pytest.approx(8 / 7, rel=1e-9)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """Delta of mu-GDP at epsilon, to 60 digits (Balle, Wang 2018, theorem 8)."""
+    with mpmath.workdps(60):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(
+            -mu / 2 - epsilon / mu
+        )
+
+
+def pure_delta(epsilons, epsilon: float) -> float:
+    """Delta at epsilon of randomised responses composed: sum over all their outcomes."""
+    signs = np.array(list(itertools.product((1, -1), repeat=len(epsilons))))
+    likely = np.log(1 / (1 + np.exp(-np.array(epsilons))))
+    here = np.where(signs > 0, likely, likely - epsilons).sum(axis=1)
+    there = np.where(signs < 0, likely, likely - epsilons).sum(axis=1)
+    return float(np.maximum(0, np.exp(here) - np.exp(epsilon + there)).sum())
+
+
+measurements = st.lists(
+    st.builds(
+        measurement,
+        changes=st.integers(1, 30),
+        cells=st.integers(1, 3),
+        weight=st.floats(0.05, 20),
+    ),
+    min_size=1,
+    max_size=6,
+)
+budgets = st.builds(
+    lambda epsilon, power: Loss(epsilon=epsilon, delta=10.0**-power),
+    st.floats(0.05, 5),
+    st.floats(2, 9),
+)
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+@settings(max_examples=15, deadline=None)
+@given(measurements=measurements, budget=budgets)
+def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, budget):
+    found = calibrated(measurements, budget, "gaussian", accounting)
+
+    mu = math.hypot(*(m.l2 / s for m, s in zip(measurements, found.scales, strict=True)))
+    assert found.loss.epsilon <= budget.epsilon
+    assert found.loss.delta <= budget.delta
+    assert gaussian_delta(mu, found.loss.epsilon) <= found.loss.delta
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+@settings(max_examples=15, deadline=None)
+@given(measurements=measurements, budget=budgets)
+def test_no_laplace_claim_is_below_the_exact_loss(accounting, measurements, budget):
+    found = calibrated(measurements, budget, "laplace", accounting)
+
+    epsilons = [m.l1 / s for m, s in zip(measurements, found.scales, strict=True)]
+    assert found.loss.epsilon <= budget.epsilon
+    assert found.loss.delta <= budget.delta
+    # The reference sums up to 2^6 floats: allow for their rounding.
+    assert pure_delta(epsilons, found.loss.epsilon * (1 + 1e-12)) <= found.loss.delta + 1e-14
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_halving_any_scale_exceeds_the_budget(accounting, mechanism, budget):
+    found = calibrated(FAMILY, budget, mechanism, accounting)
+
+    for index in range(len(FAMILY)):
+        halved = list(found.scales)
+        halved[index] /= 2
+        spent = epsilon_spent(
+            FAMILY,
+            halved,
+            mechanism=mechanism,
+            accounting=accounting,
+            delta=budget.delta,
+            steps=STEPS,
+        )
+        assert spent > budget.epsilon * 1.01
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_nearly_all_of_the_budget_is_used(accounting, mechanism):
+    for budget in BUDGETS:
+        found = calibrated(FAMILY, budget, mechanism, accounting)
+
+        assert found.loss.epsilon == pytest.approx(budget.epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_a_larger_budget_never_asks_for_more_noise(accounting, mechanism):
+    scales = [
+        calibrated(FAMILY, Loss(epsilon=e, delta=1e-6), mechanism, accounting).scales[0]
+        for e in (0.01, 0.1, 0.5, 1, 2, 8)
+    ]
+
+    assert scales == sorted(scales, reverse=True)
+    assert len(set(scales)) == len(scales)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_pld_needs_the_least_gaussian_noise_and_the_paper_the_most(budget):
+    noise = {a: calibrated(FAMILY, budget, "gaussian", a).scales[0] for a in ACCOUNTINGS}
+
+    assert noise["pld"] == min(noise.values())
+    assert noise["paper"] == max(noise.values())
+    assert noise["zcdp"] <= noise["rdp"] * (1 + 1e-9)
+
+
+def test_many_pure_measurements_gain_from_a_delta():
+    budget = Loss(epsilon=1, delta=1e-6)
+    noise = {a: calibrated(MANY, budget, "laplace", a).scales[0] for a in ACCOUNTINGS}
+
+    assert noise["pld"] < noise["rdp"] <= noise["zcdp"] < noise["advanced"] < noise["naive"]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_gaussian_calibration_agrees_with_dp_accounting(budget):
+    exact = calibrated(FAMILY, budget, "gaussian", "pld")
+    renyi = calibrated(FAMILY, budget, "gaussian", "rdp")
+
+    def spent(accountant, found):
+        events = [GaussianDpEvent(s / m.l2) for m, s in zip(FAMILY, found.scales, strict=True)]
+        accountant.compose(ComposedDpEvent(events))
+        return accountant.get_epsilon(budget.delta)
+
+    assert spent(PLDAccountant(), exact) == pytest.approx(budget.epsilon, rel=3e-3)
+    assert spent(RdpAccountant(), renyi) == pytest.approx(budget.epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "accounting", "message"),
+    [
+        ("gaussian", "pld", "Gaussian noise needs delta above 0"),
+        ("gaussian", "naive", "Gaussian noise needs delta above 0"),
+        ("laplace", "pld", "accounting pld needs delta above 0"),
+        ("laplace", "zcdp", "accounting zcdp needs delta above 0"),
+        ("cauchy", "naive", "mechanism 'cauchy' must be laplace or gaussian"),
+        ("laplace", "nave", "accounting 'nave' must be one of naive, advanced, zcdp"),
+    ],
+)
+def test_what_cannot_be_proved_is_refused(mechanism, accounting, message):
+    with pytest.raises(ValueError, match=message):
+        calibrated([measurement()], Loss(epsilon=1), mechanism, accounting)
+
+
+def test_an_empty_release_is_refused():
+    with pytest.raises(ValueError, match="number of measurements=0 must be at least 1"):
+        calibrated([], Loss(epsilon=1), "laplace", "naive")
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
+def test_a_budget_without_a_positive_epsilon_is_refused(epsilon):
+    with pytest.raises(ValueError, match=r"epsilon=.* must be positive and finite"):
+        Loss(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
+def test_a_delta_that_is_no_probability_is_refused(delta):
+    with pytest.raises(ValueError, match=r"delta=.* must be at least 0 and below 1"):
+        Loss(epsilon=1, delta=delta)
+
+
+@pytest.mark.parametrize("field", ["l1", "l2", "node_l1", "node_l2", "weight"])
+def test_a_measurement_without_sensitivity_is_refused(field):
+    values = dict.fromkeys(("l1", "l2", "node_l1", "node_l2", "weight"), 1.0) | {field: 0.0}
+
+    with pytest.raises(ValueError, match=f"{field}=0.0 must be positive"):
+        Measurement(nodes=1, coordinates=1, **values)
+
+
+def test_the_sentence_says_what_is_protected_and_how():
+    found = calibrated(FAMILY, BUDGETS[1], "gaussian", "pld")
+
+    assert found.sentence.startswith("(1, 1e-06)-differential privacy of the whole release")
+    assert "all mutations of one privacy unit" in found.sentence
+    assert "discrete Gaussian noise on 3 measurements" in found.sentence
+    assert "of delta covers the step from continuous to discrete noise" in found.sentence

@@ -1,0 +1,129 @@
+"""The laws of noise: exact variances, and intervals against exact convolutions."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+
+SCALES = (0.3, 0.9, 1.0, 2.5, 20.0)
+LAWS = (DiscreteLaplace, DiscreteGaussian)
+
+
+def law(mechanism: DiscreteLaplace | DiscreteGaussian) -> NDArray[np.float64]:
+    """Probabilities of -m..m, with less than 1e-20 left out."""
+    reach = math.ceil(60 * mechanism.scale) + 12
+    values = np.arange(-reach, reach + 1)
+    if isinstance(mechanism, DiscreteLaplace):
+        weights = np.exp(-np.abs(values) / mechanism.scale)
+    else:
+        weights = np.exp(-((values / mechanism.scale) ** 2) / 2)
+    return weights / weights.sum()
+
+
+def sum_law(mechanism: DiscreteLaplace | DiscreteGaussian, terms: int) -> NDArray[np.float64]:
+    """Probabilities of the sum of independent draws, by convolving one with the next."""
+    single = total = law(mechanism)
+    for _ in range(terms - 1):
+        total = np.convolve(total, single)
+        spare = (len(total) - 1) // 2 - math.ceil(60 * mechanism.scale * math.sqrt(terms)) - 12
+        if spare > 0:
+            total = total[spare:-spare]
+    return total
+
+
+def coverage(probabilities: NDArray[np.float64], half_width: float) -> float:
+    middle, whole = len(probabilities) // 2, math.floor(half_width)
+    return math.fsum(probabilities[max(0, middle - whole) : middle + whole + 1])
+
+
+@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("scale", [0.05, *SCALES])
+def test_the_variance_is_that_of_the_law(make, scale):
+    probabilities = law(make(scale))
+    values = np.arange(len(probabilities)) - len(probabilities) // 2
+
+    assert make(scale).variance == pytest.approx(float(probabilities @ values**2), rel=1e-9)
+
+
+def test_wide_noise_has_the_variance_of_the_continuous_law():
+    assert DiscreteLaplace(2.0**26).variance == pytest.approx(2 * 2.0**52, rel=1e-9)
+    assert DiscreteGaussian(2.0**26).variance == pytest.approx(2.0**52, rel=1e-12)
+
+
+@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("terms", [1, 2, 3, 10, 60])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_interval_holds_what_it_promises_and_little_more(make, scale, terms, confidence):
+    mechanism = make(scale)
+    probabilities = sum_law(mechanism, terms)
+
+    half_width = mechanism.half_width(terms, confidence)
+
+    assert coverage(probabilities, half_width) >= confidence
+    # Narrow discrete noise varies less than the continuous law that sums are priced by.
+    spare = 2 + 0.06 * half_width if scale < 2 else 2
+    assert (
+        scale < 0.9
+        or half_width < spare
+        or coverage(probabilities, half_width - spare) < confidence
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_interval_of_one_laplace_draw_is_the_smallest(scale):
+    half_width = DiscreteLaplace(scale).half_width(1)
+
+    assert half_width == 0 or coverage(law(DiscreteLaplace(scale)), half_width - 1) < 0.95
+
+
+def test_the_interval_of_two_laplace_draws_agrees_with_the_closed_form():
+    # Pr[|L1 + L2| > h] = exp(-h) (1 + h / 2) for two Laplace(1) variables.
+    for confidence in (0.5, 0.95, 0.999999):
+        h = DiscreteLaplace(2.0**40).half_width(2, confidence) / 2.0**40
+
+        assert math.exp(-h) * (1 + h / 2) == pytest.approx(1 - confidence, rel=1e-6)
+
+
+@pytest.mark.parametrize("make", LAWS)
+def test_intervals_widen_with_terms_and_with_confidence(make):
+    mechanism = make(1000.0)
+
+    by_terms = [mechanism.half_width(terms) for terms in (1, 2, 3, 5, 10, 100, 1_000, 10_000)]
+    by_confidence = [mechanism.half_width(5, c) for c in (0.5, 0.9, 0.99, 0.999999)]
+
+    assert by_terms == sorted(set(by_terms))
+    assert by_confidence == sorted(set(by_confidence))
+
+
+@pytest.mark.parametrize("make", LAWS)
+def test_many_terms_are_nearly_normal(make):
+    mechanism = make(1000.0)
+
+    half_width = mechanism.half_width(10_000)
+
+    assert half_width == pytest.approx(1.959964 * math.sqrt(10_000 * mechanism.variance), rel=1e-3)
+
+
+@pytest.mark.parametrize("make", LAWS)
+def test_a_mechanism_is_a_value(make):
+    mechanism = make(2.5)
+
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism == make(2.5)  # noqa: S301 - our own
+    assert mechanism.noise(4).shape == (4,)
+    with pytest.raises(AttributeError):
+        mechanism.scale = 1.0
+
+
+@pytest.mark.parametrize("make", LAWS)
+def test_wrong_parameters_are_refused(make):
+    with pytest.raises(ValueError, match=r"scale=0 must be positive"):
+        make(0)
+    with pytest.raises(ValueError, match=r"terms=0 must be at least 1"):
+        make(1.0).half_width(0)
+    with pytest.raises(ValueError, match=r"confidence=1.0 must lie strictly between 0 and 1"):
+        make(1.0).half_width(1, 1.0)

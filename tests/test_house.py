@@ -1,0 +1,178 @@
+"""The rules of the house: the way imports run, form, types, lists of packages that agree."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("privacy", "transforms", "pipelines")
+
+# What each package may import of the three; the others point upward.
+BELOW = {
+    "privacy": {"privacy"},
+    "transforms": {"transforms", "privacy"},
+    "pipelines": {"pipelines", "transforms", "privacy"},
+}
+
+# The mathematics knows no files, no clock, no process and no pipeline.
+NOT_MATHEMATICS = {
+    "apache_beam",
+    "datetime",
+    "duckdb",
+    "google",
+    "io",
+    "logging",
+    "os",
+    "pathlib",
+    "pyarrow",
+    "pydantic",
+    "ruamel",
+    "shutil",
+    "socket",
+    "subprocess",
+    "tempfile",
+    "time",
+    "tqdm",
+}
+
+
+def modules(package: str) -> Iterator[Path]:
+    return (ROOT / package).rglob("*.py")
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level names of everything that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add("." if node.level else str(node.module).split(".")[0])
+    return names
+
+
+def setup_arguments() -> dict[str, object]:
+    """The literal keyword arguments of the call in setup.py."""
+    for node in ast.walk(ast.parse((ROOT / "setup.py").read_text())):
+        if isinstance(node, ast.Call):
+            return {str(word.arg): ast.literal_eval(word.value) for word in node.keywords}
+    raise AssertionError("setup.py calls nothing")
+
+
+def canonical(requirement: str) -> str:
+    """A distribution's name as the package index compares them."""
+    name = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert name is not None
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+def run(*command: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, f"{' '.join(command)}\n{finished.stdout}{finished.stderr}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_run_from_pipelines_to_transforms_to_privacy(package: str) -> None:
+    upward = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(package)
+        for name in imported(path) & {*PACKAGES, "tests", "examples", "benchmarks", "."}
+        if name not in BELOW[package]
+    }
+
+    assert upward == set()
+
+
+def test_privacy_imports_neither_a_pipeline_nor_files_nor_a_clock() -> None:
+    foreign = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules("privacy")
+        for name in imported(path) & NOT_MATHEMATICS
+    }
+
+    assert foreign == set()
+
+
+@pytest.mark.parametrize("package", ["transforms", "pipelines"])
+def test_beam_can_see_type_hints(package: str) -> None:
+    """With postponed annotations Beam sees strings, and checks and codes nothing."""
+    blind = {
+        str(path.relative_to(ROOT))
+        for path in modules(package)
+        if "from __future__ import annotations" in path.read_text()
+    }
+
+    assert blind == set()
+
+
+def test_setup_lists_every_package_and_nothing_else() -> None:
+    folders = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("__init__.py")
+    }
+
+    assert set(setup_arguments()["packages"]) == folders  # type: ignore[call-overload]
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    """Without __init__.py a folder of tests would import another distribution's `tests`."""
+    bare = {
+        str(path.parent.relative_to(ROOT))
+        for folder in (*PACKAGES, "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        if not (path.parent / "__init__.py").exists()
+    }
+
+    assert bare == set()
+
+
+def test_no_other_distribution_owns_our_names() -> None:
+    owners = packages_distributions()
+
+    assert {name: set(owners.get(name, ["slackwater"])) for name in PACKAGES} == {
+        name: {"slackwater"} for name in PACKAGES
+    }
+
+
+def test_requirements_pin_exactly_what_setup_asks_for() -> None:
+    asked = setup_arguments()
+    wanted = [*asked["install_requires"]]  # type: ignore[misc]
+    for extra in asked["extras_require"].values():  # type: ignore[attr-defined]
+        wanted += extra
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    direct = [line for line in pins if "#" in line]  # those that we chose say why
+
+    assert all(re.match(r"[A-Za-z0-9._-]+==[^ ]+( |$)", line) for line in pins)
+    assert {canonical(line) for line in direct} == {canonical(line) for line in wanted}
+
+
+def test_pytest_collects_the_doctests_of_every_package() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+
+    assert "--doctest-modules" in settings["addopts"]
+    assert set(PACKAGES) <= set(settings["testpaths"])
+
+
+def test_code_is_in_form() -> None:
+    run("ruff", "format", "--check", ".")
+
+
+def test_code_has_no_lint() -> None:
+    run("ruff", "check", ".")
+
+
+def test_types_hold_strictly_in_privacy_and_plainly_elsewhere() -> None:
+    """One test, since two runs at once would share mypy's cache."""
+    run("mypy", "--strict", "privacy")
+    run("mypy", "transforms", "pipelines")

@@ -1,0 +1,175 @@
+"""The bounding kernel against the slow reference, for every constraint, measure and family of nodes."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.constraint import AtMost, ByClass, Constraint, Within
+from tests import reference
+from tests.reference import Mutation, batch_table
+from tests.strategies import COLUMNS, QUERIES, TIMELINE, changelogs
+from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, bound_and_sum, dense
+from transforms.bounding import bound
+from transforms.chains import build_chains
+from transforms.leaf_sums import merge, sum_leaves
+from transforms.projection import Projection, project
+from transforms.sharding import from_bytes, shard_table
+
+CONSTRAINTS: list[Constraint] = [
+    AtMost(1),
+    AtMost(2),
+    AtMost(5),
+    Within(0),
+    Within(15),
+    Within(30),
+    ByClass("fare", (("multi", AtMost(3)), ("pass", Within(12)))),
+]
+
+
+def kernel(
+    mutations: list[Mutation],
+    constraint: Constraint,
+    *,
+    shards: int = 1,
+    seq: bool = True,
+    before: bool = True,
+) -> dict[NodeKey, np.ndarray]:
+    """Dense sums of every chunk, by way of projection, sharding and the kernel."""
+    by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
+    aggregation = Aggregation(queries=QUERIES, timeline=TIMELINE, constraint=constraint, exact=True)
+    table, dead, _ = project(
+        batch_table(mutations, COLUMNS, seq=seq, before=before),
+        Projection(queries=QUERIES, by_class=by_class),
+    )
+    assert len(dead) == 0
+    payloads: dict[NodeKey, list[bytes]] = {key: [] for key in aggregation.keys()}
+    for _, part in shard_table(table, shards=shards):
+        for key, payload in bound_and_sum(from_bytes(part), aggregation):
+            payloads[key].append(payload)
+    return {key: dense(parts, aggregation, key) for key, parts in payloads.items()}
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+@given(changelogs(), st.integers(1, 5))
+def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(
+    constraint, mutations, shards
+):
+    sums = kernel(mutations, constraint, shards=shards)
+
+    for (variant, number, family, _), got in sums.items():
+        limit = constraint if variant == BOUNDED else None
+        expected = reference.leaf_sums(mutations, QUERIES[number], family, TIMELINE, limit)
+        np.testing.assert_array_equal(
+            got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}"
+        )
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+@given(changelogs(owners=True), st.integers(1, 5))
+def test_owners_share_their_limit_among_their_entries(constraint, mutations, shards):
+    sums = kernel(mutations, constraint, shards=shards)
+
+    for (variant, number, family, _), got in sums.items():
+        limit = constraint if variant == BOUNDED else None
+        expected = reference.leaf_sums(mutations, QUERIES[number], family, TIMELINE, limit)
+        np.testing.assert_array_equal(
+            got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}"
+        )
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+@given(changelogs(inserted=True), st.integers(-15, 70), st.booleans())
+@settings(max_examples=60)
+def test_a_changelog_cut_in_two_gives_the_same_sums_with_a_carry(
+    constraint, mutations, cut, owners
+):
+    if owners:
+        mutations = [
+            Mutation(m.entry, m.time, m.seq, m.before, m.after, "pq"[int(m.entry[1]) % 2])
+            for m in mutations
+        ]
+    by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
+    projection = Projection(queries=QUERIES, by_class=by_class)
+
+    def sums_of(parts: list[list[Mutation]]) -> list[list]:
+        carry, leaves = None, {}
+        for part in parts:
+            table, _, _ = project(batch_table(part, COLUMNS), projection)
+            if owners and "unit" not in table.column_names:
+                table = table.add_column(0, "unit", pa.array([], pa.string()))
+            chains = build_chains(
+                table, queries=len(QUERIES), carried=carry.entries if carry else None
+            )
+            masks, carry = bound(chains, constraint, carry)
+            for number, query in enumerate(QUERIES):
+                for family in query.families:
+                    found = sum_leaves(chains, masks[number], query, number, TIMELINE, family)
+                    leaves.setdefault((number, family), []).append(found)
+        merged = {
+            key: merge(found, len(QUERIES[key[0]].measure.components))
+            for key, found in leaves.items()
+        }
+        return {
+            key: {
+                n: tuple(s)
+                for n, s in zip(m.node.tolist(), m.sums.T.tolist(), strict=True)
+                if any(s)
+            }
+            for key, m in merged.items()
+            if key[1] == "net"
+            or cut % TIMELINE.every == 0  # events are counted once a window: cut between windows
+        }
+
+    early = [m for m in mutations if m.time < cut]
+    late = [m for m in mutations if m.time >= cut]
+
+    assert sums_of([early, late]) == sums_of([mutations])
+
+
+@given(changelogs())
+def test_without_a_source_order_any_order_of_rows_gives_the_same(mutations):
+    sums = kernel(mutations, AtMost(3), seq=False)
+    again = kernel(mutations[::-1], AtMost(3), seq=False, shards=3)
+
+    for key, expected in sums.items():
+        np.testing.assert_array_equal(again[key], expected)
+
+
+def walk(*wards: str | None, time: int = 5) -> list[Mutation]:
+    """One entry that goes through the wards, all at one time."""
+    states = [None if ward is None else {"ward": ward, "x": 1.0, "fare": "multi"} for ward in wards]
+    return [
+        Mutation("e", time, seq, states[seq], states[seq + 1]) for seq in range(len(states) - 1)
+    ]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_changes_of_one_instant_are_linked_by_their_images(reverse):
+    mutations = walk(None, "a", "b", "a", "c", None, "b")
+    sums = kernel(mutations[::-1] if reverse else mutations, AtMost(50), seq=False)
+
+    level = sums[(EXACT, 0, "net", 0)].sum(axis=1)[0]
+    entered = sums[(EXACT, 0, "entered", 0)].sum(axis=1)[0]
+
+    assert level.tolist() == [0, 1, 0]
+    assert entered.tolist() == [1, 1, 1]  # once per entry, window and cell
+
+
+def test_links_run_on_from_one_instant_to_the_next():
+    mutations = walk(None, "a", "b", "a", time=5) + walk("a", "b", "c", time=5 + 1)
+    for rows in (mutations, mutations[::-1]):
+        level = kernel(rows, AtMost(50), seq=False)[(EXACT, 0, "net", 0)].sum(axis=1)[0]
+        assert level.tolist() == [0, 0, 1]
+
+
+def test_a_frozen_entry_keeps_its_value_for_ever():
+    mutations = [Mutation("e", 10 * i, i, None if i == 0 else s(i - 1), s(i)) for i in range(5)]
+    level = kernel(mutations, AtMost(2))[(BOUNDED, 0, "net", 0)].cumsum(axis=1)[0]
+
+    assert level[:, :2].tolist() == [[0, 0], [1, 0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]
+
+
+def s(i: int) -> dict:
+    return {"ward": "ab"[i % 2], "x": 1.0, "fare": "multi"}

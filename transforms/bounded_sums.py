@@ -1,0 +1,141 @@
+"""From projected rows to bounded exact sums: the private half of every release.
+
+    in    pa.Table                                projected rows (transforms.projection)
+    out   (NodeKey, bytes)                        sums of some nodes, an Arrow IPC stream with `node` (int64, as in
+                                                  transforms.leaf_sums) and `sum.<component>`; one element a shard
+
+A large release is cut into chunks of cells, each with all its windows, so that no step holds all nodes at once.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from privacy.constraint import Constraint
+from transforms import progress
+from transforms.bounding import bound, changed
+from transforms.chains import build_chains
+from transforms.leaf_sums import LeafSums, sum_leaves
+from transforms.queries import Query, Timeline
+from transforms.sharding import Shard, ShardByUnit, from_bytes, to_bytes
+
+NodeKey = tuple[str, int, str, int]
+"""(`bounded` or `exact`, query's number, family, chunk of cells)."""
+
+BOUNDED = "bounded"
+EXACT = "exact"
+
+CHUNK_NODES = 2**20
+"""About so many nodes are in one chunk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregation:
+    """What is summed: the queries over the timeline under the constraint.
+
+    Attributes:
+        exact: whether to sum all changes as well, without the constraint (for the owner's eyes).
+    """
+
+    queries: tuple[Query, ...]
+    timeline: Timeline
+    constraint: Constraint
+    exact: bool = False
+
+    def chunk_cells(self, query: int) -> int:
+        """Cells in one chunk of a query."""
+        return max(1, min(self.queries[query].cells, CHUNK_NODES // (self.timeline.windows + 1)))
+
+    def chunks(self, query: int) -> int:
+        return -(-self.queries[query].cells // self.chunk_cells(query))
+
+    def keys(self) -> list[NodeKey]:
+        """Every chunk of nodes that exists, whatever the data: what a release must cover."""
+        return [
+            (variant, number, family, chunk)
+            for variant in ([BOUNDED, EXACT] if self.exact else [BOUNDED])
+            for number, query in enumerate(self.queries)
+            for family in query.families
+            for chunk in range(self.chunks(number))
+        ]
+
+
+class BoundedSums(beam.PTransform):
+    """Shard by unit, enforce the constraint, sum by window and cell."""
+
+    def __init__(self, aggregation: Aggregation, *, shards: int) -> None:
+        super().__init__()
+        self._aggregation = aggregation
+        self._shards = shards
+
+    def expand(self, tables: beam.PCollection[pa.Table]) -> beam.PCollection[tuple[NodeKey, bytes]]:
+        return (
+            tables
+            | ShardByUnit(shards=self._shards)
+            | "GatherUnits" >> beam.GroupByKey()
+            | "BoundAndSum"
+            >> beam.ParDo(_BoundAndSum(self._aggregation)).with_output_types(tuple[NodeKey, bytes])
+        )
+
+
+class _BoundAndSum(beam.DoFn):
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._aggregation = aggregation
+
+    def process(self, shard: tuple[int, Iterable[bytes]]) -> Iterator[tuple[NodeKey, bytes]]:
+        table = pa.concat_tables([from_bytes(payload) for payload in shard[1]])
+        yield from bound_and_sum(table, self._aggregation)
+        progress.advance("bound", table.num_rows)
+
+
+def bound_and_sum(table: pa.Table, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
+    """The kernel of one shard, in batch: all of its rows, no carry."""
+    chains = build_chains(table, queries=len(aggregation.queries))
+    masks, _ = bound(chains, aggregation.constraint)
+    for number, query in enumerate(aggregation.queries):
+        variants = {BOUNDED: masks[number]}
+        if aggregation.exact:
+            variants[EXACT] = changed(chains, number)
+        for variant, mask in variants.items():
+            for family in query.families:
+                leaves = sum_leaves(chains, mask, query, number, aggregation.timeline, family)
+                for chunk, part in _cut(leaves, query.cells, aggregation.chunk_cells(number)):
+                    yield (variant, number, family, chunk), part
+
+
+def _cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, bytes]]:
+    chunk = leaves.node % cells // chunk_cells
+    for number in np.unique(chunk).tolist():
+        yield (
+            number,
+            encode(
+                LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])
+            ),
+        )
+
+
+def encode(leaves: LeafSums) -> bytes:
+    return to_bytes(
+        pa.table({"node": leaves.node, **{f"sum.{i}": row for i, row in enumerate(leaves.sums)}})
+    )
+
+
+def dense(payloads: Iterable[bytes], aggregation: Aggregation, key: NodeKey) -> np.ndarray:
+    """All nodes of a chunk, empty ones too: [components, 1 + windows, cells of the chunk], int64."""
+    _, number, _, chunk = key
+    query = aggregation.queries[number]
+    size = aggregation.chunk_cells(number)
+    begin = chunk * size
+    width = min(size, query.cells - begin)
+    sums = np.zeros(
+        (len(query.measure.components), aggregation.timeline.windows + 1, width), dtype=np.int64
+    )
+    for payload in payloads:
+        table = from_bytes(payload)
+        window, cell = np.divmod(table["node"].to_numpy(), query.cells)
+        for component in range(len(sums)):
+            np.add.at(sums[component], (window, cell - begin), table[f"sum.{component}"].to_numpy())
+    return sums

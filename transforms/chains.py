@@ -1,0 +1,322 @@
+"""Put one shard's mutations in order, and rebuild each entry's chain of states.
+
+    in    pa.Table      projected rows of one shard (transforms.projection), in any order
+    out   Chains        NumPy columns sorted by (chain, time, source order), repeated mutations removed
+
+A chain is one entry of one unit. The order of the input rows does not matter:
+
+* source order is the `order.*` columns; at equal times and equal order, before and after images are linked end to
+  end (an Eulerian path); what is still open is settled by content;
+* a mutation that is there twice counts once;
+* files with new values only and without an order column have their position in the files as order.
+
+An entry first seen with a before image existed before the changelog begins: its chain gets an *opening row*, an
+insertion before all time. A carry's rows stand first in their chains and are no changes, only known states.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.linking import UNKNOWN, link
+from transforms.projection import GONE
+from transforms.sharding import unit_column
+
+BEFORE_ALL = np.iinfo(np.int64).min
+"""The time of opening rows and of carried states."""
+
+POSITION = "order.position"
+"""The column that stands in for a source order: where the row stood in the files."""
+
+Ints = np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chains:
+    """Rows of one shard in chain order; arrays of one length unless said.
+
+    Attributes:
+        chain, unit: dense codes; `chain` is non-decreasing.
+        keys: the unit's and the entry's real keys by code: `units` [units], `entries` [chains] and
+            `unit_of` [chains].
+        time: microseconds since the epoch; `BEFORE_ALL` for opening and carried rows.
+        carried: rows that are states known from before, not changes.
+        cells, values: for each query the state after the row; `values[i]` is None for counts.
+        classes: the state's class, or None.
+        rank: rows of one unit by (time, source order, entry): a tie-break across its entries; None if
+            units are entries.
+    """
+
+    chain: Ints
+    unit: Ints
+    units: pa.Array
+    entries: pa.Array
+    unit_of: Ints
+    time: Ints
+    carried: Ints
+    cells: tuple[Ints, ...]
+    values: tuple[Ints | None, ...]
+    classes: Ints | None
+    rank: Ints | None
+
+    @property
+    def first(self) -> Ints:
+        """Whether each row is the first of its chain."""
+        return _starts(self.chain)
+
+
+def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = None) -> Chains:
+    """Order `table`; `carried` holds one row an entry: its last state, with the same columns less `before.*`, `order.*`."""
+    known = 0 if carried is None else carried.num_rows
+    keys = {
+        name: _with_carried(table, carried, name)
+        for name in dict.fromkeys((unit_column(table), "entry"))
+    }
+    unit, units = _encode(keys[unit_column(table)])
+    owned = unit_column(table) != "entry"
+    if owned:
+        entry, names = _encode(keys["entry"])
+        pair, chain = np.unique(unit * len(names) + entry, return_inverse=True)
+        unit_of, entries = pair // len(names), names.take(pa.array(pair % len(names)))
+    else:
+        chain, unit_of, entries = unit, np.arange(len(units)), units
+    time = np.concatenate([np.full(known, BEFORE_ALL), _numpy(table["time"])])
+
+    order = _sort(chain, time)
+    columns = _Columns(table=table, carried=carried)
+    order = _settle_ties(order, chain, time, columns)
+    chain, time = chain[order], time[order]
+    cells = [columns.after(f"{i}.cell", order) for i in range(queries)]
+    values = [
+        columns.after(f"{i}.value", order) if f"after.{i}.value" in table.column_names else None
+        for i in range(queries)
+    ]
+    classes = columns.after("class", order) if "after.class" in table.column_names else None
+    is_carried = order < known
+    rank = _rank_in_unit(order, unit[order], chain, time, columns, entries) if owned else None
+
+    if columns.has_before:
+        starts = np.flatnonzero(_starts(chain) & ~is_carried)
+        before = [columns.before(f"{i}.cell", order[starts]) for i in range(queries)]
+        exists = (
+            np.any([cell >= 0 for cell in before], axis=0)
+            if before
+            else np.zeros(len(starts), bool)
+        )
+        if classes is not None:
+            exists |= columns.before("class", order[starts]) != GONE
+        at = starts[exists]
+        if len(at):
+            rows = order[at]
+            cells = [
+                np.insert(c, at, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)
+            ]
+            values = [
+                None if v is None else np.insert(v, at, columns.before(f"{i}.value", rows))
+                for i, v in enumerate(values)
+            ]
+            classes = (
+                None if classes is None else np.insert(classes, at, columns.before("class", rows))
+            )
+            is_carried = np.insert(is_carried, at, False)
+            if rank is not None:
+                # Openings come before all mutations of their unit, and by entry among themselves.
+                rank = np.insert(rank, at, _entry_ranks(entries)[chain[at]] - len(entries) - 1)
+            chain, time = np.insert(chain, at, chain[at]), np.insert(time, at, BEFORE_ALL)
+    return Chains(
+        chain=chain,
+        unit=unit_of[chain],
+        units=units,
+        entries=entries,
+        unit_of=unit_of,
+        time=time,
+        carried=is_carried,
+        cells=tuple(cells),
+        values=tuple(values),
+        classes=classes,
+        rank=rank,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The input's columns by row number, carried rows first."""
+
+    table: pa.Table
+    carried: pa.Table | None
+
+    @property
+    def has_before(self) -> bool:
+        return any(name.startswith("before.") for name in self.table.column_names)
+
+    @property
+    def orders(self) -> list[str]:
+        return [name for name in self.table.column_names if name.startswith("order.")]
+
+    @property
+    def projected(self) -> list[str]:
+        """`<query>.cell`, `<query>.value` and `class`, as far as they are there."""
+        return [
+            name.removeprefix("after.")
+            for name in self.table.column_names
+            if name.startswith("after.")
+        ]
+
+    def after(self, name: str, rows: Ints) -> Ints:
+        return _numpy_chunks(_with_carried(self.table, self.carried, f"after.{name}"))[rows]
+
+    def before(self, name: str, rows: Ints) -> Ints:
+        """Of mutations only: `rows` must not be carried ones."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        return _numpy(self.table[f"before.{name}"])[rows - known]
+
+    def order(self, name: str, rows: Ints) -> Ints:
+        """Source order as integers that sort alike."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        column = self.table[name].take(pa.array(rows - known))
+        if pa.types.is_integer(column.type):
+            return _numpy(column.cast(pa.int64()).fill_null(BEFORE_ALL))
+        return _numpy(pc.rank(column, tiebreaker="dense"))
+
+
+def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Ints:
+    """Order rows of one chain at one time by source order, links and content; drop repeated ones."""
+    same = (np.diff(chain[order]) == 0) & (np.diff(time[order]) == 0)
+    if not same.any():
+        return order
+    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+    rows = order[tied]
+    run = np.cumsum(~np.insert(same, 0, False))[tied]
+    after = [columns.after(name, rows) for name in columns.projected]
+    before = (
+        [columns.before(name, rows) for name in columns.projected] if columns.has_before else []
+    )
+    by_position = columns.orders == [POSITION]
+    source = [] if by_position else [columns.order(name, rows) for name in columns.orders]
+    if by_position:
+        # Keep the first of equal ones, then put the kept ones back into the files' order.
+        position = columns.order(POSITION, rows)
+        index = np.lexsort([position, *after, run])
+        index = index[~_repeats([run, *after], index)]
+        index = index[np.lexsort([position[index], run[index]])]
+    else:
+        content = [*after, *before]
+        index = np.lexsort([*content, *source[::-1], run])
+        index = index[~_repeats([run, *source, *content], index)]
+        if before:
+            group = np.cumsum(~_repeats([run, *source], index))
+            first_slot = tied[np.searchsorted(run, run[index])]
+            last_slot = tied[np.searchsorted(run, run[index], side="right") - 1]
+            same_chain = chain[order[np.maximum(first_slot - 1, 0)]] == chain[rows[index]]
+            touches = np.insert(
+                (np.diff(run[index]) == 0) | (first_slot[1:] == last_slot[:-1] + 1), 0, False
+            )
+            above = order[np.maximum(first_slot - 1, 0)]
+            known = same_chain & (first_slot > 0)
+            start = [
+                np.where(known, columns.after(name, above), UNKNOWN) for name in columns.projected
+            ]
+            index = index[
+                link(
+                    group,
+                    [b[index] for b in before],
+                    [a[index] for a in after],
+                    start,
+                    touches & known,
+                )
+            ]
+    kept = np.ones(len(order), dtype=bool)
+    kept[tied] = False
+    # Each run keeps its place: its rows are contiguous, so the settled ones fill its first slots.
+    slots = np.sort(tied[_slots(run, run[index])])
+    settled = order.copy()
+    settled[slots] = rows[index]
+    kept[slots] = True
+    return settled[kept]
+
+
+def _slots(run: Ints, kept: Ints) -> Ints:
+    """Places in `run` (sorted) that take the rows that were kept: the first ones of each run."""
+    counts = np.bincount(kept, minlength=int(run.max()) + 1)
+    place_in_run = np.arange(len(run)) - np.searchsorted(run, run)
+    return np.flatnonzero(place_in_run < counts[run])
+
+
+def _repeats(columns: list[Ints], index: Ints) -> Ints:
+    """Whether each row of the sorted `index` equals the one before it in all columns."""
+    if len(index) == 0:
+        return np.zeros(0, dtype=bool)
+    equal = np.ones(len(index) - 1, dtype=bool)
+    for column in columns:
+        equal &= np.diff(column[index]) == 0
+    return np.insert(equal, 0, False)
+
+
+def _sort(chain: Ints, time: Ints) -> Ints:
+    """Rows by (chain, time), carried ones first; one 64-bit key where both fit, which sorts much faster."""
+    if len(chain) == 0:
+        return np.zeros(0, dtype=np.int64)
+    real = time != BEFORE_ALL
+    if not real.any():
+        return np.argsort(chain, kind="stable")
+    low, high = int(time[real].min()), int(time[real].max())
+    bits = (high - low + 1).bit_length()
+    if bits + int(chain.max()).bit_length() > 62:
+        return np.lexsort([time, chain])
+    return np.argsort((chain << bits) + np.where(real, time - low + 1, 0))
+
+
+def _rank_in_unit(
+    order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Columns, entries: pa.Array
+) -> Ints:
+    """Ranks by (unit, time, source order, entry) that keep every chain's own order."""
+    known = 0 if columns.carried is None else columns.carried.num_rows
+    real = order >= known
+    source = []
+    for name in columns.orders:
+        ranks = np.full(len(order), -1, dtype=np.int64)
+        ranks[real] = columns.order(name, order[real])
+        source.append(ranks)
+    entry = _entry_ranks(entries)[chain]
+    index = np.lexsort([np.arange(len(order)), entry, *source[::-1], time, unit])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[index] = np.arange(len(order))
+    return rank
+
+
+def _entry_ranks(entries: pa.Array) -> Ints:
+    """1, 2, ... in the order of the entries' keys."""
+    return _numpy(pc.rank(entries, tiebreaker="dense")).astype(np.int64)
+
+
+def _starts(chain: Ints) -> Ints:
+    return np.insert(np.diff(chain) != 0, 0, True) if len(chain) else np.zeros(0, dtype=bool)
+
+
+def _encode(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
+    """Dense codes and the key of each code; equality is decided on the keys themselves."""
+    encoded = pc.dictionary_encode(column).unify_dictionaries()
+    if encoded.num_chunks == 0:
+        return np.zeros(0, dtype=np.int64), pa.array([], type=column.type)
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks]).astype(np.int64)
+    return codes, encoded.chunk(0).dictionary
+
+
+def _with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:
+    if carried is None:
+        return table[name]
+    return pa.chunked_array([*carried[name].chunks, *table[name].chunks], type=table[name].type)
+
+
+def _numpy(column: pa.ChunkedArray | pa.Array) -> Ints:
+    return (
+        column.to_numpy(zero_copy_only=False)
+        if isinstance(column, pa.Array)
+        else _numpy_chunks(column)
+    )
+
+
+def _numpy_chunks(column: pa.ChunkedArray) -> Ints:
+    return column.to_numpy()

@@ -1,0 +1,31 @@
+"""The errors that a user can cause or must act on, each with the exit code of the command line.
+
+A message is one line: what is wrong, where, what was expected and what to do. It never holds a
+value, a key or a row of the data, since messages travel to logs.
+"""
+
+from typing import ClassVar
+
+
+class SlackwaterError(Exception):
+    """Something that a person can mend; `exit_code` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class Refused(SlackwaterError):
+    """The release may not be made: budget, frozen spec, or another run won."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SpecError(SlackwaterError):
+    """The spec or the command is wrong, or names a column or type that the files do not have."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class InputError(SlackwaterError):
+    """The input data cannot be used, beyond the share that the spec allows."""
+
+    exit_code: ClassVar[int] = 3

@@ -1,0 +1,229 @@
+"""From states to what queries see of them: a cell and a value, as integer columns.
+
+    in    Batch(file, first_row, table)     normalised states (transforms.changelog)
+    out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `order.*`, and for query i
+                                            `after.<i>.cell` (int32; -1: contributes nothing) and, where a
+                                            column is measured, `after.<i>.value` (int64 grid steps; 0 without a
+                                            cell); the same with `before.`; `after.class` with a class constraint
+    dead  pa.Table(file, row, reason)       states whose owner cannot be known
+
+Everything is private. Values are clamped here: f itself is clamped, never its differences, so that differences telescope.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.changelog import DEAD, Batch, dead_letters
+from transforms.expression import evaluate
+from transforms.queries import OTHER, Query, Scalar
+
+GONE = -2
+"""The class of a state that does not exist (-1: a class that is not listed)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """What is read from each state.
+
+    Attributes:
+        queries: in the order that numbers their columns.
+        owner: the state's column that names the owner; None if the unit is the entry, or if the owner
+            is a column of the mutation itself (`owner` of the batch).
+        by_class: column and listed values of a class constraint.
+    """
+
+    queries: tuple[Query, ...]
+    owner: str | None = None
+    by_class: tuple[str, tuple[str, ...]] | None = None
+
+
+class Project(beam.PTransform):
+    """Batches of states to batches of projected states, and dead letters under the tag `DEAD`."""
+
+    def __init__(self, projection: Projection) -> None:
+        super().__init__()
+        self._projection = projection
+
+    def expand(self, batches: beam.PCollection) -> beam.pvalue.DoOutputsTuple:
+        return batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
+            DEAD, main="projected"
+        )
+
+
+class _ProjectDoFn(beam.DoFn):
+    def __init__(self, projection: Projection) -> None:
+        self._projection = projection
+
+    def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+        table, rows, reason = project(batch.table, self._projection)
+        if table.num_rows:
+            yield table
+        if len(rows):
+            yield beam.pvalue.TaggedOutput(
+                DEAD, dead_letters(batch.file, batch.first_row + rows, reason)
+            )
+
+
+def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarray, str]:
+    """The kernel: projected rows, the numbers of rows that cannot be used, and why they cannot."""
+    sides = [side for side in ("before", "after") if side in table.column_names]
+    columns = {
+        name: table[name]
+        for name in table.column_names
+        if name in ("entry", "time") or name.startswith("order.")
+    }
+    for side in sides:
+        columns |= _project_side(table, side, projection)
+    if "owner" in table.column_names:
+        return pa.table({"unit": table["owner"], **columns}), np.zeros(0, np.int64), ""
+    if projection.owner is None:
+        return pa.table(columns), np.zeros(0, np.int64), ""
+    return _split_by_owner(
+        pa.table(columns), [table[f"{side}.{projection.owner}"] for side in sides], sides
+    )
+
+
+def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[str, np.ndarray]:
+    exists = _to_numpy(table[side])
+    prefix = f"{side}."
+    names = [name for name in table.column_names if name.startswith(prefix)]
+    states = (
+        pa.table({name.removeprefix(prefix): table[name] for name in names})
+        if names
+        else pa.table({side: table[side]})
+    )
+    conditions = list(dict.fromkeys(q.where for q in projection.queries if q.where is not None))
+    satisfied = (
+        dict(zip(conditions, evaluate(conditions, states), strict=True)) if conditions else {}
+    )
+    projected: dict[str, np.ndarray] = {}
+    for number, query in enumerate(projection.queries):
+        cell = cell_codes(states, query.by)
+        inside = exists if query.where is None else exists & satisfied[query.where]
+        if query.column is not None:
+            value, usable = _values(states[query.column], query)
+            cell = np.where(inside & usable, cell, np.int32(-1))
+            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0)
+        else:
+            cell = np.where(inside, cell, np.int32(-1))
+        projected[f"{side}.{number}.cell"] = cell
+    if projection.by_class is not None:
+        column, names_listed = projection.by_class
+        code = _codes(states[column], names_listed)
+        projected[f"{side}.class"] = np.where(exists, code, np.int32(GONE))
+    return projected
+
+
+def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:
+    """The cell of each row over the listed values of `by`; -1 outside all cells.
+
+    >>> cell_codes(pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]}), [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
+    [0, 3, 2]
+    """
+    cell = np.zeros(states.num_rows, dtype=np.int32)
+    for column, values in by:
+        code = _codes(states[column], [value for value in values if value != OTHER])
+        if OTHER in values:
+            places = [place for place, value in enumerate(values) if value != OTHER]
+            lookup = np.array([*places, values.index(OTHER)], dtype=np.int32)
+            code = lookup[code]
+        cell = np.where((cell >= 0) & (code >= 0), cell * len(values) + code, np.int32(-1))
+    return cell
+
+
+def _codes(column: pa.ChunkedArray, values: Sequence[Scalar]) -> np.ndarray:
+    """Position of each row's value in `values`, -1 where it is not there; a dictionary is mapped once."""
+    column = _one_chunk(column)
+    if pa.types.is_dictionary(column.type):
+        if len(column.dictionary) == 0:
+            return np.full(len(column), -1, dtype=np.int32)
+        of_dictionary = _codes(pa.chunked_array([column.dictionary]), values)
+        index = column.indices
+        code = of_dictionary[_to_numpy(index.fill_null(0))]
+        return np.where(_to_numpy(index.is_valid()), code, np.int32(-1))
+    wanted = pa.array([_as_text(value) for value in values], type=pa.string())
+    if not pa.types.is_integer(column.type) or not all(type(value) is int for value in values):
+        found = pc.index_in(column.cast(pa.string()), value_set=wanted)
+    else:
+        found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(values, type=pa.int64()))
+    return _to_numpy(found.fill_null(-1)).astype(np.int32, copy=False)
+
+
+def _as_text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
+    """Grid steps of each value, and whether it counts: null and NaN by `invalid`, infinity at its bound."""
+    numbers = (
+        _one_chunk(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    )  # null becomes NaN
+    missing = np.isnan(numbers)
+    if not missing.any():
+        return query.measure.project(numbers), np.ones(len(numbers), dtype=bool)
+    stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[
+        query.invalid
+    ]
+    steps = query.measure.project(np.where(missing, stand_in, numbers))
+    return steps, ~missing if query.invalid == "drop" else np.ones(len(numbers), dtype=bool)
+
+
+def _split_by_owner(
+    projected: pa.Table, owners: list[pa.ChunkedArray], sides: list[str]
+) -> tuple[pa.Table, np.ndarray, str]:
+    """Give each row its owner; a change of owner is a deletion for the old one and an insertion for the new one."""
+    known = [_to_numpy(owner.is_valid()) for owner in owners]
+    texts = [_one_chunk(owner.cast(pa.string())) for owner in owners]
+    # A state that exists without an owner, or a row without any state, cannot be charged to anyone.
+    if len(sides) == 1:
+        usable = known[0]
+        return (
+            projected.filter(usable).add_column(0, "unit", texts[0].filter(usable)),
+            np.flatnonzero(~usable),
+            _NO_OWNER,
+        )
+    before, after = known
+    usable = before | after
+    same = pc.fill_null(pc.equal(texts[0], texts[1]), False).to_numpy(zero_copy_only=False)
+    moved = before & after & ~same
+    whole = usable & ~moved
+    unit = pc.if_else(pa.array(after), texts[1], texts[0])
+    kept = projected.filter(whole).add_column(0, "unit", unit.filter(whole))
+    if not moved.any():
+        return kept, np.flatnonzero(~usable), _NO_OWNER
+    leaving = _without(projected.filter(moved), "after").add_column(
+        0, "unit", texts[0].filter(moved)
+    )
+    coming = _without(projected.filter(moved), "before").add_column(
+        0, "unit", texts[1].filter(moved)
+    )
+    return pa.concat_tables([kept, leaving, coming]), np.flatnonzero(~usable), _NO_OWNER
+
+
+_NO_OWNER = "no state of this row names its owner: give before images, or an owner column of the mutation itself"
+
+
+def _without(projected: pa.Table, side: str) -> pa.Table:
+    """The same rows with no state on one side."""
+    for place, name in enumerate(projected.column_names):
+        if name.startswith(f"{side}."):
+            empty = {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
+            kind = projected.schema.field(place).type
+            nothing = pa.array(np.full(projected.num_rows, empty), type=kind)
+            projected = projected.set_column(place, name, nothing)
+    return projected
+
+
+def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _to_numpy(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    return _one_chunk(column).to_numpy(zero_copy_only=False)

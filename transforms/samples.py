@@ -1,0 +1,97 @@
+"""A first look into a file: its columns with their types, as far as its first block tells."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from transforms import files
+from transforms.source import Source
+
+BLOCK = 1 << 22  # bytes
+
+
+def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Array | None]:
+    """Schema of a file, and the first times as they stand in text; None for Parquet.
+
+    Types of CSV and JSON columns are Arrow's inference, except that what looks like a time is left a string. Times
+    that are not text come as they are.
+    """
+    if source.format == "parquet":
+        with files.open_random(path) as stream:
+            return pq.read_schema(stream), None
+    with files.open_stream(path) as stream:
+        table = _csv(source, stream) if source.format == "csv" else _json(source, stream)
+    times = table[source.time].combine_chunks() if source.time in table.column_names else None
+    fields = [pa.field(f.name, _settled(f.type)) for f in table.schema]
+    return pa.schema(fields), pa.array([], pa.string()) if times is None or pa.types.is_null(times.type) else times
+
+
+def _csv(source: Source, stream: pa.NativeFile) -> pa.Table:
+    head = stream.read(BLOCK)
+    if len(head) == BLOCK and b"\n" in head:
+        head = head[: head.rindex(b"\n") + 1]
+    strings = (source.entry, source.owner, source.time)
+    convert = pyarrow.csv.ConvertOptions(
+        column_types={name: pa.string() for name in strings if name is not None},
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
+    reader = pyarrow.csv.open_csv(
+        pa.BufferReader(head),
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
+        convert_options=convert,
+    )
+    table = reader.schema.empty_table()
+    for batch in reader:
+        if batch.num_rows:
+            return _numbers_as_text(pa.Table.from_batches([batch]), head, source.time)
+    return table
+
+
+def _numbers_as_text(table: pa.Table, head: bytes, time: str) -> pa.Table:
+    """A CSV column of whole numbers as time is not text: say so by its type."""
+    if time not in table.column_names or table[time].null_count == table.num_rows:
+        return table
+    place = table.column_names.index(time)
+    try:
+        return table.set_column(place, time, table[time].cast(pa.int64()))
+    except pa.ArrowInvalid:
+        return table
+
+
+def _json(source: Source, stream: pa.NativeFile) -> pa.Table:
+    head = stream.read(BLOCK)
+    if len(head) == BLOCK and b"\n" in head:
+        head = head[: head.rindex(b"\n") + 1]
+    lines = [line for line in head.splitlines() if _is_object(line)]
+    if not lines:
+        raise pa.ArrowInvalid("no line is a JSON object")
+    options = pyarrow.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
+    joined = pa.BufferReader(b"\n".join(lines) + b"\n")
+    table = pyarrow.json.read_json(joined, read_options=options)
+    # A time in JSON loses its offset by inference.
+    if source.time in table.column_names and pa.types.is_timestamp(table.schema.field(source.time).type):
+        schema = pa.schema([(source.time, pa.string())])
+        parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        joined.seek(0)
+        times = pyarrow.json.read_json(joined, read_options=options, parse_options=parse)
+        table = table.set_column(table.column_names.index(source.time), source.time, times[source.time])
+    return table
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _settled(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(f.name, _settled(f.type)) for f in type_])
+    return pa.string() if pa.types.is_temporal(type_) or pa.types.is_binary(type_) else type_

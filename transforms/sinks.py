@@ -1,0 +1,73 @@
+"""Write tables as files, through Beam's file systems: local directories and `gs://` alike.
+
+    in    (part name, bytes)     an Arrow IPC stream
+    out   paths
+
+A file's name depends on the part alone, so a step that runs twice writes the same file twice.
+"""
+
+import json
+from collections.abc import Iterator
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from apache_beam.io.filesystems import FileSystems
+
+from transforms.sharding import from_bytes
+
+FORMATS = ("parquet", "csv", "jsonl")
+
+
+class WriteTables(beam.PTransform):
+    """One file a part: `<folder>/<part name>.<format>`."""
+
+    def __init__(self, folder: str, *, format: str) -> None:
+        super().__init__()
+        if format not in FORMATS:
+            raise ValueError(f"format={format!r} is not one of {', '.join(FORMATS)}")
+        self._folder = folder
+        self._format = format
+
+    def expand(self, parts: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[str]:
+        return parts | "WriteFiles" >> beam.ParDo(_WriteFile(self._folder, self._format))
+
+
+class _WriteFile(beam.DoFn):
+    def __init__(self, folder: str, format: str) -> None:
+        self._folder = folder
+        self._format = format
+
+    def process(self, part: tuple[str, bytes]) -> Iterator[str]:
+        name, payload = part
+        path = FileSystems.join(self._folder, f"{name}.{self._format}")
+        write_table(from_bytes(payload), path, format=self._format)
+        yield path
+
+
+def write_table(table: pa.Table, path: str, *, format: str) -> None:
+    """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
+    make_folder(path.rsplit("/", 1)[0])
+    with FileSystems.create(path, mime_type="application/octet-stream") as file:
+        if format == "parquet":
+            pq.write_table(table, file)
+        elif format == "csv":
+            pyarrow.csv.write_csv(_plain_times(table), file)
+        else:
+            for batch in _plain_times(table).to_batches(max_chunksize=65_536):
+                file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder where folders exist; object stores have none."""
+    if not FileSystems.exists(folder):
+        FileSystems.mkdirs(folder)
+
+
+def _plain_times(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            text = pa.compute.strftime(table.column(place), format="%Y-%m-%dT%H:%M:%SZ")
+            table = table.set_column(place, field.name, text)
+    return table
