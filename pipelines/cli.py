@@ -9,28 +9,10 @@ import argparse
 import json
 import logging
 import sys
-import time
-import traceback
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import pyarrow.parquet as pq
-
-from pipelines import evaluate as evaluation
-from pipelines.job import job_of, plan_of, timeline_of
-from pipelines.pipeline import options_of, run_release, run_sums
-from pipelines.plan_report import plan_document, plan_text
-from pipelines.publish import Attempt, manifest_of, publish
-from pipelines.spec import Spec, load
-from pipelines.times import microseconds, parse_time, time_text
-from transforms.diagnostics import Diagnosis
-from transforms.errors import InputError, Refused, SlackwaterError, SpecError
-from transforms.queries import Timeline
-
-Result = tuple[dict[str, Any], str]
-"""What a command says: as a document and as text."""
+from pipelines.times import microseconds, parse_time
+from transforms.errors import SlackwaterError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,8 +20,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments, flags = parser.parse_known_args(argv)
     logging.basicConfig(level=logging.ERROR)
+    # Only now, since Beam is slow to import and warns about clients that nobody asked for.
+    from pipelines import commands
+
     try:
-        document, text = arguments.command(arguments, flags)
+        document, text = getattr(commands, arguments.command)(arguments, flags)
     except SlackwaterError as error:
         print("\n".join(f"slackwater: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code
@@ -58,13 +43,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Other flags are Beam pipeline options, such as --runner=FlinkRunner.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, command, summary in (
-        ("plan", _plan, "noise, error and privacy loss of a release; looks at no data"),
-        ("run", _run, "release the windows that have closed"),
-        ("evaluate", _evaluate, "private: the mechanism against the truth; publishes nothing"),
+    for name, summary in (
+        ("plan", "noise, error and privacy loss of a release; looks at no data"),
+        ("run", "release the windows that have closed"),
+        ("evaluate", "private: the mechanism against the truth; publishes nothing"),
     ):
         added = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        added.set_defaults(command=command)
+        added.set_defaults(command=name)
         added.add_argument("spec", metavar="SPEC", help="the spec, a YAML file")
         added.add_argument("--json", action="store_true", help="print one JSON document")
         added.add_argument(
@@ -75,9 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         if name == "plan":
             continue
-        added.add_argument(
-            "--shards", metavar="N", type=_count, help="into how many parts the units are split"
-        )
+        added.add_argument("--shards", metavar="N", type=_count, help="into how many parts the units are split")
         if name == "evaluate":
             added.add_argument(
                 "--runs",
@@ -92,182 +75,6 @@ def _parser() -> argparse.ArgumentParser:
                 help="write exact and bounded numbers to this Parquet file",
             )
     return parser
-
-
-def _plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    if flags:
-        raise SpecError(f"{flags[0]}: plan runs no pipeline and takes no pipeline options")
-    spec = load(arguments.spec)
-    plan = plan_of(spec)
-    until = (
-        spec.schedule.until
-        if arguments.until is None and spec.schedule.until is not None
-        else _now(arguments)
-    )
-    document = plan_document(spec, plan, timeline_of(spec, until).windows)
-    return document, plan_text(document)
-
-
-def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    spec, timeline = _start(arguments, flags)
-    manifest = manifest_of(spec.output.public)
-    if manifest is not None:
-        return _already(spec, manifest, timeline)
-    if timeline.windows == 0:
-        return _nothing_due(spec, "no window has closed yet")
-    began = time.monotonic()
-    job = job_of(spec, timeline, shards=arguments.shards)
-    attempt = Attempt.begin(spec.output.private)
-    try:
-        diagnosis = _engine(
-            spec,
-            lambda: run_release(job, folder=attempt.folder, format=spec.output.format, flags=flags),
-        )
-        _keep_diagnostics(spec, attempt)
-        _judge(spec, diagnosis)
-        paths = publish(spec, job.plan, timeline, attempt)
-    finally:
-        attempt.end()
-    document = {
-        "release": spec.release,
-        "until": _text(timeline.until),
-        "windows": timeline.windows,
-        "loss": {"epsilon": job.plan.loss.epsilon, "delta": job.plan.loss.delta},
-        "statement": job.plan.sentence,
-        "public": spec.output.public,
-        "files": paths,
-    }
-    lines = [
-        f"{spec.release}: {timeline.windows} windows released, {_text(timeline.start)} to {_text(timeline.until)}, "
-        f"in {time.monotonic() - began:.1f} s",
-        job.plan.sentence,
-        *(f"  {path}" for path in paths),
-    ]
-    return document, "\n".join(lines)
-
-
-def _evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    spec, timeline = _start(arguments, flags)
-    if timeline.windows == 0:
-        return _nothing_due(spec, "no window has closed yet")
-    job = job_of(spec, timeline, shards=arguments.shards, exact=True)
-    attempt = Attempt.begin(spec.output.private)
-    try:
-        sums, diagnosis = _engine(spec, lambda: run_sums(job, folder=attempt.folder, flags=flags))
-        _keep_diagnostics(spec, attempt)
-    finally:
-        attempt.end()
-    _judge(spec, diagnosis)
-    if arguments.truth is not None:
-        _write_private(arguments.truth, spec, evaluation.truth(job, sums))
-    document = {
-        "notice": evaluation.NOTICE,
-        "release": spec.release,
-        "windows": timeline.windows,
-        "runs": arguments.runs,
-        "queries": evaluation.evaluate(job, sums, runs=arguments.runs),
-    }
-    return document, evaluation.evaluate_text(document)
-
-
-def _start(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timeline]:
-    options_of(flags)  # a wrong flag is told before any work
-    spec = load(arguments.spec)
-    return spec, timeline_of(spec, _now(arguments))
-
-
-def _already(spec: Spec, manifest: dict[str, Any], timeline: Timeline) -> Result:
-    """A release exists: say that nothing is due, or refuse."""
-    where = spec.output.public
-    if manifest["spec_sha256"] != spec.sha256:
-        raise Refused(
-            f"{where}: holds release {manifest['release']!r} made from another spec, and a second release spends a "
-            "second budget; restore that spec, or choose another output.public and add up both losses"
-        )
-    if timeline.windows > manifest["windows"]:
-        raise Refused(
-            f"{where}: {manifest['windows']} windows are released and {timeline.windows} have closed; this version "
-            "makes a release in one run, and a second one would draw new noise for the same windows"
-        )
-    return _nothing_due(spec, f"all {manifest['windows']} windows are released already")
-
-
-def _nothing_due(spec: Spec, why: str) -> Result:
-    document = {"release": spec.release, "windows": 0, "public": spec.output.public, "files": []}
-    return document, f"{spec.release}: nothing is due, {why}"
-
-
-def _judge(spec: Spec, diagnosis: Diagnosis) -> None:
-    """End the run if more of the input is unusable than the spec allows."""
-    problems = [f"{file}: {reason}" for file, reason in diagnosis.files]
-    if diagnosis.dead > spec.changelog.bad_rows * diagnosis.rows:
-        problems += [
-            f"{file}: row {row}: {reason}"
-            + (f" (and {count - 1} more such rows)" if count > 1 else "")
-            for file, reason, row, count in diagnosis.reasons[:10]
-        ]
-        folder = f"{spec.output.private}/diagnostics"
-        problems.append(
-            f"nothing was published: {diagnosis.dead} of {diagnosis.rows} rows cannot be used and changelog.bad_rows "
-            f"allows a share of {spec.changelog.bad_rows:g}; all of them are listed in {folder}/dead_letters.parquet"
-        )
-    elif problems:
-        problems.append("nothing was published: a file that cannot be read is never skipped")
-    if problems:
-        raise InputError("\n".join(problems))
-
-
-def _keep_diagnostics(spec: Spec, attempt: Attempt) -> None:
-    """Move the attempt's diagnostics to the private side's own folder, over those of the run before."""
-    from apache_beam.io.filesystems import FileSystems
-
-    target = FileSystems.join(spec.output.private, "diagnostics")
-    if FileSystems.exists(target) and "://" not in target:
-        FileSystems.delete([target])
-    source = FileSystems.join(attempt.folder, "diagnostics")
-    if "://" not in target:
-        FileSystems.rename([source], [target])
-        return
-    for name in ("dead_letters.parquet", "read.json"):
-        FileSystems.copy([f"{source}/{name}"], [f"{target}/{name}"])
-
-
-def _engine(spec: Spec, work: Callable[[], Any]) -> Any:
-    """Run a pipeline; its failure is told in one line, the rest is kept on the private side."""
-    try:
-        return work()
-    except (SlackwaterError, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        # Beam's messages may quote data, so they stay private too.
-        trace = (
-            Path(spec.output.private) / "failure.txt"
-            if "://" not in spec.output.private
-            else Path("failure.txt")
-        )
-        trace.write_text("".join(traceback.format_exception(error)))
-        trace.chmod(0o600)
-        raise SlackwaterError(
-            f"the pipeline failed with {type(error).__name__}; nothing was published; details (private): {trace}"
-        ) from None
-
-
-def _write_private(path: str, spec: Spec, table: Any) -> None:
-    from pipelines.spec_models import within
-
-    if within(path, spec.output.public):
-        raise SpecError(f"--truth {path}: lies inside output.public; exact values never go there")
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path)
-    Path(path).chmod(0o600)
-
-
-def _now(arguments: argparse.Namespace) -> int:
-    return microseconds(datetime.now(UTC)) if arguments.until is None else arguments.until
-
-
-def _text(moment: int) -> str:
-    return time_text(datetime.fromtimestamp(moment / 1_000_000, UTC))
 
 
 def _moment(text: str) -> int:

@@ -27,9 +27,7 @@ def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
         variant, number, family, chunk = key
         if variant != EXACT:
             continue
-        kinds: list[Kind] = [
-            k for k in job.plan.demands[number].kinds if disjoint.family_of(k) == family
-        ]
+        kinds: list[Kind] = [k for k in job.plan.demands[number].kinds if disjoint.family_of(k) == family]
         exact = dense(sums[key], job.aggregation, key)
         bounded_key = (BOUNDED, number, family, chunk)
         bounded = dense(sums[bounded_key], job.aggregation, bounded_key)
@@ -38,9 +36,7 @@ def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def evaluate(
-    job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int
-) -> list[dict[str, Any]]:
+def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -> list[dict[str, Any]]:
     """Observed and predicted errors of every number that would be published.
 
     Args:
@@ -72,9 +68,7 @@ class _Errors:
     """Sums of squared errors over chunks."""
 
     def __init__(self) -> None:
-        self.squares = dict.fromkeys(
-            ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total"), 0.0
-        )
+        self.squares = dict.fromkeys(("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total"), 0.0)
         self.numbers = dict.fromkeys(self.squares, 0)
         self.rows = 0
 
@@ -106,22 +100,16 @@ def _compare(
     terms = disjoint.terms(kind, job.aggregation.timeline.windows)
 
     def numbers_of(nodes: np.ndarray) -> np.ndarray:
-        return measure.estimate(
-            [disjoint.combine(kind, component).astype(np.float64) for component in nodes]
-        )
+        return measure.estimate([disjoint.combine(kind, component).astype(np.float64) for component in nodes])
 
     aim, goal = numbers_of(bounded), numbers_of(exact)
     errors.rows += aim.size
-    predicted = estimate(
-        measure, [disjoint.combine(kind, component) for component in bounded], noise, terms
-    )
+    predicted = estimate(measure, [disjoint.combine(kind, component) for component in bounded], noise, terms)
     errors.add("rmse_predicted", np.where(np.isnan(aim), np.nan, predicted.stddev))
     errors.add("bounding_rmse", aim - goal)
     for _ in range(runs):
         noisy = add_noise(bounded, job.plan, key)
-        told = estimate(
-            measure, [disjoint.combine(kind, component) for component in noisy], noise, terms
-        )
+        told = estimate(measure, [disjoint.combine(kind, component) for component in noisy], noise, terms)
         errors.add("rmse_observed", told.value - aim)
         errors.add("rmse_total", told.value - goal)
 

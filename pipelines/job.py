@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from pipelines.spec import Spec
 from privacy.accounting import Loss
 from privacy.constraint import ByClass
@@ -9,6 +11,7 @@ from privacy.plan import Demand, Plan, make_plan
 from transforms.bounded_sums import Aggregation
 from transforms.errors import SpecError
 from transforms.expression import Condition, check
+from transforms.kinds import ARROW
 from transforms.layout import Layout, inspect
 from transforms.projection import Projection
 from transforms.queries import Query, Timeline
@@ -40,12 +43,9 @@ SHARD_BYTES = 16 * 2**20
 def plan_of(spec: Spec) -> Plan:
     """The plan of a release; looks at no data."""
     schedule = spec.schedule
-    windows = (
-        None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
-    )
+    windows = None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
     demands = [
-        Demand(name=q.name, measure=q.measure, cells=q.cells, kinds=q.publish, weight=q.weight)
-        for q in spec.queries
+        Demand(name=q.name, measure=q.measure, cells=q.cells, kinds=q.publish, weight=q.weight) for q in spec.queries
     ]
     try:
         return make_plan(
@@ -73,9 +73,7 @@ def timeline_of(spec: Spec, until: int) -> Timeline:
     )
 
 
-def job_of(
-    spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False
-) -> Job:
+def job_of(spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False) -> Job:
     """Look at the first file and put the job together.
 
     Args:
@@ -107,20 +105,16 @@ def job_of(
         others |= {constraint.column}
     layout = inspect(spec.changelog.source(owner), numbers, others)
     conditions = [query.where for query in queries if query.where is not None]
-    check(conditions, layout.state_schema)
+    check(conditions, pa.schema([(column, ARROW[kind]) for column, kind in layout.states]))
     size = sum(size for _, size in layout.files)
     return Job(
         layout=layout,
         projection=Projection(
             queries=queries,
-            owner=None if owner is None or layout.owner_on_top else owner,
-            by_class=(constraint.column, constraint.names)
-            if isinstance(constraint, ByClass)
-            else None,
+            owner=None if owner is None or layout.owner is not None else owner,
+            by_class=(constraint.column, constraint.names) if isinstance(constraint, ByClass) else None,
         ),
-        aggregation=Aggregation(
-            queries=queries, timeline=timeline, constraint=constraint, exact=exact
-        ),
+        aggregation=Aggregation(queries=queries, timeline=timeline, constraint=constraint, exact=exact),
         plan=plan,
         shards=shards or max(1, -(-size // SHARD_BYTES)),
     )

@@ -34,28 +34,18 @@ def run_release(job: Job, *, folder: str, format: str, flags: Sequence[str]) -> 
     """Draw the noise and write `nodes` and `estimates` under `folder`."""
     with Display(job.layout):
         with _pipeline(flags) as pipeline:
-            told = _sums(pipeline, job, folder) | Release(
-                ReleasePlan(plan=job.plan, aggregation=job.aggregation)
-            )
+            told = _sums(pipeline, job, folder) | Release(ReleasePlan(plan=job.plan, aggregation=job.aggregation))
             for side in (NODES, ESTIMATES):
-                told[side] | f"Write_{side}" >> WriteTables(
-                    FileSystems.join(folder, side), format=format
-                )
+                told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format=format)
     return diagnose(FileSystems.join(folder, "diagnostics"))
 
 
-def run_sums(
-    job: Job, *, folder: str, flags: Sequence[str]
-) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
+def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
     """The exact sums of every chunk, without noise: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
     with Display(job.layout):
         with _pipeline(flags) as pipeline:
-            named = (
-                _sums(pipeline, job, folder)
-                | "GatherParts" >> beam.GroupByKey()
-                | "NameParts" >> beam.Map(_name)
-            )
+            named = _sums(pipeline, job, folder) | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
             named | "WriteSums" >> WriteTables(sums_folder, format="parquet")
     sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.keys()}
     for key, payloads in sums.items():
@@ -65,11 +55,9 @@ def run_sums(
     return sums, diagnose(FileSystems.join(folder, "diagnostics"))
 
 
-def _sums(
-    pipeline: beam.Pipeline, job: Job, folder: str
-) -> beam.PCollection[tuple[NodeKey, bytes]]:
+def _sums(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[tuple[NodeKey, bytes]]:
     read = pipeline | ReadChangelog(job.layout)
-    projected = read.batches | Project(job.projection)
+    projected = read["rows"] | Project(job.projection)
     dead = (read[DEAD], projected[DEAD]) | "AllDead" >> beam.Flatten()
     (dead, read[READ]) | WriteDiagnostics(FileSystems.join(folder, "diagnostics"))
     return projected.projected | BoundedSums(job.aggregation, shards=job.shards)

@@ -45,7 +45,7 @@ def _candidate(query: Query, plan: Plan, place: int, windows: int) -> dict[str, 
         "chosen": True,
         "why": "the only strategy of this version",
         "paper_epsilon": sum(r.paper_epsilon for r in released),
-        "epsilon": sum(r.loss.epsilon for r in released),
+        "share": {plan.share_unit: sum(r.share for r in released)},
         "families": [_family(r, plan) for r in released],
         "numbers": [_number(plan, place, kind, windows) for kind in query.publish],
     }
@@ -58,8 +58,7 @@ def _family(released: Released, plan: Plan) -> dict[str, Any]:
         "l1": released.sensitivity.l1,
         "l2": released.sensitivity.l2,
         "nodes": released.sensitivity.nodes,
-        "epsilon": released.loss.epsilon,
-        "delta": released.loss.delta,
+        "share": {plan.share_unit: released.share},
         "noise": [
             {"component": c.name, "scale": law.scale * c.grid, "stddev": law.variance**0.5 * c.grid}
             for c, law in zip(components, released.noise, strict=True)
@@ -105,7 +104,7 @@ def plan_text(document: dict[str, Any]) -> str:
         lines.append(f"states: at most {states['k']} changes, along {path}")
         merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
         lines += [f"        merged, so that no query may tell them apart: {merged}", ""]
-    header = f"{'query':<16} {'cells':>6} {'strategy':<9} {'kind':<8} {'rmse':>10} {'first':>10} {'last':>10} {'epsilon':>8} {'paper':>8}"
+    header = f"{'query':<16} {'cells':>6} {'strategy':<9} {'kind':<8} {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
     lines.append(header)
     for query in document["queries"]:
         for candidate in query["candidates"]:
@@ -114,13 +113,11 @@ def plan_text(document: dict[str, Any]) -> str:
                 lines.append(
                     f"{query['name']:<16} {query['cells']:>6} {candidate['strategy']:<9} {number['kind']:<8} "
                     f"{told[0]:>10} {told[1]:>10} {told[2]:>10} "
-                    f"{candidate['epsilon']:>8.4g} {candidate['paper_epsilon']:>8.4g}"
+                    f"{sum(candidate['share'].values()):>8.4g} {candidate['paper_epsilon']:>8.4g}"
                 )
             for family in candidate["families"]:
                 if len(family["noise"]) > 1:
-                    noise = ", ".join(
-                        f"{n['component']} {n['stddev']:.4g}" for n in family["noise"]
-                    )
+                    noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
                     lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
     lines += [
         "",

@@ -1,7 +1,7 @@
 """Show how far a run is: a bar on a terminal, plain lines elsewhere; nothing for runs shorter than two seconds.
 
-Rows are counted twice, when they are read and when they are bounded, since each takes about as long. The total is known from
-Parquet footers alone; for text files there is a rate without a time left. On a remote runner the workers count
+Rows are counted twice, when they are read and when they are bounded, since each takes about as long. The total is
+estimated from the first Parquet footer; for text files there is a rate without a time left. On a remote runner the workers count
 elsewhere, and only the time that has passed is shown.
 """
 
@@ -10,9 +10,11 @@ import threading
 import time
 from types import TracebackType
 
+import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from transforms import progress
+from transforms.files import open_random
 from transforms.layout import Layout
 
 PATIENCE = 2.0
@@ -48,17 +50,25 @@ class Display:
         began = time.monotonic()
         if self._done.wait(PATIENCE):
             return
-        total = self._layout.rows()
+        total = _expected_rows(self._layout)
         if not sys.stderr.isatty():
             while not self._done.wait(LINE_EVERY):
                 print(_line(_steps(), total, time.monotonic() - began), file=sys.stderr, flush=True)
             return
-        with tqdm(
-            total=None if total is None else 2 * total, unit=" rows", unit_scale=0.5, leave=False
-        ) as bar:
+        with tqdm(total=None if total is None else 2 * total, unit=" rows", unit_scale=0.5, leave=False) as bar:
             bar.start_t -= PATIENCE
             while not self._done.wait(0.2):
                 bar.update(_steps() - bar.n)
+
+
+def _expected_rows(layout: Layout) -> int | None:
+    """About how many rows all files hold, by the first Parquet footer and the sizes of all files."""
+    if layout.source.format != "parquet":
+        return None
+    path, size = layout.files[0]
+    with open_random(path) as file:
+        rows = int(pq.ParquetFile(file).metadata.num_rows)
+    return max(1, rows * sum(size for _, size in layout.files) // size)
 
 
 def _steps() -> int:

@@ -64,9 +64,7 @@ def manifest_of(public: str) -> dict[str, Any] | None:
     except ValueError:
         manifest = {}
     if manifest.get("version") != VERSION:
-        raise Refused(
-            f"{path}: not a manifest of this version; restore it, or release under another output.public"
-        )
+        raise Refused(f"{path}: not a manifest of this version; restore it, or release under another output.public")
     return manifest
 
 
@@ -80,9 +78,7 @@ def publish(spec: Spec, plan: Plan, timeline: Timeline, attempt: Attempt) -> lis
     copied: list[str] = []
     try:
         for side in (NODES, ESTIMATES):
-            copied += _copy(
-                FileSystems.join(attempt.folder, side), FileSystems.join(public, side), attempt.name
-            )
+            copied += _copy(FileSystems.join(attempt.folder, side), FileSystems.join(public, side), attempt.name)
         manifest = {
             "version": VERSION,
             "release": spec.release,
@@ -137,9 +133,7 @@ def _create_once(path: str, content: bytes) -> None:
 
         bucket, name = path.removeprefix("gs://").split("/", 1)
         try:
-            storage.Client().bucket(bucket).blob(name).upload_from_string(
-                content, if_generation_match=0
-            )
+            storage.Client().bucket(bucket).blob(name).upload_from_string(content, if_generation_match=0)
         except PreconditionFailed:
             raise lost from None
         return

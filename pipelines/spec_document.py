@@ -65,9 +65,7 @@ def read_document(path: Path) -> Document:
     name = str(path)
     parsed = _parse(name, _text(name, path))
     if parsed is None:
-        raise SpecError(
-            f"{name}:1: the file is empty; it must hold a spec, beginning with `release:`"
-        )
+        raise SpecError(f"{name}:1: the file is empty; it must hold a spec, beginning with `release:`")
     if not isinstance(parsed, CommentedMap):
         raise SpecError(f"{name}:1: expected keys with values, beginning with `release:`")
     lines: dict[Place, int] = {(): parsed.lc.line + 1}
@@ -78,15 +76,11 @@ def _text(name: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise SpecError(
-            f"{name}: no such file; give the path of a spec, such as spec.yaml"
-        ) from None
+        raise SpecError(f"{name}: no such file; give the path of a spec, such as spec.yaml") from None
     except UnicodeDecodeError:
         raise SpecError(f"{name}: not text in UTF-8; save the spec as UTF-8") from None
     except OSError as error:
-        raise SpecError(
-            f"{name}: cannot be read ({error.strerror}); give the path of a spec"
-        ) from None
+        raise SpecError(f"{name}: cannot be read ({error.strerror}); give the path of a spec") from None
 
 
 def _parse(name: str, text: str) -> Any:
@@ -136,9 +130,7 @@ def _plain(value: Any, name: str, place: Place, lines: dict[Place, int]) -> Any:
     raise SpecError(f"{name}:{lines[place]}: {expected}; remove the tag")
 
 
-def _entries(
-    mapping: CommentedMap, name: str, place: Place, lines: dict[Place, int]
-) -> Iterator[tuple[str, Any]]:
+def _entries(mapping: CommentedMap, name: str, place: Place, lines: dict[Place, int]) -> Iterator[tuple[str, Any]]:
     for key, value in mapping.items():
         # A merged key (`<<`) has no line of its own: it stands where the mapping does.
         known = mapping.lc.data is not None and key in mapping.lc.data

@@ -60,8 +60,7 @@ def _zone(name: str) -> str:
 def _release(name: str) -> str:
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", name):
         raise wrong(
-            "expected a name of lower-case letters, digits, '.', '_' and '-', such as flights-2013,"
-            f" not {show(name)}"
+            f"expected a name of lower-case letters, digits, '.', '_' and '-', such as flights-2013, not {show(name)}"
         )
     return name
 
@@ -69,8 +68,7 @@ def _release(name: str) -> str:
 def _query(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,99}", name):
         raise wrong(
-            "expected a name of letters, digits, '_' and '-' that begins with a letter or '_',"
-            f" not {show(name)}"
+            f"expected a name of letters, digits, '_' and '-' that begins with a letter or '_', not {show(name)}"
         )
     return name
 

@@ -76,9 +76,7 @@ class ChangelogSection(Section):
         if self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
         if self.before is not None and self.before == self.after:
-            problems.append(
-                (("after",), "the same as before; the two states need names of their own")
-            )
+            problems.append((("after",), "the same as before; the two states need names of their own"))
         refuse(problems)
         return self
 
@@ -104,9 +102,7 @@ class ScheduleSection(Section):
             fits = " or ".join(_ends(self.start, windows, self.every))
             refuse([(("until",), f"windows of {every} from start do not end there; use {fits}")])
         if windows > MOST_WINDOWS:
-            message = (
-                f"{windows:,} windows until the end; at most {MOST_WINDOWS:,}, take longer ones"
-            )
+            message = f"{windows:,} windows until the end; at most {MOST_WINDOWS:,}, take longer ones"
             refuse([(("every",), message)])
         return self
 
@@ -129,13 +125,9 @@ class OutputSection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if within(self.private, self.public):
-            refuse(
-                [(("private",), "lies inside public; keep private files in a folder of their own")]
-            )
+            refuse([(("private",), "lies inside public; keep private files in a folder of their own")])
         if within(self.public, self.private):
-            refuse(
-                [(("public",), "lies inside private; keep public files in a folder of their own")]
-            )
+            refuse([(("public",), "lies inside private; keep public files in a folder of their own")])
         return self
 
 

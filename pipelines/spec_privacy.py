@@ -90,9 +90,7 @@ class PrivacySection(Section):
     constraint: ConstraintSection | None = None
     mechanism: Literal["auto", "laplace", "gaussian"] = "auto"
     accounting: Accounting | None = None
-    states: (
-        Annotated[dict[str, list[str]], Field(min_length=1), AfterValidator(_machine)] | None
-    ) = None
+    states: Annotated[dict[str, list[str]], Field(min_length=1), AfterValidator(_machine)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -137,9 +135,7 @@ class PrivacySection(Section):
     def _constraint_problems(self) -> list[Problem]:
         owned = self.unit != "entry"
         if self.constraint is None and self.states is None:
-            return [
-                (("constraint",), f"missing; add constraint: with {_CONSTRAINTS}; or add states:")
-            ]
+            return [(("constraint",), f"missing; add constraint: with {_CONSTRAINTS}; or add states:")]
         if self.constraint is None and owned:
             message = "missing; states bound one entry, not an owner of many: add constraint:"
             return [(("constraint",), f"{message} {{at_most: 4}}")]

@@ -97,9 +97,7 @@ def _cell(value: Any) -> Scalar:
         return value
     if value is None:
         raise wrong("a cell cannot be null; `other` catches null")
-    raise wrong(
-        f"expected text, a whole number, true or false, not {show(value)}; put text in quotes"
-    )
+    raise wrong(f"expected text, a whole number, true or false, not {show(value)}; put text in quotes")
 
 
 def _kind(value: Any) -> Any:
@@ -111,9 +109,7 @@ def _kind(value: Any) -> Any:
 
 def _once(kinds: list[Kind]) -> list[Kind]:
     refuse(
-        ((place,), f"{kind} is listed twice; list it once")
-        for place, kind in enumerate(kinds)
-        if kind in kinds[:place]
+        ((place,), f"{kind} is listed twice; list it once") for place, kind in enumerate(kinds) if kind in kinds[:place]
     )
     return kinds
 

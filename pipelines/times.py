@@ -18,9 +18,7 @@ def parse_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
-            f"expected a time such as 2013-01-01T00:00:00Z, not {text[:40]!r}"
-        ) from None
+        raise ValueError(f"expected a time such as 2013-01-01T00:00:00Z, not {text[:40]!r}") from None
     if moment.tzinfo is None:
         naive = moment.isoformat()
         raise ValueError(f"the time has no zone; write {naive}Z for UTC, or {naive}-05:00")

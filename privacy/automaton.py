@@ -71,17 +71,13 @@ def longest_changes(transitions: Mapping[str, Sequence[str]]) -> Bound:
     return Bound(
         k=len(longest) - 1,
         path=tuple(_names(merged.nodes[node]["members"]) for node in longest),
-        merged=tuple(
-            sorted(_names(members) for _, members in merged.nodes("members") if len(members) > 1)
-        ),
+        merged=tuple(sorted(_names(members) for _, members in merged.nodes("members") if len(members) > 1)),
     )
 
 
 def _graph(transitions: Mapping[str, Sequence[str]]) -> "nx.DiGraph[object]":
     if not transitions.get(NONE):
-        raise ValueError(
-            "states: no state to begin with; add `none: [...]` with the states an insertion creates"
-        )
+        raise ValueError("states: no state to begin with; add `none: [...]` with the states an insertion creates")
     graph: nx.DiGraph[object] = nx.DiGraph()
     graph.add_nodes_from(transitions)
     for state, followers in transitions.items():

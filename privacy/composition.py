@@ -137,13 +137,9 @@ def paper_epsilon(
     return _continuous(measurements, ratios, "paper", delta)
 
 
-def discretisation_gap(
-    measurements: Sequence[Measurement], scales: Sequence[float], *, steps: float
-) -> float:
+def discretisation_gap(measurements: Sequence[Measurement], scales: Sequence[float], *, steps: float) -> float:
     """Total variation between discrete and rounded normal noise on all that a unit can move."""
-    return math.fsum(
-        m.coordinates * rounding_gap(s * steps) for m, s in zip(measurements, scales, strict=True)
-    )
+    return math.fsum(m.coordinates * rounding_gap(s * steps) for m, s in zip(measurements, scales, strict=True))
 
 
 def _above(exact: Fraction) -> float:
@@ -196,9 +192,7 @@ def _continuous(
     return math.fsum(epsilons) * (1 + 1e-15)
 
 
-def _with_discretisation(
-    continuous: Callable[[float], float], *, gap: float, delta: float
-) -> float:
+def _with_discretisation(continuous: Callable[[float], float], *, gap: float, delta: float) -> float:
     """Epsilon of the discrete law: (epsilon, d)-DP when continuous gives (epsilon, delta).
 
     d = delta + (1 + e^epsilon) gap. The delta set aside is twice what the first epsilon asks for;

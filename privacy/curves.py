@@ -75,9 +75,9 @@ def pure_renyi(epsilons: Sequence[float]) -> NDArray[np.float64]:
     for epsilon in epsilons:
         likely = -math.log1p(math.exp(-epsilon))
         unlikely = likely - epsilon
-        total += np.logaddexp(
-            ORDERS * likely + (1 - ORDERS) * unlikely, ORDERS * unlikely + (1 - ORDERS) * likely
-        ) / (ORDERS - 1)
+        total += np.logaddexp(ORDERS * likely + (1 - ORDERS) * unlikely, ORDERS * unlikely + (1 - ORDERS) * likely) / (
+            ORDERS - 1
+        )
     return total
 
 

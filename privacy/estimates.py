@@ -33,9 +33,7 @@ class Estimates:
     ci_high: Floats
 
 
-def estimate(
-    measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechanism], terms: Integers
-) -> Estimates:
+def estimate(measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechanism], terms: Integers) -> Estimates:
     """Numbers from noisy sums.
 
     Args:
@@ -87,15 +85,10 @@ def _ratio(
         slopes = [-means[0] / count, 1 / count]
     spread = np.sqrt(sum((slope * d) ** 2 for slope, d in zip(slopes, deviations, strict=True)))
 
-    box = [
-        _quotient_range(v, w, values[0], widths[0])
-        for v, w in zip(values[1:], widths[1:], strict=True)
-    ]
+    box = [_quotient_range(v, w, values[0], widths[0]) for v, w in zip(values[1:], widths[1:], strict=True)]
     shifts = measure.shifts
     if measure.kind == "variance":
-        least = np.where(
-            (box[0][0] <= 0) & (box[0][1] >= 0), 0.0, np.minimum(box[0][0] ** 2, box[0][1] ** 2)
-        )
+        least = np.where((box[0][0] <= 0) & (box[0][1] >= 0), 0.0, np.minimum(box[0][0] ** 2, box[0][1] ** 2))
         most = np.maximum(box[0][0] ** 2, box[0][1] ** 2)
         ends = box[1][0] + shifts[1] - most, box[1][1] + shifts[1] - least
     else:
@@ -110,9 +103,7 @@ def _ratio(
     )
 
 
-def _quotient_range(
-    top: Floats, top_width: Floats, bottom: Floats, bottom_width: Floats
-) -> tuple[Floats, Floats]:
+def _quotient_range(top: Floats, top_width: Floats, bottom: Floats, bottom_width: Floats) -> tuple[Floats, Floats]:
     """Least and largest quotient over the box, where the bottom stays positive (elsewhere meaningless)."""
     bottoms = (
         np.maximum(bottom - bottom_width, np.finfo(float).tiny),

@@ -109,9 +109,7 @@ class Measure:
         if self.kind == "mean":
             return (
                 self._count,
-                Component(
-                    name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle
-                ),
+                Component(name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle),
             )
         if self.kind == "second_moment":
             least = 0 if low <= 0 <= high else min(low * low, high * high)

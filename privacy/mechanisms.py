@@ -101,9 +101,7 @@ class DiscreteGaussian:
         # The same sum after Poisson summation, where a dozen terms are enough for wide noise.
         exponents = 2 * math.pi**2 * self.scale**2 * index**2
         weights = np.exp(-exponents)
-        return float(
-            self.scale**2 * (1 - 4 * (exponents * weights).sum() / (1 + 2 * weights.sum()))
-        )
+        return float(self.scale**2 * (1 - 4 * (exponents * weights).sum() / (1 + 2 * weights.sum())))
 
     def noise(self, size: int) -> Integers:
         """`size` fresh independent draws, in steps."""
@@ -142,9 +140,7 @@ def _laplace_sum_quantile(terms: int, confidence: float) -> float:
     """
     low, high = (math.sqrt(gammaincinv(terms, tail)) for tail in (1e-14, 1 - 1e-14))
     root = (high - low) / 2 * _NODES + (high + low) / 2
-    mass = (
-        np.exp((2 * terms - 1) * np.log(root) - root**2 - gammaln(terms)) * _WEIGHTS * (high - low)
-    )
+    mass = np.exp((2 * terms - 1) * np.log(root) - root**2 - gammaln(terms)) * _WEIGHTS * (high - low)
 
     def excess(h: float) -> float:
         return float(mass @ erfc(h / (2 * root))) - (1 - confidence)

@@ -69,9 +69,7 @@ def _draw(build: Callable[[float], Sampler], scale: float, size: int) -> Integer
     positive("scale", scale)
     at_least("size", size, 0)
     if scale > LARGEST_SCALE:
-        raise ValueError(
-            f"scale={scale} must be at most 2^55 steps, or noise would overflow; use a coarser grid"
-        )
+        raise ValueError(f"scale={scale} must be at most 2^55 steps, or noise would overflow; use a coarser grid")
     sample = build(scale)
     drawn = np.empty(size, dtype=np.int64)
     zeros = np.zeros(min(size, CHUNK), dtype=np.int64)

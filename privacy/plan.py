@@ -63,7 +63,7 @@ class Released:
         query: the query's place among the demands.
         sensitivity: in normalised units.
         noise: the law of the noise of each component, in grid steps.
-        loss: of this family alone.
+        share: of the loss; `Plan.share_unit` says in what.
         paper_epsilon: what the paper's composition would state for this noise.
     """
 
@@ -71,7 +71,7 @@ class Released:
     family: Family
     sensitivity: Sensitivity
     noise: tuple[Mechanism, ...]
-    loss: Loss
+    share: float
     paper_epsilon: float
 
 
@@ -84,6 +84,7 @@ class Plan:
     mechanism: Law
     accounting: Accounting
     loss: Loss
+    share_unit: str
     sentence: str
 
     def of(self, query: int, family: Family) -> Released:
@@ -114,15 +115,11 @@ def make_plan(
     Raises:
         ValueError: a budget, law and accounting that do not fit together, or a query without any sensitivity.
     """
-    families = [
-        (place, family) for place, demand in enumerate(demands) for family in demand.families
-    ]
+    families = [(place, family) for place, demand in enumerate(demands) for family in demand.families]
     sensitivities = []
     for place, family in families:
         demand = demands[place]
-        horizon = Horizon(
-            window=window, windows=windows, opening=family == "net" and demand.opening
-        )
+        horizon = Horizon(window=window, windows=windows, opening=family == "net" and demand.opening)
         components = demand.measure.components
         if family == "net":
             sensitivity = of_net(
@@ -154,25 +151,24 @@ def make_plan(
         )
         for (place, _), s in zip(families, sensitivities, strict=True)
     ]
+    total = math.fsum(m.weight for m in measurements)
     steps = STEPS if mechanism == "gaussian" else 1
-    calibration = calibrate(
-        measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps
-    )
-    paper = _paper(measurements, calibration, budget, mechanism)
+    calibration = calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
+    paper = [
+        paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight / total)
+        for m, scale in zip(measurements, calibration.scales, strict=True)
+    ]
     law = DiscreteLaplace if mechanism == "laplace" else DiscreteGaussian
     released = tuple(
         Released(
             query=place,
             family=family,
             sensitivity=sensitivity,
-            noise=tuple(
-                law(math.nextafter(scale * c.largest, math.inf))
-                for c in demands[place].measure.components
-            ),
-            loss=loss,
+            noise=tuple(law(math.nextafter(scale * c.largest, math.inf)) for c in demands[place].measure.components),
+            share=share,
             paper_epsilon=stated,
         )
-        for (place, family), sensitivity, scale, loss, stated in zip(
+        for (place, family), sensitivity, scale, share, stated in zip(
             families, sensitivities, calibration.scales, calibration.shares, paper, strict=True
         )
     )
@@ -182,6 +178,7 @@ def make_plan(
         mechanism=mechanism,
         accounting=accounting,
         loss=calibration.loss,
+        share_unit=calibration.unit,
         sentence=calibration.sentence,
     )
 

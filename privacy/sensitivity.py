@@ -35,8 +35,8 @@ reached when equal entries move together.
 Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an
 entry at most one to each block. N events of one entry stand in N different blocks: L1 <= N r, L2 <= sqrt(N) r. Events
 of different entries of an owner may share a block: L2 <= N r. With k changes and one cell, entering and leaving take
-turns, entering first: N = ceil(k/2) and floor(k/2). With several cells a move both leaves and enters:
-N = k and k - 1. With a time span every block of the touched windows may be met: N = windows x cells. maths: section F.
+turns, entering first: N = ceil(k/2) and floor(k/2); but an owner's k changes may all be insertions, so there
+N = k enter (maths F counts one entry only). With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows may be met: N = windows x cells. maths: section F.
 """
 
 import math
@@ -156,7 +156,7 @@ def of_events(
         windows = horizon.windows if horizon.windows is not None else math.inf
         if isinstance(part, AtMost):
             k = part.changes
-            if cells == 1:
+            if cells == 1 and not (owner and family == "entered"):
                 events = (k + 1) // 2 if family == "entered" else k // 2
             else:
                 events = k if family == "entered" else k - 1
@@ -166,9 +166,7 @@ def of_events(
         most = max(most, int(blocks))
         in_node = max(in_node, int(blocks if owner else min(blocks, cells)))
     if most == 0:
-        raise ValueError(
-            f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more"
-        )
+        raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
     spread = float(most) if owner else math.sqrt(most)
     return Sensitivity(
         l1=most * r1,

@@ -87,11 +87,7 @@ def leaf_sums(
                 continue
             if time is not None and time >= timeline.until:
                 continue
-            window = (
-                0
-                if time is None or time < timeline.start
-                else (time - timeline.start) // timeline.every + 1
-            )
+            window = 0 if time is None or time < timeline.start else (time - timeline.start) // timeline.every + 1
             if family == "net":
                 _add(sums, query, window, new, 1)
                 _add(sums, query, window, old, -1)
@@ -120,9 +116,7 @@ def _events(unit: list[Mutation]) -> list[tuple[int | None, str, State]]:
     return openings + [(time, entry, state) for time, _, entry, state in rest]
 
 
-def _add(
-    sums: np.ndarray, query: Query, window: int, what: tuple[int, int] | None, sign: int
-) -> None:
+def _add(sums: np.ndarray, query: Query, window: int, what: tuple[int, int] | None, sign: int) -> None:
     if what is None:
         return
     cell, value = what
@@ -150,7 +144,5 @@ def batch_table(
         states = [getattr(m, side) for m in mutations]
         table[side] = pa.array([state is not None for state in states], type=pa.bool_())
         for name, kind in columns.items():
-            table[f"{side}.{name}"] = pa.array(
-                [state[name] if state else None for state in states], type=kind
-            )
+            table[f"{side}.{name}"] = pa.array([state[name] if state else None for state in states], type=kind)
     return pa.table(table)

@@ -19,9 +19,7 @@ COUNT = Query(
     families=("net", "entered", "left"),
 )
 ALONE = Query(name="all", measure=Measure(kind="count"), families=("net", "entered", "left"))
-SUM = Query(
-    name="stay", measure=Measure(kind="sum", low=-3, high=5), column="x", by=(("ward", ("a", "b")),)
-)
+SUM = Query(name="stay", measure=Measure(kind="sum", low=-3, high=5), column="x", by=(("ward", ("a", "b")),))
 MEAN = Query(
     name="mean",
     measure=Measure(kind="mean", low=-3, high=5),
@@ -30,26 +28,20 @@ MEAN = Query(
     families=("net", "entered"),
 )
 SQUARES = Query(name="squares", measure=Measure(kind="second_moment", low=-3, high=5), column="x")
-VARIANCE = Query(
-    name="variance", measure=Measure(kind="variance", low=-3, high=5), column="x", invalid="min"
-)
+VARIANCE = Query(name="variance", measure=Measure(kind="variance", low=-3, high=5), column="x", invalid="min")
 QUERIES = (COUNT, ALONE, SUM, MEAN, SQUARES, VARIANCE)
 
 STATES: st.SearchStrategy[State] = st.none() | st.fixed_dictionaries(
     {
         "ward": st.sampled_from(["a", "b", "c", None]),
-        "x": st.sampled_from(
-            [0.0, 1.0, -3.0, 5.0, 2.5, 1e300, float("inf"), float("-inf"), float("nan"), None]
-        ),
+        "x": st.sampled_from([0.0, 1.0, -3.0, 5.0, 2.5, 1e300, float("inf"), float("-inf"), float("nan"), None]),
         "fare": st.sampled_from(["multi", "pass", "none", None]),
     }
 )
 
 
 @st.composite
-def changelogs(
-    draw: st.DrawFn, *, owners: bool = False, inserted: bool = False, most: int = 12
-) -> list[Mutation]:
+def changelogs(draw: st.DrawFn, *, owners: bool = False, inserted: bool = False, most: int = 12) -> list[Mutation]:
     """Chains of a few entries; times from before the horizon to after it, many of them equal; some mutations twice.
 
     With `inserted`, every entry's insertion is in the changelog; else some were there before it begins.

@@ -74,9 +74,7 @@ def canonical(requirement: str) -> str:
 
 
 def run(*command: str) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    finished = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, f"{' '.join(command)}\n{finished.stdout}{finished.stderr}"
 
 

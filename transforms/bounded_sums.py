@@ -76,8 +76,7 @@ class BoundedSums(beam.PTransform):
             tables
             | ShardByUnit(shards=self._shards)
             | "GatherUnits" >> beam.GroupByKey()
-            | "BoundAndSum"
-            >> beam.ParDo(_BoundAndSum(self._aggregation)).with_output_types(tuple[NodeKey, bytes])
+            | "BoundAndSum" >> beam.ParDo(_BoundAndSum(self._aggregation)).with_output_types(tuple[NodeKey, bytes])
         )
 
 
@@ -111,16 +110,12 @@ def _cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, 
     for number in np.unique(chunk).tolist():
         yield (
             number,
-            encode(
-                LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])
-            ),
+            encode(LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])),
         )
 
 
 def encode(leaves: LeafSums) -> bytes:
-    return to_bytes(
-        pa.table({"node": leaves.node, **{f"sum.{i}": row for i, row in enumerate(leaves.sums)}})
-    )
+    return to_bytes(pa.table({"node": leaves.node, **{f"sum.{i}": row for i, row in enumerate(leaves.sums)}}))
 
 
 def dense(payloads: Iterable[bytes], aggregation: Aggregation, key: NodeKey) -> np.ndarray:
@@ -130,9 +125,7 @@ def dense(payloads: Iterable[bytes], aggregation: Aggregation, key: NodeKey) -> 
     size = aggregation.chunk_cells(number)
     begin = chunk * size
     width = min(size, query.cells - begin)
-    sums = np.zeros(
-        (len(query.measure.components), aggregation.timeline.windows + 1, width), dtype=np.int64
-    )
+    sums = np.zeros((len(query.measure.components), aggregation.timeline.windows + 1, width), dtype=np.int64)
     for payload in payloads:
         table = from_bytes(payload)
         window, cell = np.divmod(table["node"].to_numpy(), query.cells)

@@ -47,9 +47,7 @@ def changed(chains: Chains, query: int) -> Ints:
     return np.where(first, cell >= 0, differs) & ~chains.carried
 
 
-def bound(
-    chains: Chains, constraint: Constraint, carry: Carry | None = None
-) -> tuple[list[Ints], Carry]:
+def bound(chains: Chains, constraint: Constraint, carry: Carry | None = None) -> tuple[list[Ints], Carry]:
     """The changes that count, query by query, and the carry.
 
     Returns:
@@ -68,9 +66,7 @@ def bound(
             before = carry.units["class"].to_numpy()
             class_of[place] = np.where(before != GONE, before, class_of[place])
     most, span = _limits(constraint, class_of, units)
-    in_time = (chains.time == BEFORE_ALL) | (
-        chains.time - first_time[chains.unit] <= span[chains.unit]
-    )
+    in_time = (chains.time == BEFORE_ALL) | (chains.time - first_time[chains.unit] <= span[chains.unit])
 
     masks, used_after = [], []
     for query in range(len(chains.cells)):
@@ -112,9 +108,7 @@ def _first_class(chains: Chains) -> Ints | None:
         return None
     rows = np.flatnonzero((chains.classes != GONE) & ~chains.carried)
     unit = chains.unit[rows]
-    order = (
-        np.arange(len(rows)) if chains.rank is None else np.lexsort([rows, chains.rank[rows], unit])
-    )
+    order = np.arange(len(rows)) if chains.rank is None else np.lexsort([rows, chains.rank[rows], unit])
     first = np.full(len(chains.units), GONE, dtype=np.int64)
     starts = np.insert(np.diff(unit[order]) != 0, 0, True) if len(rows) else np.zeros(0, dtype=bool)
     first[unit[order][starts]] = chains.classes[rows][order][starts]
@@ -144,11 +138,7 @@ def _places(keys: pa.ChunkedArray, units: pa.Array) -> Ints:
 
 
 def _carry(chains: Chains, first_time: Ints, class_of: Ints | None, used: list[Ints]) -> Carry:
-    last = (
-        np.flatnonzero(np.append(np.diff(chains.chain) != 0, True))
-        if len(chains.chain)
-        else np.zeros(0, np.int64)
-    )
+    last = np.flatnonzero(np.append(np.diff(chains.chain) != 0, True)) if len(chains.chain) else np.zeros(0, np.int64)
     units: dict[str, pa.Array | Ints] = {"key": chains.units, "first_time": first_time}
     if class_of is not None:
         units["class"] = class_of

@@ -70,10 +70,7 @@ class Chains:
 def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = None) -> Chains:
     """Order `table`; `carried` holds one row an entry: its last state, with the same columns less `before.*`, `order.*`."""
     known = 0 if carried is None else carried.num_rows
-    keys = {
-        name: _with_carried(table, carried, name)
-        for name in dict.fromkeys((unit_column(table), "entry"))
-    }
+    keys = {name: _with_carried(table, carried, name) for name in dict.fromkeys((unit_column(table), "entry"))}
     unit, units = _encode(keys[unit_column(table)])
     owned = unit_column(table) != "entry"
     if owned:
@@ -90,8 +87,7 @@ def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = No
     chain, time = chain[order], time[order]
     cells = [columns.after(f"{i}.cell", order) for i in range(queries)]
     values = [
-        columns.after(f"{i}.value", order) if f"after.{i}.value" in table.column_names else None
-        for i in range(queries)
+        columns.after(f"{i}.value", order) if f"after.{i}.value" in table.column_names else None for i in range(queries)
     ]
     classes = columns.after("class", order) if "after.class" in table.column_names else None
     is_carried = order < known
@@ -100,26 +96,18 @@ def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = No
     if columns.has_before:
         starts = np.flatnonzero(_starts(chain) & ~is_carried)
         before = [columns.before(f"{i}.cell", order[starts]) for i in range(queries)]
-        exists = (
-            np.any([cell >= 0 for cell in before], axis=0)
-            if before
-            else np.zeros(len(starts), bool)
-        )
+        exists = np.any([cell >= 0 for cell in before], axis=0) if before else np.zeros(len(starts), bool)
         if classes is not None:
             exists |= columns.before("class", order[starts]) != GONE
         at = starts[exists]
         if len(at):
             rows = order[at]
-            cells = [
-                np.insert(c, at, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)
-            ]
+            cells = [np.insert(c, at, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)]
             values = [
                 None if v is None else np.insert(v, at, columns.before(f"{i}.value", rows))
                 for i, v in enumerate(values)
             ]
-            classes = (
-                None if classes is None else np.insert(classes, at, columns.before("class", rows))
-            )
+            classes = None if classes is None else np.insert(classes, at, columns.before("class", rows))
             is_carried = np.insert(is_carried, at, False)
             if rank is not None:
                 # Openings come before all mutations of their unit, and by entry among themselves.
@@ -158,11 +146,7 @@ class _Columns:
     @property
     def projected(self) -> list[str]:
         """`<query>.cell`, `<query>.value` and `class`, as far as they are there."""
-        return [
-            name.removeprefix("after.")
-            for name in self.table.column_names
-            if name.startswith("after.")
-        ]
+        return [name.removeprefix("after.") for name in self.table.column_names if name.startswith("after.")]
 
     def after(self, name: str, rows: Ints) -> Ints:
         return _numpy_chunks(_with_carried(self.table, self.carried, f"after.{name}"))[rows]
@@ -190,9 +174,7 @@ def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Int
     rows = order[tied]
     run = np.cumsum(~np.insert(same, 0, False))[tied]
     after = [columns.after(name, rows) for name in columns.projected]
-    before = (
-        [columns.before(name, rows) for name in columns.projected] if columns.has_before else []
-    )
+    before = [columns.before(name, rows) for name in columns.projected] if columns.has_before else []
     by_position = columns.orders == [POSITION]
     source = [] if by_position else [columns.order(name, rows) for name in columns.orders]
     if by_position:
@@ -210,14 +192,10 @@ def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Int
             first_slot = tied[np.searchsorted(run, run[index])]
             last_slot = tied[np.searchsorted(run, run[index], side="right") - 1]
             same_chain = chain[order[np.maximum(first_slot - 1, 0)]] == chain[rows[index]]
-            touches = np.insert(
-                (np.diff(run[index]) == 0) | (first_slot[1:] == last_slot[:-1] + 1), 0, False
-            )
+            touches = np.insert((np.diff(run[index]) == 0) | (first_slot[1:] == last_slot[:-1] + 1), 0, False)
             above = order[np.maximum(first_slot - 1, 0)]
             known = same_chain & (first_slot > 0)
-            start = [
-                np.where(known, columns.after(name, above), UNKNOWN) for name in columns.projected
-            ]
+            start = [np.where(known, columns.after(name, above), UNKNOWN) for name in columns.projected]
             index = index[
                 link(
                     group,
@@ -268,9 +246,7 @@ def _sort(chain: Ints, time: Ints) -> Ints:
     return np.argsort((chain << bits) + np.where(real, time - low + 1, 0))
 
 
-def _rank_in_unit(
-    order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Columns, entries: pa.Array
-) -> Ints:
+def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Columns, entries: pa.Array) -> Ints:
     """Ranks by (unit, time, source order, entry) that keep every chain's own order."""
     known = 0 if columns.carried is None else columns.carried.num_rows
     real = order >= known
@@ -311,11 +287,7 @@ def _with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.Ch
 
 
 def _numpy(column: pa.ChunkedArray | pa.Array) -> Ints:
-    return (
-        column.to_numpy(zero_copy_only=False)
-        if isinstance(column, pa.Array)
-        else _numpy_chunks(column)
-    )
+    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else _numpy_chunks(column)
 
 
 def _numpy_chunks(column: pa.ChunkedArray) -> Ints:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
+from transforms.batches import DEAD_SCHEMA
 from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import make_folder, write_table
-
-DEAD_SCHEMA = pa.schema({"file": pa.string(), "row": pa.int64(), "reason": pa.string()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +38,18 @@ class WriteDiagnostics(beam.PTransform):
         super().__init__()
         self._folder = folder
 
-    def expand(
-        self, collections: tuple[beam.PCollection[pa.Table], beam.PCollection[tuple]]
-    ) -> beam.PCollection:
+    def expand(self, collections: tuple[beam.PCollection[pa.Table], beam.PCollection[tuple]]) -> beam.PCollection:
         dead, read = collections
         payloads = dead | "DeadToBytes" >> beam.Map(to_bytes).with_output_types(bytes)
         return (
             read.pipeline
             | "OneDiagnosis" >> beam.Create([self._folder])
-            | "WriteDiagnosis"
-            >> beam.Map(_write, beam.pvalue.AsList(payloads), beam.pvalue.AsList(read))
+            | "WriteDiagnosis" >> beam.Map(_write, beam.pvalue.AsList(payloads), beam.pvalue.AsList(read))
         )
 
 
 def _write(folder: str, dead: Iterable[bytes], read: Iterable[tuple[str, int, int]]) -> str:
-    table = pa.concat_tables(
-        [DEAD_SCHEMA.empty_table(), *(from_bytes(p).cast(DEAD_SCHEMA) for p in dead)]
-    )
+    table = pa.concat_tables([DEAD_SCHEMA.empty_table(), *(from_bytes(p).cast(DEAD_SCHEMA) for p in dead)])
     table = table.sort_by([("file", "ascending"), ("row", "ascending")])
     rows: Counter[str] = Counter()
     for file, count, _ in read:
@@ -68,8 +63,6 @@ def _write(folder: str, dead: Iterable[bytes], read: Iterable[tuple[str, int, in
 
 def diagnose(folder: str) -> Diagnosis:
     """Read back what a run wrote."""
-    import pyarrow.parquet as pq
-
     with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
         table = pq.read_table(pa.BufferReader(file.read()))
     with FileSystems.open(FileSystems.join(folder, "read.json")) as file:

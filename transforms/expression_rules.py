@@ -11,28 +11,31 @@ from transforms.errors import SpecError
 
 Node = dict[str, Any]
 
-_OPERATORS = frozenset(
-    """OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_COALESCE OPERATOR_TRY OPERATOR_NULLIF
-    COMPARE_IN COMPARE_NOT_IN""".split()
-)
+_OPERATORS_ALLOWED = """
+    OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_COALESCE OPERATOR_TRY OPERATOR_NULLIF
+    COMPARE_IN COMPARE_NOT_IN
+"""
 
-_FUNCTIONS = frozenset(
-    """+ - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
+_FUNCTIONS_ALLOWED = """
+    + - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
     regexp_matches regexp_full_match lower upper trim ltrim rtrim length strlen substring substr left right
     starts_with prefix ends_with suffix contains position strpos instr replace reverse concat
     abs sign round floor ceil ceiling trunc sqrt ln log log10 log2 exp pow power mod greatest least
     isnan isinf isfinite if ifnull nullif
     date_part date_trunc date_diff datediff year quarter month week weekday day dayofweek isodow dayofyear hour minute
     second epoch epoch_ms epoch_us timezone strftime
-    to_years to_months to_weeks to_days to_hours to_minutes to_seconds""".split()
-)
+    to_years to_months to_weeks to_days to_hours to_minutes to_seconds
+"""
 
-_TYPES = frozenset(
-    """BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE DECIMAL NUMERIC
+_TYPES_ALLOWED = """
+    BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE DECIMAL NUMERIC
     VARCHAR TEXT STRING DATE TIME TIMESTAMP TIMESTAMPTZ INTERVAL BOOL INT REAL
-    INT1 INT2 INT4 INT8 INT64 INT32 INT16 FLOAT4 FLOAT8""".split()
-    + ["TIMESTAMP WITH TIME ZONE"]
-)
+    INT1 INT2 INT4 INT8 INT64 INT32 INT16 FLOAT4 FLOAT8
+"""
+
+_OPERATORS = frozenset(_OPERATORS_ALLOWED.split())
+_FUNCTIONS = frozenset(_FUNCTIONS_ALLOWED.split())
+_TYPES = frozenset(_TYPES_ALLOWED.split()) | {"TIMESTAMP WITH TIME ZONE"}
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     "COLUMN_REF": (),
@@ -74,7 +77,12 @@ def columns_read(statements: list[Node], text: str) -> frozenset[str]:
         raise _refusal(text, "a parameter")
     if node.get("type") != "SELECT_NODE" or len(node["select_list"]) != 1:
         raise _refusal(text, "more than one expression")
-    ground = {"select_list": None, "type": None, "cte_map": {"map": []}, "aggregate_handling": "STANDARD_HANDLING"}
+    ground: dict[str, Any] = {
+        "select_list": None,
+        "type": None,
+        "cte_map": {"map": []},
+        "aggregate_handling": "STANDARD_HANDLING",
+    }
     for key, value in node.items():
         if key == "from_table":
             if value["type"] != "EMPTY" or value.get("sample"):

@@ -26,7 +26,9 @@ def find(paths: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
         try:
             listed = FileSystems.match([pattern])[0].metadata_list
         except (BeamIOError, ValueError) as error:
-            raise InputError(f"{pattern}: cannot be listed ({type(error).__name__}); check the path and your rights") from error
+            raise InputError(
+                f"{pattern}: cannot be listed ({type(error).__name__}); check the path and your rights"
+            ) from error
         if not listed:
             raise SpecError(f"changelog.path: no file matches {pattern!r}; check the path, relative to where you run")
         found |= {metadata.path: metadata.size_in_bytes for metadata in listed}

@@ -62,6 +62,14 @@ def to_key(values: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
     return _cast(plain(values), pa.string() if kind == "string" else pa.int64())
 
 
+def decode(values: pa.Array) -> tuple[pa.Array, Bad]:
+    """Bytes as text; anything else as it is."""
+    if not pa.types.is_binary(values.type):
+        return values, []
+    texts, bad = convert_each(values, lambda part: pc.cast(part, pa.string()))
+    return texts, [(bad, "not UTF-8")] if len(bad) else []
+
+
 def plain(values: pa.Array) -> pa.Array:
     """Without dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values

@@ -84,21 +84,24 @@ class Layout:
 
         Types must be of the layout's kinds; whole numbers may stand where floats are expected.
         """
-        source = self.source
-        declared = dict(source.types)
-        kinds = {"entry": self.entry, "owner": self.owner or "", **{f"order.{i}": k for i, k in enumerate(self.order)}}
-        expected = [(column, kinds.get(role, "timestamp")) for role, column in self.roles.items()]
-        expected += [(side.path(column), kind) for side in self.sides for column, kind in self.states]
-        for path, kind in expected:
+        declared = {column for column, _ in self.source.types}
+        kinds = {"entry": self.entry, "time": "timestamp", "owner": self.owner or "string"}
+        kinds |= {f"order.{place}": kind for place, kind in enumerate(self.order)}
+        expected = [(path, kinds[role], path in declared) for role, path in self.roles.items()]
+        for side in self.sides:
+            expected += [(side.path(column), kind, column in declared) for column, kind in self.states]
+        for path, kind, converted in expected:
             type_ = find(schema, path, self.sides)
             if type_ is None:
                 return f"the file has no column {path!r}"
-            widened = kind == "float64" and kind_of(type_) == "int64"
-            declared_so = path in declared or any(path == side.path(c) for side in self.sides for c in declared)
-            if kind_of(type_) != kind and not widened and not declared_so and not pa.types.is_null(type_):
+            if schema.names.count(path) > 1:
+                return f"the file has column {path!r} twice"
+            same = kind_of(type_) == kind or (kind == "float64" and kind_of(type_) == "int64")
+            if not (same or converted or pa.types.is_null(type_)):
                 return f"column {path!r} is {type_}, but the first file has {kind} there"
-            if path == source.time and pa.types.is_timestamp(type_) and type_.tz is None and source.timezone is None:
-                return f"column {path!r} is {type_}, without a zone; name it as changelog.timezone"
+        time = schema.field(self.source.time).type
+        if pa.types.is_timestamp(time) and time.tz is None and self.source.timezone is None:
+            return f"column {self.source.time!r} has no time zone; name it as changelog.timezone"
         return None
 
 
@@ -142,7 +145,7 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
 def find(schema: pa.Schema, path: str, sides: Sequence[Side]) -> pa.DataType | None:
     """Type of a column by its path; None if it is not there."""
     if path in schema.names:
-        return schema.field(path).type
+        return schema.types[schema.names.index(path)]
     for side in sides:
         if side.struct and side.name in schema.names and path.startswith(f"{side.name}."):
             struct, child = schema.field(side.name).type, path.removeprefix(f"{side.name}.")
@@ -173,6 +176,8 @@ class _Look:
             near = difflib.get_close_matches(path, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
             raise SpecError(f"{key}: {self.file} has no column {path!r}; {hint}")
+        if self.schema.names.count(path) > 1:
+            raise SpecError(f"{key}: {self.file} has column {path!r} twice; rename one")
         return type_
 
 

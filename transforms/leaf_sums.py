@@ -32,9 +32,7 @@ class LeafSums:
     sums: Ints
 
 
-def sum_leaves(
-    chains: Chains, kept: Ints, query: Query, number: int, timeline: Timeline, family: Family
-) -> LeafSums:
+def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: Timeline, family: Family) -> LeafSums:
     """The sums of one family of nodes; `number` is the query's place in `chains`."""
     rows = np.flatnonzero(kept & (chains.time < timeline.until))
     window = _window(chains.time[rows], timeline)
@@ -57,16 +55,12 @@ def merge(parts: list[LeafSums], components: int) -> LeafSums:
     """Sum node by node."""
     if not parts:
         return LeafSums(node=np.zeros(0, np.int64), sums=np.zeros((components, 0), np.int64))
-    return _by_sorting(
-        np.concatenate([p.node for p in parts]), np.concatenate([p.sums for p in parts], axis=1)
-    )
+    return _by_sorting(np.concatenate([p.node for p in parts]), np.concatenate([p.sums for p in parts], axis=1))
 
 
 def _window(time: Ints, timeline: Timeline) -> Ints:
     early = time < timeline.start
-    return np.where(
-        early, 0, (np.where(early, timeline.start, time) - timeline.start) // timeline.every + 1
-    )
+    return np.where(early, 0, (np.where(early, timeline.start, time) - timeline.start) // timeline.every + 1)
 
 
 def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:
@@ -82,16 +76,12 @@ def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:
     return np.sort(order[new])
 
 
-def _gather(
-    parts: list[tuple[int, Ints, Ints, Ints | None]], query: Query, timeline: Timeline
-) -> LeafSums:
+def _gather(parts: list[tuple[int, Ints, Ints, Ints | None]], query: Query, timeline: Timeline) -> LeafSums:
     components = query.measure.components
     total = (timeline.windows + 1) * query.cells
     rows = sum(len(cell) for _, _, cell, _ in parts)
     if rows * max(c.largest for c in components) >= 2**62:
-        raise OverflowError(
-            "a shard's sum could exceed 64 bits; use more shards or narrower bounds"
-        )
+        raise OverflowError("a shard's sum could exceed 64 bits; use more shards or narrower bounds")
     nodes, addends = [], []
     for sign, window, cell, value in parts:
         there = np.flatnonzero(cell >= 0)
@@ -100,11 +90,7 @@ def _gather(
         addends.append([sign * component for component in steps])
     node = np.concatenate(nodes)
     sums = np.stack([np.concatenate(columns) for columns in zip(*addends, strict=True)])
-    return (
-        _densely(node, sums, total)
-        if total <= min(DENSE, 4 * len(node))
-        else _by_sorting(node, sums)
-    )
+    return _densely(node, sums, total) if total <= min(DENSE, 4 * len(node)) else _by_sorting(node, sums)
 
 
 def _densely(node: Ints, sums: Ints, total: int) -> LeafSums:

@@ -20,9 +20,7 @@ UNKNOWN = -9
 """Stands for every column of a state that is not known; no real state has it as its cell."""
 
 
-def link(
-    group: Ints, before: list[Ints], after: list[Ints], start: list[Ints], follows: Ints
-) -> Ints:
+def link(group: Ints, before: list[Ints], after: list[Ints], start: list[Ints], follows: Ints) -> Ints:
     """The order of rows that are sorted by (group, content), linked within each group.
 
     Args:
@@ -39,17 +37,13 @@ def link(
     shared = np.flatnonzero(np.diff(edges) > 1)
     if len(shared) == 0:
         return index
-    states = np.stack(
-        [np.concatenate(columns) for columns in zip(before, after, start, strict=True)]
-    )
+    states = np.stack([np.concatenate(columns) for columns in zip(before, after, start, strict=True)])
     _, code = np.unique(states, axis=1, return_inverse=True)
     source, target, initial = np.split(code.ravel(), 3)
     for number in shared.tolist():
         begin, end = int(edges[number]), int(edges[number + 1])
         state = int(target[index[begin - 1]] if begin and follows[begin] else initial[begin])
-        index[begin:end] = begin + np.array(
-            _path(source[begin:end].tolist(), target[begin:end].tolist(), state)
-        )
+        index[begin:end] = begin + np.array(_path(source[begin:end].tolist(), target[begin:end].tolist(), state))
     return index
 
 

@@ -12,13 +12,14 @@ Everything is private. Values are clamped here: f itself is clamped, never its d
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.changelog import DEAD, Batch, dead_letters
+from transforms.batches import DEAD, Batch, dead_letters
 from transforms.expression import evaluate
 from transforms.queries import OTHER, Query, Scalar
 
@@ -59,23 +60,19 @@ class _ProjectDoFn(beam.DoFn):
     def __init__(self, projection: Projection) -> None:
         self._projection = projection
 
-    def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput]:
+    def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
         table, rows, reason = project(batch.table, self._projection)
         if table.num_rows:
             yield table
         if len(rows):
-            yield beam.pvalue.TaggedOutput(
-                DEAD, dead_letters(batch.file, batch.first_row + rows, reason)
-            )
+            yield beam.pvalue.TaggedOutput(DEAD, dead_letters(batch.file, batch.row_numbers(rows), reason))
 
 
 def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarray, str]:
     """The kernel: projected rows, the numbers of rows that cannot be used, and why they cannot."""
     sides = [side for side in ("before", "after") if side in table.column_names]
     columns = {
-        name: table[name]
-        for name in table.column_names
-        if name in ("entry", "time") or name.startswith("order.")
+        name: table[name] for name in table.column_names if name in ("entry", "time") or name.startswith("order.")
     }
     for side in sides:
         columns |= _project_side(table, side, projection)
@@ -83,9 +80,7 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
         return pa.table({"unit": table["owner"], **columns}), np.zeros(0, np.int64), ""
     if projection.owner is None:
         return pa.table(columns), np.zeros(0, np.int64), ""
-    return _split_by_owner(
-        pa.table(columns), [table[f"{side}.{projection.owner}"] for side in sides], sides
-    )
+    return _split_by_owner(pa.table(columns), [table[f"{side}.{projection.owner}"] for side in sides], sides)
 
 
 def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[str, np.ndarray]:
@@ -93,14 +88,10 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     prefix = f"{side}."
     names = [name for name in table.column_names if name.startswith(prefix)]
     states = (
-        pa.table({name.removeprefix(prefix): table[name] for name in names})
-        if names
-        else pa.table({side: table[side]})
+        pa.table({name.removeprefix(prefix): table[name] for name in names}) if names else pa.table({side: table[side]})
     )
     conditions = list(dict.fromkeys(q.where for q in projection.queries if q.where is not None))
-    satisfied = (
-        dict(zip(conditions, evaluate(conditions, states), strict=True)) if conditions else {}
-    )
+    satisfied = dict(zip(conditions, evaluate(conditions, states), strict=True)) if conditions else {}
     projected: dict[str, np.ndarray] = {}
     for number, query in enumerate(projection.queries):
         cell = cell_codes(states, query.by)
@@ -160,15 +151,11 @@ def _as_text(value: Scalar) -> str:
 
 def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
     """Grid steps of each value, and whether it counts: null and NaN by `invalid`, infinity at its bound."""
-    numbers = (
-        _one_chunk(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
-    )  # null becomes NaN
+    numbers = _one_chunk(column).cast(pa.float64()).to_numpy(zero_copy_only=False)  # null becomes NaN
     missing = np.isnan(numbers)
     if not missing.any():
         return query.measure.project(numbers), np.ones(len(numbers), dtype=bool)
-    stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[
-        query.invalid
-    ]
+    stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[query.invalid]
     steps = query.measure.project(np.where(missing, stand_in, numbers))
     return steps, ~missing if query.invalid == "drop" else np.ones(len(numbers), dtype=bool)
 
@@ -196,12 +183,8 @@ def _split_by_owner(
     kept = projected.filter(whole).add_column(0, "unit", unit.filter(whole))
     if not moved.any():
         return kept, np.flatnonzero(~usable), _NO_OWNER
-    leaving = _without(projected.filter(moved), "after").add_column(
-        0, "unit", texts[0].filter(moved)
-    )
-    coming = _without(projected.filter(moved), "before").add_column(
-        0, "unit", texts[1].filter(moved)
-    )
+    leaving = _without(projected.filter(moved), "after").add_column(0, "unit", texts[0].filter(moved))
+    coming = _without(projected.filter(moved), "before").add_column(0, "unit", texts[1].filter(moved))
     return pa.concat_tables([kept, leaving, coming]), np.flatnonzero(~usable), _NO_OWNER
 
 

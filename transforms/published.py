@@ -125,9 +125,7 @@ def _by_window(
     return pa.table(columns)
 
 
-def _keys(
-    aggregation: Aggregation, number: int, first_cell: int, cells: int, rows: int
-) -> dict[str, pa.Array]:
+def _keys(aggregation: Aggregation, number: int, first_cell: int, cells: int, rows: int) -> dict[str, pa.Array]:
     """Key columns of all queries; this query's hold its cells' values, window after window."""
     query = aggregation.queries[number]
     keys = query.cell_keys()[first_cell : first_cell + cells]
@@ -151,10 +149,7 @@ def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
     for query in queries:
         for key, listed in query.by:
             values.setdefault(key, []).extend(listed)
-    return {
-        key: pa.int64() if all(type(v) is int for v in listed) else pa.string()
-        for key, listed in values.items()
-    }
+    return {key: pa.int64() if all(type(v) is int for v in listed) else pa.string() for key, listed in values.items()}
 
 
 def _as(value: Scalar, kind: pa.DataType) -> Scalar:
@@ -164,6 +159,4 @@ def _as(value: Scalar, kind: pa.DataType) -> Scalar:
 
 
 def _constant(text: str, rows: int) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array(np.zeros(rows, dtype=np.int32)), pa.array([text])
-    ).cast(pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array([text])).cast(pa.string())

@@ -43,15 +43,13 @@ class Release(beam.PTransform):
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> dict[str, beam.PCollection]:
         every = (
-            sums.pipeline
-            | "EveryChunk" >> beam.Create([(key, b"") for key in self._release.aggregation.keys()])
+            sums.pipeline | "EveryChunk" >> beam.Create([(key, b"") for key in self._release.aggregation.keys()])
         ).with_output_types(tuple[NodeKey, bytes])
         noisy = (
             (sums, every)
             | "WithEmptyOnes" >> beam.Flatten()
             | "GatherChunks" >> beam.GroupByKey()
-            | "AddNoise"
-            >> beam.ParDo(_AddNoise(self._release)).with_output_types(tuple[NodeKey, bytes])
+            | "AddNoise" >> beam.ParDo(_AddNoise(self._release)).with_output_types(tuple[NodeKey, bytes])
             | "OneDraw" >> beam.Reshuffle()
         )
         return {
@@ -81,9 +79,7 @@ def add_noise(exact: np.ndarray, plan: Plan, key: NodeKey) -> np.ndarray:
     released = plan.of(number, family)
     leaves = exact.copy()
     nodes = np.stack([disjoint.advance(None, component)[0] for component in leaves])
-    noisy = nodes + np.stack(
-        [law.noise(nodes[0].size).reshape(nodes[0].shape) for law in released.noise]
-    )
+    noisy = nodes + np.stack([law.noise(nodes[0].size).reshape(nodes[0].shape) for law in released.noise])
     if family != "net" or not plan.demands[number].opening:
         noisy[:, 0] = 0
     return noisy
@@ -118,10 +114,6 @@ class _Tell(beam.DoFn):
                 opening,
             )
         else:
-            kinds: list[Kind] = [
-                k for k in plan.demands[number].kinds if disjoint.family_of(k) == family
-            ]
-            told = estimates_table(
-                noisy, aggregation, number, kinds, first_cell, plan.of(number, family).noise
-            )
+            kinds: list[Kind] = [k for k in plan.demands[number].kinds if disjoint.family_of(k) == family]
+            told = estimates_table(noisy, aggregation, number, kinds, first_cell, plan.of(number, family).noise)
         yield name, to_bytes(told)

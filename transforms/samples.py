@@ -49,17 +49,16 @@ def _csv(source: Source, stream: pa.NativeFile) -> pa.Table:
     table = reader.schema.empty_table()
     for batch in reader:
         if batch.num_rows:
-            return _numbers_as_text(pa.Table.from_batches([batch]), head, source.time)
+            return _time_if_number(pa.Table.from_batches([batch]), source.time)
     return table
 
 
-def _numbers_as_text(table: pa.Table, head: bytes, time: str) -> pa.Table:
-    """A CSV column of whole numbers as time is not text: say so by its type."""
+def _time_if_number(table: pa.Table, time: str) -> pa.Table:
+    """CSV's times are read as text; where they are whole numbers, their type says so."""
     if time not in table.column_names or table[time].null_count == table.num_rows:
         return table
-    place = table.column_names.index(time)
     try:
-        return table.set_column(place, time, table[time].cast(pa.int64()))
+        return table.set_column(table.column_names.index(time), time, table[time].cast(pa.int64()))
     except pa.ArrowInvalid:
         return table
 
@@ -71,17 +70,32 @@ def _json(source: Source, stream: pa.NativeFile) -> pa.Table:
     lines = [line for line in head.splitlines() if _is_object(line)]
     if not lines:
         raise pa.ArrowInvalid("no line is a JSON object")
-    options = pyarrow.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
-    joined = pa.BufferReader(b"\n".join(lines) + b"\n")
-    table = pyarrow.json.read_json(joined, read_options=options)
+    table = _inferred(lines)
     # A time in JSON loses its offset by inference.
-    if source.time in table.column_names and pa.types.is_timestamp(table.schema.field(source.time).type):
+    if source.time in table.column_names and pa.types.is_timestamp(table[source.time].type):
         schema = pa.schema([(source.time, pa.string())])
-        parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        joined.seek(0)
-        times = pyarrow.json.read_json(joined, read_options=options, parse_options=parse)
+        times = _parse(lines[: len(table)], explicit_schema=schema, unexpected_field_behavior="ignore")
         table = table.set_column(table.column_names.index(source.time), source.time, times[source.time])
     return table
+
+
+def _inferred(lines: list[bytes]) -> pa.Table:
+    """The lines as a table; fewer lines if a later one contradicts the types of the first."""
+    while True:
+        try:
+            return _parse(lines)
+        except pa.ArrowInvalid:
+            if len(lines) == 1:
+                raise
+            lines = lines[: len(lines) // 2]
+
+
+def _parse(lines: list[bytes], **options: object) -> pa.Table:
+    return pyarrow.json.read_json(
+        pa.BufferReader(b"\n".join(lines) + b"\n"),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=2 * BLOCK),
+        parse_options=pyarrow.json.ParseOptions(**options),
+    )
 
 
 def _is_object(line: bytes) -> bool:

@@ -28,9 +28,7 @@ class ShardByUnit(beam.PTransform):
         self._shards = shards
 
     def expand(self, tables: beam.PCollection[pa.Table]) -> beam.PCollection[Shard]:
-        return tables | "SplitByUnit" >> beam.FlatMap(
-            shard_table, shards=self._shards
-        ).with_output_types(Shard)
+        return tables | "SplitByUnit" >> beam.FlatMap(shard_table, shards=self._shards).with_output_types(Shard)
 
 
 def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
@@ -84,23 +82,17 @@ def unit_hash(keys: pa.Array) -> np.ndarray:
 def _hash_text(keys: pa.Array) -> np.ndarray:
     """Fold each key eight bytes at a time, all rows at once: the loop runs over words, not rows."""
     _, offsets_buffer, data = keys.buffers()
-    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[
-        keys.offset : keys.offset + len(keys) + 1
-    ]
+    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[keys.offset : keys.offset + len(keys) + 1]
     length = np.diff(offsets)
     text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
     padded = np.concatenate([text[: offsets[-1]], np.zeros(8, np.uint8)])
-    words = np.ndarray(
-        len(padded) - 7, dtype="<u8", buffer=padded.data, strides=(1,)
-    )  # one at every byte
+    words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded.data, strides=(1,))  # one at every byte
     result = length.astype(np.uint64)
     for place in range(0, int(length.max(initial=0)), 8):
         rows = slice(None) if place == 0 else np.flatnonzero(length > place)
         word = words[np.minimum(offsets[:-1][rows] + place, len(words) - 1)]
         left = np.minimum(length[rows] - place, 8)
-        word = np.where(
-            left > 0, word & (_ONES >> ((8 - np.maximum(left, 1)) * 8).astype(np.uint64)), 0
-        )
+        word = np.where(left > 0, word & (_ONES >> ((8 - np.maximum(left, 1)) * 8).astype(np.uint64)), 0)
         result[rows] = _mix(result[rows] ^ word.astype(np.uint64))
     return _mix(result)
 

@@ -53,9 +53,7 @@ def alternate(commands: Mapping[str, list[str]], repeats: int) -> dict[str, Cost
             print(f"round {turn + 1} of {repeats}: {name}", file=sys.stderr, flush=True)
             costs[name].append(measure(command, OUT / f"{name.replace(' ', '-')}.log"))
     return {
-        name: Cost(
-            seconds=median(cost.seconds for cost in runs), peak=max(cost.peak for cost in runs)
-        )
+        name: Cost(seconds=median(cost.seconds for cost in runs), peak=max(cost.peak for cost in runs))
         for name, runs in costs.items()
     }
 
@@ -65,10 +63,7 @@ def print_table(results: list[tuple[str, int, Cost]]) -> None:
     print("| what | mutations | seconds | mutations/s | of DuckDB | of PipelineDP Beam | peak GB |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, rows, cost in results:
-        peers = [
-            f"{speed[name] / speed[peer]:,.3g}" if peer in speed else ""
-            for peer in ("DuckDB", "PipelineDP Beam")
-        ]
+        peers = [f"{speed[name] / speed[peer]:,.3g}" if peer in speed else "" for peer in ("DuckDB", "PipelineDP Beam")]
         print(
             f"| {name} | {rows:,} | {cost.seconds:.1f} | {speed[name]:,.0f} "
             f"| {' | '.join(peers)} | {cost.peak / 1e9:.2f} |"
@@ -78,9 +73,7 @@ def print_table(results: list[tuple[str, int, Cost]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument(
-        "--peer-rows", type=int, default=200_000, help="for PipelineDP; 0: leave out"
-    )
+    parser.add_argument("--peer-rows", type=int, default=200_000, help="for PipelineDP; 0: leave out")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
 
@@ -91,9 +84,7 @@ def main() -> None:
         "Slackwater": [*module, "benchmarks.throughput.ours", files, str(OUT / "release")],
         "DuckDB": [*module, "benchmarks.throughput.duck", files, str(OUT / "duck.parquet")],
     }
-    results = [
-        (name, arguments.rows, cost) for name, cost in alternate(big, arguments.repeats).items()
-    ]
+    results = [(name, arguments.rows, cost) for name, cost in alternate(big, arguments.repeats).items()]
     if arguments.peer_rows:
         files = data(arguments.peer_rows)
         program = [pipelinedp_python(), "benchmarks/throughput/pipelinedp.py"]
@@ -101,10 +92,7 @@ def main() -> None:
             f"PipelineDP {backend}": [*program, backend.lower(), files, str(OUT / f"{backend}.csv")]
             for backend in ("local", "Beam")
         }
-        results += [
-            (name, arguments.peer_rows, cost)
-            for name, cost in alternate(small, arguments.repeats).items()
-        ]
+        results += [(name, arguments.peer_rows, cost) for name, cost in alternate(small, arguments.repeats).items()]
     print_table(results)
 
 

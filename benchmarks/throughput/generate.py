@@ -78,9 +78,7 @@ def changelog(rows: int, rng: np.random.Generator) -> pa.Table:
     return pa.table(
         {
             "entry": keys.take(pa.array(entry[order])),
-            "time": pa.array(
-                (START + second[order]).astype("datetime64[us]"), pa.timestamp("us", "UTC")
-            ),
+            "time": pa.array((START + second[order]).astype("datetime64[us]"), pa.timestamp("us", "UTC")),
             "seq": pa.array(order),
             "before_ward": names.take(pa.array(ward[earlier], mask=no_before)),
             "before_x": pa.array(x[earlier], mask=no_before),
@@ -99,9 +97,7 @@ def write(table: pa.Table, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--to", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=2024)

@@ -40,9 +40,7 @@ def write_spec(files: str, output: Path) -> Path:
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     path = output / "spec.yaml"
-    path.write_text(
-        SPEC.format(files=files, output=output, wards=", ".join(WARDS), highest=HIGHEST)
-    )
+    path.write_text(SPEC.format(files=files, output=output, wards=", ".join(WARDS), highest=HIGHEST))
     return path
 
 

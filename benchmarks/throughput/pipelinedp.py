@@ -70,9 +70,7 @@ def run_local(files: str, path: str) -> None:
 
 def run_beam(files: str, path: str) -> None:
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        rows = (
-            pipeline | beam.io.ReadFromParquet(files, columns=COLUMNS) | beam.FlatMap(contributions)
-        )
+        rows = pipeline | beam.io.ReadFromParquet(files, columns=COLUMNS) | beam.FlatMap(contributions)
         sums = aggregate(rows, pipeline_dp.BeamBackend())
         _ = sums | beam.Map(line) | beam.io.WriteToText(path, num_shards=1)
 

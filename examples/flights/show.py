@@ -92,16 +92,12 @@ def read_daily(files: list[str]) -> dict[str, Series]:
     series = {}
     for query in ("departures", "cancelled", "delay"):
         rows = columns["query"] == query
-        series[query] = Series(
-            day=day[rows], value=columns["value"][rows], margin=Z95 * columns["stddev"][rows]
-        )
+        series[query] = Series(day=day[rows], value=columns["value"][rows], margin=Z95 * columns["stddev"][rows])
     return series
 
 
 def print_table(daily: dict[str, Series]) -> None:
-    print(
-        "New York's three airports, February 2013: published numbers, each with its 95 % interval\n"
-    )
+    print("New York's three airports, February 2013: published numbers, each with its 95 % interval\n")
     print(f"  {'day':<10}  {'departures':>14}  {'cancelled':>14}  {'mean delay, min':>16}")
     for day in (FROM + timedelta(days=n) for n in range((UNTIL - FROM).days + 1)):
         cells = [daily[query].on(day) for query in ("departures", "cancelled", "delay")]
@@ -113,9 +109,7 @@ def print_table(daily: dict[str, Series]) -> None:
 
 def print_one_cell(files: list[str]) -> None:
     start = np.datetime64(STORM[1], "us") - NEW_YORK
-    row = duckdb.execute(
-        ONE_CELL, {"files": files, "start": int(start.astype(np.int64))}
-    ).fetchone()
+    row = duckdb.execute(ONE_CELL, {"files": files, "start": int(start.astype(np.int64))}).fetchone()
     assert row is not None
     value, low, high = row
     print(f"""

@@ -134,9 +134,7 @@ def errors(demo: Path) -> dict[str, Counts]:
 
 
 @pytest.mark.parametrize("query", ["departures", "cancelled"])
-def test_published_counts_have_the_noise_that_epsilon_asks_for(
-    errors: dict[str, Counts], query: str
-) -> None:
+def test_published_counts_have_the_noise_that_epsilon_asks_for(errors: dict[str, Counts], query: str) -> None:
     """Mean square of 9,855 draws, normal approximation; 0.9 of the scale would fail."""
     _, noise = errors[query]
     a = 1 / SCALE

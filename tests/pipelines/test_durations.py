@@ -15,9 +15,7 @@ def test_a_duration_written_and_read_is_the_same(length: int) -> None:
     assert parse_duration(duration_text(length)) == length
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("1d", 86_400), ("2w", 1_209_600), ("90m", 5_400), ("1h30m", 5_400)]
-)
+@pytest.mark.parametrize(("text", "seconds"), [("1d", 86_400), ("2w", 1_209_600), ("90m", 5_400), ("1h30m", 5_400)])
 def test_units_mean_what_they_say(text: str, seconds: int) -> None:
     assert parse_duration(text) == seconds * 1_000_000
 
@@ -43,7 +41,5 @@ def test_microseconds_are_exact_where_floats_are_not() -> None:
 
 
 def test_a_time_without_a_zone_is_refused_with_two_ways_to_write_it() -> None:
-    with pytest.raises(
-        ValueError, match=r"no zone; write 2013-01-01T09:00:00Z for UTC, or .*-05:00"
-    ):
+    with pytest.raises(ValueError, match=r"no zone; write 2013-01-01T09:00:00Z for UTC, or .*-05:00"):
         parse_time("2013-01-01T09:00")

@@ -20,9 +20,7 @@ def _micros(*date: int) -> int:
 
 
 def test_times_and_durations_are_whole_microseconds(tmp_path: Path) -> None:
-    schedule = loaded(
-        tmp_path, changed("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00")
-    ).schedule
+    schedule = loaded(tmp_path, changed("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00")).schedule
 
     assert (schedule.start, schedule.every) == (_micros(2026, 1, 1), DAY)
     assert schedule.until == _micros(2026, 2, 1)
@@ -41,9 +39,7 @@ def test_queries_have_their_measure_cells_and_columns(tmp_path: Path) -> None:
 
     assert beds.by == (("ward", ("a", "b", "other")),)
     assert (beds.cells, beds.publish, beds.columns) == (3, ("level", "change"), {"ward"})
-    assert waited == Query(
-        name="waited", measure=Measure(kind="mean", low=0, high=240), column="waited"
-    )
+    assert waited == Query(name="waited", measure=Measure(kind="mean", low=0, high=240), column="waited")
     assert (waited.cells, waited.publish, waited.columns) == (1, ("change",), {"waited"})
 
 
@@ -70,9 +66,7 @@ def test_keys_of_cells_are_sorted_and_their_values_keep_order_and_type(tmp_path:
         ("0", "laplace\n  accounting: paper", "laplace", "paper"),
     ],
 )
-def test_auto_is_settled_by_delta(
-    tmp_path: Path, delta: str, asked: str, mechanism: str, accounting: str
-) -> None:
+def test_auto_is_settled_by_delta(tmp_path: Path, delta: str, asked: str, mechanism: str, accounting: str) -> None:
     spec = loaded(tmp_path, changed("delta: 0", f"delta: {delta}\n  mechanism: {asked}"))
 
     assert (spec.privacy.mechanism, spec.privacy.accounting) == (mechanism, accounting)
@@ -91,9 +85,7 @@ def test_auto_is_settled_by_delta(
         ),
     ],
 )
-def test_constraints_are_those_of_the_mathematics(
-    tmp_path: Path, text: str, constraint: object
-) -> None:
+def test_constraints_are_those_of_the_mathematics(tmp_path: Path, text: str, constraint: object) -> None:
     assert loaded(tmp_path, changed("{at_most: 4}", text)).privacy.constraint == constraint
 
 

@@ -35,8 +35,7 @@ def _places(value: Any, place: Place = ()) -> list[Place]:
     """Every place in a document, from the top down."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     below = [
-        _places(item, (*place, step)) if isinstance(item, dict | list) else [(*place, step)]
-        for step, item in items
+        _places(item, (*place, step)) if isinstance(item, dict | list) else [(*place, step)] for step, item in items
     ]
     return [*([place] if place else []), *(one for places in below for one in places)]
 
@@ -49,9 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data(), value=ANYTHING)
-def test_any_value_at_any_place_is_taken_or_refused_in_lines(
-    folder: Path, data: st.DataObject, value: Any
-) -> None:
+def test_any_value_at_any_place_is_taken_or_refused_in_lines(folder: Path, data: st.DataObject, value: Any) -> None:
     good = folder / "spec.yaml"
     content = copy.deepcopy(read_document(good).content)
     *path, last = data.draw(st.sampled_from(_places(content)))

@@ -52,9 +52,7 @@ def test_a_file_that_is_missing_or_a_folder_or_not_text_is_named(tmp_path: Path)
 
 def test_words_of_older_yaml_and_times_stay_text(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
-    path.write_text(
-        "cells: [NO, on, yes, true, 010, 1_000, 1e3, 2013-01-01]\nat: 2013-01-01T00:00:00Z\n"
-    )
+    path.write_text("cells: [NO, on, yes, true, 010, 1_000, 1e3, 2013-01-01]\nat: 2013-01-01T00:00:00Z\n")
 
     document = read_document(path)
 

@@ -251,9 +251,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("old", "new", "error"), BROKEN, ids=[case[1][:40] for case in BROKEN])
-def test_a_broken_rule_is_one_line_with_its_place(
-    tmp_path: Path, old: str, new: str, error: str
-) -> None:
+def test_a_broken_rule_is_one_line_with_its_place(tmp_path: Path, old: str, new: str, error: str) -> None:
     found = problems(tmp_path, changed(old, new))
 
     assert len(found) == 1, found
@@ -301,9 +299,7 @@ def test_a_time_span_does_not_bound_an_owner(tmp_path: Path) -> None:
 def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
     owned = changed("unit: entry", "unit: person")
 
-    found = problems(
-        tmp_path, changed("constraint: {at_most: 4}", "states: {none: [a], a: []}", owned)
-    )
+    found = problems(tmp_path, changed("constraint: {at_most: 4}", "states: {none: [a], a: []}", owned))
 
     assert len(found) == 1
     assert found[0].startswith("spec.yaml:7: privacy.constraint: missing; states bound one entry")
@@ -312,13 +308,9 @@ def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
 def test_cells_of_all_keys_multiply_and_have_a_limit(tmp_path: Path) -> None:
     values = ", ".join(map(str, range(3163)))
 
-    found = problems(
-        tmp_path, changed("{ward: [a, b, other]}", f"{{x: [{values}], y: [{values}]}}")
-    )
+    found = problems(tmp_path, changed("{ward: [a, b, other]}", f"{{x: [{values}], y: [{values}]}}"))
 
-    assert found == [
-        "spec.yaml:20: queries[0].by: 10,004,569 cells; list fewer, below 10,000,000 in all"
-    ]
+    assert found == ["spec.yaml:20: queries[0].by: 10,004,569 cells; list fewer, below 10,000,000 in all"]
 
 
 def test_several_problems_are_all_reported_in_the_order_of_the_file(tmp_path: Path) -> None:

@@ -97,15 +97,11 @@ def test_a_changed_field_changes_the_hash(tmp_path: Path, old: str, new: str) ->
 
 
 def test_unit_changes_the_hash(tmp_path: Path) -> None:
-    assert (
-        loaded(tmp_path, GOOD).sha256 != loaded(tmp_path, changed("unit: entry", "unit: p")).sha256
-    )
+    assert loaded(tmp_path, GOOD).sha256 != loaded(tmp_path, changed("unit: entry", "unit: p")).sha256
 
 
 @given(seed=st.integers(0, 2**32))
-def test_order_of_keys_and_comments_change_nothing(
-    tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
+def test_order_of_keys_and_comments_change_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder = tmp_path_factory.mktemp("spec")
     first = loaded(folder, FULL)
     shuffled = _shuffled(read_document(folder / "spec.yaml").content, random.Random(seed))

@@ -96,9 +96,7 @@ def misspelt(draw: st.DrawFn) -> tuple[str, str, str]:
         key[:place] + key[place : place + 2][::-1] + key[place + 2 :],
         key.upper(),
     ]
-    slip = draw(
-        st.sampled_from([slip for slip in slips if slip not in KNOWN[level]] or [f"{key}s"])
-    )
+    slip = draw(st.sampled_from([slip for slip in slips if slip not in KNOWN[level]] or [f"{key}s"]))
     return level, key, slip
 
 
@@ -113,9 +111,7 @@ def test_a_misspelt_key_is_refused_and_the_key_it_was_meant_to_be_is_named(
     assert f"did you mean {key!r}?" in error
 
 
-@given(
-    st.sampled_from(sorted(KNOWN)), st.text(string.ascii_lowercase + "_", min_size=1, max_size=20)
-)
+@given(st.sampled_from(sorted(KNOWN)), st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
 def test_any_other_key_is_refused_with_a_known_key_of_its_level(level: str, key: str) -> None:
     if key in KNOWN[level]:
         key = f"{key}_{key}_x"

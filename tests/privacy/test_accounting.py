@@ -44,9 +44,7 @@ MANY = tuple(measurement() for _ in range(40))
 
 
 def calibrated(measurements, budget, mechanism, accounting, steps=STEPS):
-    return calibrate(
-        measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps
-    )
+    return calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
 
 
 def test_pure_epsilon_adds_up_by_weight():
@@ -83,16 +81,14 @@ def test_the_paper_charges_every_node_alone():
     # Each of 4 nodes moves by sqrt(2) in L2 and has (1/4, 1e-6/4).
     sigma = math.sqrt(2) / basic.scales[0]
     assert gaussian_epsilon(sigma, 0.25e-6) == pytest.approx(0.25, rel=1e-6)
-    assert paper_epsilon(
-        [measurement(4, 2)], basic.scales, mechanism="gaussian", delta=1e-6
-    ) == pytest.approx(1, rel=1e-6)
+    assert paper_epsilon([measurement(4, 2)], basic.scales, mechanism="gaussian", delta=1e-6) == pytest.approx(
+        1, rel=1e-6
+    )
 
 
 def test_the_paper_states_more_than_joint_sensitivity_proves():
     # A histogram entry moves 2 cells by each change but its first one: L1 = 2k - 1, not 2k.
-    histogram = Measurement(
-        l1=7, l2=math.sqrt(7), nodes=4, node_l1=2, node_l2=math.sqrt(2), coordinates=7
-    )
+    histogram = Measurement(l1=7, l2=math.sqrt(7), nodes=4, node_l1=2, node_l2=math.sqrt(2), coordinates=7)
     found = calibrated([histogram], Loss(epsilon=1), "laplace", "naive")
 
     stated = paper_epsilon([histogram], found.scales, mechanism="laplace", delta=0)
@@ -103,9 +99,7 @@ def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
     """Delta of mu-GDP at epsilon, to 60 digits (Balle, Wang 2018, theorem 8)."""
     with mpmath.workdps(60):
         mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
-        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(
-            -mu / 2 - epsilon / mu
-        )
+        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
 
 
 def pure_delta(epsilons, epsilon: float) -> float:

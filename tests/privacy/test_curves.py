@@ -14,9 +14,7 @@ ONE = Measurement(l1=1, l2=1, nodes=1, node_l1=1, node_l2=1, coordinates=1)
 
 
 def calibrated(measurements, budget, mechanism, accounting, steps=STEPS):
-    return calibrate(
-        measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps
-    )
+    return calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +79,7 @@ def test_noise_on_a_coarse_grid_keeps_the_budget_exactly(accounting, budget):
 
 def test_the_step_to_discrete_noise_costs_more_noise():
     fine, coarse = (
-        calibrated([ONE], Loss(epsilon=1, delta=0.01), "gaussian", "pld", steps).scales[0]
-        for steps in (STEPS, 20)
+        calibrated([ONE], Loss(epsilon=1, delta=0.01), "gaussian", "pld", steps).scales[0] for steps in (STEPS, 20)
     )
 
     assert coarse > fine * 1.0001

@@ -67,11 +67,7 @@ def test_the_interval_holds_what_it_promises_and_little_more(make, scale, terms,
     assert coverage(probabilities, half_width) >= confidence
     # Narrow discrete noise varies less than the continuous law that sums are priced by.
     spare = 2 + 0.06 * half_width if scale < 2 else 2
-    assert (
-        scale < 0.9
-        or half_width < spare
-        or coverage(probabilities, half_width - spare) < confidence
-    )
+    assert scale < 0.9 or half_width < spare or coverage(probabilities, half_width - spare) < confidence
 
 
 @pytest.mark.parametrize("scale", SCALES)

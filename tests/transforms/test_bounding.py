@@ -53,17 +53,13 @@ def kernel(
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(changelogs(), st.integers(1, 5))
-def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(
-    constraint, mutations, shards
-):
+def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(constraint, mutations, shards):
     sums = kernel(mutations, constraint, shards=shards)
 
     for (variant, number, family, _), got in sums.items():
         limit = constraint if variant == BOUNDED else None
         expected = reference.leaf_sums(mutations, QUERIES[number], family, TIMELINE, limit)
-        np.testing.assert_array_equal(
-            got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}"
-        )
+        np.testing.assert_array_equal(got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}")
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
@@ -74,22 +70,15 @@ def test_owners_share_their_limit_among_their_entries(constraint, mutations, sha
     for (variant, number, family, _), got in sums.items():
         limit = constraint if variant == BOUNDED else None
         expected = reference.leaf_sums(mutations, QUERIES[number], family, TIMELINE, limit)
-        np.testing.assert_array_equal(
-            got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}"
-        )
+        np.testing.assert_array_equal(got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}")
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(changelogs(inserted=True), st.integers(-15, 70), st.booleans())
 @settings(max_examples=60)
-def test_a_changelog_cut_in_two_gives_the_same_sums_with_a_carry(
-    constraint, mutations, cut, owners
-):
+def test_a_changelog_cut_in_two_gives_the_same_sums_with_a_carry(constraint, mutations, cut, owners):
     if owners:
-        mutations = [
-            Mutation(m.entry, m.time, m.seq, m.before, m.after, "pq"[int(m.entry[1]) % 2])
-            for m in mutations
-        ]
+        mutations = [Mutation(m.entry, m.time, m.seq, m.before, m.after, "pq"[int(m.entry[1]) % 2]) for m in mutations]
     by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
     projection = Projection(queries=QUERIES, by_class=by_class)
 
@@ -99,27 +88,17 @@ def test_a_changelog_cut_in_two_gives_the_same_sums_with_a_carry(
             table, _, _ = project(batch_table(part, COLUMNS), projection)
             if owners and "unit" not in table.column_names:
                 table = table.add_column(0, "unit", pa.array([], pa.string()))
-            chains = build_chains(
-                table, queries=len(QUERIES), carried=carry.entries if carry else None
-            )
+            chains = build_chains(table, queries=len(QUERIES), carried=carry.entries if carry else None)
             masks, carry = bound(chains, constraint, carry)
             for number, query in enumerate(QUERIES):
                 for family in query.families:
                     found = sum_leaves(chains, masks[number], query, number, TIMELINE, family)
                     leaves.setdefault((number, family), []).append(found)
-        merged = {
-            key: merge(found, len(QUERIES[key[0]].measure.components))
-            for key, found in leaves.items()
-        }
+        merged = {key: merge(found, len(QUERIES[key[0]].measure.components)) for key, found in leaves.items()}
         return {
-            key: {
-                n: tuple(s)
-                for n, s in zip(m.node.tolist(), m.sums.T.tolist(), strict=True)
-                if any(s)
-            }
+            key: {n: tuple(s) for n, s in zip(m.node.tolist(), m.sums.T.tolist(), strict=True) if any(s)}
             for key, m in merged.items()
-            if key[1] == "net"
-            or cut % TIMELINE.every == 0  # events are counted once a window: cut between windows
+            if key[1] == "net" or cut % TIMELINE.every == 0  # events are counted once a window: cut between windows
         }
 
     early = [m for m in mutations if m.time < cut]
@@ -140,9 +119,7 @@ def test_without_a_source_order_any_order_of_rows_gives_the_same(mutations):
 def walk(*wards: str | None, time: int = 5) -> list[Mutation]:
     """One entry that goes through the wards, all at one time."""
     states = [None if ward is None else {"ward": ward, "x": 1.0, "fare": "multi"} for ward in wards]
-    return [
-        Mutation("e", time, seq, states[seq], states[seq + 1]) for seq in range(len(states) - 1)
-    ]
+    return [Mutation("e", time, seq, states[seq], states[seq + 1]) for seq in range(len(states) - 1)]
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -1,0 +1,100 @@
+"""Raw columns of a file to the normalised columns that all later steps read.
+
+A raw table has the columns of the normalised one, under the same names, with the types of the file:
+
+    entry         int64 or string, never null
+    time          int64, microseconds since the epoch, UTC; never null
+    order.<i>     int64 or string, never null; without source order and before images: order.0 = file number << 40 | row
+    owner         int64 or string, never null; only if the owner is a column of the mutation
+    <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
+    <side>.<col>  each needed column of the state as its kind (`transforms.kinds`); null where the state does not exist
+
+Rows that do not fit become dead letters, the first reason that is found counting.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.batches import Batch, dead_letters
+from transforms.instants import Bad, to_microseconds
+from transforms.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
+from transforms.layout import Layout
+
+_FILE_SHIFT = 40  # bits for the row in a file's own order
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file and its number in the sorted list of files."""
+
+    file: str
+    number: int
+
+
+def normalise(
+    raw: pa.Table, rows: np.ndarray, layout: Layout, place: Place, batch_rows: int
+) -> Iterator[Batch | pa.Table]:
+    """Batches of the rows that fit, and tables of dead letters for the others.
+
+    Args:
+        raw: see above; `order.0` is made here if the source has no order.
+        rows: number of each row in the file; [rows of the table], increasing.
+        batch_rows: the most rows of a batch.
+    """
+    columns, bad = _columns(raw, layout)
+    if not layout.source.order and layout.source.before is None:
+        columns = _with_order(columns, pa.array((place.number << _FILE_SHIFT) | rows))
+    table = pa.table(columns)
+    reason = np.zeros(len(rows), dtype=np.int16)
+    for code, (positions, _) in enumerate(bad, 1):
+        reason[positions[reason[positions] == 0]] = code
+    if bad:
+        for code, (_, text) in enumerate(bad, 1):
+            found = np.flatnonzero(reason == code)
+            if len(found):
+                yield dead_letters(place.file, rows[found], text)
+        table, rows = table.filter(pa.array(reason == 0)), rows[reason == 0]
+    for start in range(0, len(rows), batch_rows):
+        part = rows[start : start + batch_rows]
+        whole = part[-1] - part[0] == len(part) - 1
+        yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
+
+
+def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
+    zone = layout.source.timezone
+    kinds = {"entry": layout.entry, "owner": layout.owner or "", **_orders(layout)}
+    columns: dict[str, pa.Array] = {}
+    bad: Bad = []
+    for name, column in layout.roles.items():
+        values, undecoded = decode(one_chunk(raw[name]))
+        columns[name], wrong = to_microseconds(plain(values), zone) if name == "time" else to_key(values, kinds[name])
+        bad += _named(column, undecoded + wrong)
+        if columns[name].null_count:
+            bad += _named(column, [(np.flatnonzero(to_mask(columns[name].is_null())), f"{name} is null")])
+    for side in layout.sides:
+        exists = one_chunk(raw[side.side])
+        columns[side.side] = exists
+        for state, kind in layout.states:
+            values, undecoded = decode(one_chunk(raw[f"{side.side}.{state}"]))
+            values, wrong = to_kind(values, kind, zone)
+            bad += _named(side.path(state), undecoded + wrong)
+            if state in layout.roles.values():  # such a column is there even without a state
+                values = pc.if_else(exists, values, pa.scalar(None, values.type))
+            columns[f"{side.side}.{state}"] = values
+    return columns, bad
+
+
+def _named(column: str, bad: Bad) -> Bad:
+    return [(positions, f"column {column!r}: {reason}") for positions, reason in bad]
+
+
+def _with_order(columns: dict[str, pa.Array], order: pa.Array) -> dict[str, pa.Array]:
+    return {"entry": columns["entry"], "time": columns["time"], "order.0": order, **columns}
+
+
+def _orders(layout: Layout) -> dict[str, str]:
+    return {f"order.{place}": kind for place, kind in enumerate(layout.order)}

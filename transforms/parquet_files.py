@@ -1,0 +1,120 @@
+"""Parquet changelogs: runs of row groups, of which only the needed columns are read.
+
+Where a state's columns stand under a prefix, whether the state exists can depend on columns that nothing else needs:
+these are read only for row groups where a row has all needed columns null.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transforms import files
+from transforms.batches import Batch, dead_file
+from transforms.kinds import one_chunk, to_mask
+from transforms.layout import Layout, Side
+from transforms.normalise import Place, normalise
+
+_RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """Row groups [first, last) of a file; `row` is the number of their first row, from 1."""
+
+    first: int
+    last: int
+    row: int
+
+
+def runs(path: str) -> list[RowGroups]:
+    """Cut a file into runs of row groups that workers can read apart; none for a file without rows.
+
+    Raises:
+        one of `files.UNREADABLE`.
+    """
+    with files.open_random(path) as stream:
+        metadata = pq.read_metadata(stream)
+    found: list[RowGroups] = []
+    first, row, rows = 0, 1, 0
+    for group in range(metadata.num_row_groups):
+        rows += metadata.row_group(group).num_rows
+        if rows >= _RUN_ROWS or group == metadata.num_row_groups - 1:
+            found.append(RowGroups(first, group + 1, row))
+            first, row, rows = group + 1, row + rows, 0
+    return found
+
+
+def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) -> Iterator[Batch | pa.Table]:
+    """Batches and dead letters of a run of row groups; a fault of the file is one dead letter."""
+    try:
+        with files.open_random(place.file) as stream:
+            file = pq.ParquetFile(stream, read_dictionary=_texts(layout), pre_buffer="://" in place.file)
+            fault = layout.fault(file.schema_arrow)
+            if fault is not None:
+                yield dead_file(place.file, fault)
+                return
+            row = run.row
+            for group in range(run.first, run.last):
+                raw = _raw(file, group, layout)
+                numbers = np.arange(row, row + raw.num_rows)
+                yield from normalise(raw, numbers, layout, place, batch_rows)
+                row += raw.num_rows
+    except files.UNREADABLE as error:
+        yield dead_file(place.file, f"the file cannot be read ({type(error).__name__}); it may be truncated or gone")
+
+
+def _texts(layout: Layout) -> list[str]:
+    return [side.path(column) for side in layout.sides for column, kind in layout.states if kind == "string"]
+
+
+def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
+    """The raw table (see `normalise`) of one row group."""
+    names = file.schema_arrow.names
+    wanted = set(layout.roles.values())
+    for side in layout.sides:
+        if side.struct:
+            children = [column for column, _ in layout.states] or [file.schema_arrow.field(side.name).type[0].name]
+            wanted |= {side.path(child) for child in children}
+        else:
+            wanted |= {side.path(column) for column, _ in layout.states}
+    table = file.read_row_group(group, columns=sorted(wanted))
+    columns = {name: one_chunk(table[column]) for name, column in layout.roles.items()}
+    for side in layout.sides:
+        if side.struct:
+            struct = one_chunk(table[side.name])
+            states = {column: pc.struct_field(struct, column) for column, _ in layout.states}
+            exists = struct.is_valid()
+        else:
+            states = {column: one_chunk(table[side.path(column)]) for column, _ in layout.states}
+            exists = _exists(file, group, side, layout, list(states.values()), names, table.num_rows)
+        columns[side.side] = exists
+        columns |= {f"{side.side}.{column}": values for column, values in states.items()}
+    return pa.table(columns)
+
+
+def _exists(
+    file: pq.ParquetFile, group: int, side: Side, layout: Layout, states: list[pa.Array], names: list[str], rows: int
+) -> pa.Array:
+    """Rows where any column of the side is not null."""
+    roles = set(layout.roles.values())
+    own = [values for (column, _), values in zip(layout.states, states, strict=True) if side.path(column) not in roles]
+    exists = any_valid(own, rows)
+    rest = layout.rest(side, names)
+    if rest and not exists.all():
+        table = file.read_row_group(group, columns=rest)
+        exists |= any_valid([one_chunk(column) for column in table.columns], rows)
+    return pa.array(exists)
+
+
+def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:
+    """Rows where any of the columns is not null; [rows]."""
+    found = np.zeros(rows, dtype=bool)
+    for values in columns:
+        if values.null_count == 0:
+            return np.ones(rows, dtype=bool)
+        found |= to_mask(values.is_valid())
+    return found
