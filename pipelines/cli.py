@@ -1,8 +1,8 @@
 """The command line: `slackwater plan | run | evaluate SPEC`.
 
-Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document and nothing else),
-progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input data, 4 a failure
-of the engine.
+Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
+and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
+data, 4 a failure of the engine.
 """
 
 import argparse

@@ -21,7 +21,7 @@ from pipelines.spec import Spec, load
 from pipelines.spec_models import within
 from pipelines.times import microseconds, time_text
 from transforms.diagnostics import Diagnosis
-from transforms.errors import InputError, Refused, SlackwaterError, SpecError
+from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.queries import Timeline
 
 Result = tuple[dict[str, Any], str]
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     try:
         diagnosis = _engine(
             spec,
-            lambda: run_release(job, folder=attempt.folder, format=spec.output.format, flags=flags),
+            lambda: run_release(job, folder=attempt.folder, format_=spec.output.format, flags=flags),
         )
         _keep_diagnostics(spec, attempt)
         _judge(spec, diagnosis)
@@ -110,12 +110,12 @@ def _already(spec: Spec, manifest: dict[str, Any], timeline: Timeline) -> Result
     """A release exists: say that nothing is due, or refuse."""
     where = spec.output.public
     if manifest["spec_sha256"] != spec.sha256:
-        raise Refused(
+        raise RefusedError(
             f"{where}: holds release {manifest['release']!r} made from another spec, and a second release spends a "
             "second budget; restore that spec, or choose another output.public and add up both losses"
         )
     if timeline.windows > manifest["windows"]:
-        raise Refused(
+        raise RefusedError(
             f"{where}: {manifest['windows']} windows are released and {timeline.windows} have closed; this version "
             "makes a release in one run, and a second one would draw new noise for the same windows"
         )

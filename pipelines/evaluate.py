@@ -120,7 +120,8 @@ def evaluate_text(document: dict[str, Any]) -> str:
         document["notice"],
         f"{document['release']}: {document['windows']} windows, noise drawn {document['runs']} times",
         "",
-        f"{'query':<16} {'kind':<8} {'observed':>10} {'predicted':>10} {'bounding':>10} {'in total':>10} {'numbers':>9}",
+        f"{'query':<16} {'kind':<8} "
+        f"{'observed':>10} {'predicted':>10} {'bounding':>10} {'in total':>10} {'numbers':>9}",
     ]
     for query in document["queries"]:
         for number in query["numbers"]:

@@ -30,24 +30,22 @@ from transforms.sinks import WriteTables
 EMBEDDED_RUNNER = "FnApiRunner"
 
 
-def run_release(job: Job, *, folder: str, format: str, flags: Sequence[str]) -> Diagnosis:
+def run_release(job: Job, *, folder: str, format_: str, flags: Sequence[str]) -> Diagnosis:
     """Draw the noise and write `nodes` and `estimates` under `folder`."""
-    with Display(job.layout):
-        with _pipeline(flags) as pipeline:
-            told = _sums(pipeline, job, folder) | Release(ReleasePlan(plan=job.plan, aggregation=job.aggregation))
-            for side in (NODES, ESTIMATES):
-                told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format=format)
+    with Display(job.layout), _pipeline(flags) as pipeline:
+        told = _sums(pipeline, job, folder) | Release(ReleasePlan(plan=job.plan, aggregation=job.aggregation))
+        for side in (NODES, ESTIMATES):
+            told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
     return diagnose(FileSystems.join(folder, "diagnostics"))
 
 
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
     """The exact sums of every chunk, without noise: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
-    with Display(job.layout):
-        with _pipeline(flags) as pipeline:
-            named = _sums(pipeline, job, folder) | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
-            named | "WriteSums" >> WriteTables(sums_folder, format="parquet")
-    sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.keys()}
+    with Display(job.layout), _pipeline(flags) as pipeline:
+        named = _sums(pipeline, job, folder) | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
+        named | "WriteSums" >> WriteTables(sums_folder, format_="parquet")
+    sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
     for key, payloads in sums.items():
         path = FileSystems.join(sums_folder, f"{_part_name(key)}.parquet")
         if FileSystems.exists(path):
@@ -64,8 +62,7 @@ def _sums(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[tu
 
 
 def _pipeline(flags: Sequence[str]) -> beam.Pipeline:
-    options = options_of(flags)
-    return beam.Pipeline(options=options)
+    return beam.Pipeline(options=options_of(flags))
 
 
 def options_of(flags: Sequence[str]) -> PipelineOptions:

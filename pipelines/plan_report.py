@@ -104,8 +104,10 @@ def plan_text(document: dict[str, Any]) -> str:
         lines.append(f"states: at most {states['k']} changes, along {path}")
         merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
         lines += [f"        merged, so that no query may tell them apart: {merged}", ""]
-    header = f"{'query':<16} {'cells':>6} {'strategy':<9} {'kind':<8} {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
-    lines.append(header)
+    lines.append(
+        f"{'query':<16} {'cells':>6} {'strategy':<9}"
+        f" {'kind':<8} {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
+    )
     for query in document["queries"]:
         for candidate in query["candidates"]:
             for number in candidate["numbers"]:

@@ -1,8 +1,8 @@
 """Show how far a run is: a bar on a terminal, plain lines elsewhere; nothing for runs shorter than two seconds.
 
 Rows are counted twice, when they are read and when they are bounded, since each takes about as long. The total is
-estimated from the first Parquet footer; for text files there is a rate without a time left. On a remote runner the workers count
-elsewhere, and only the time that has passed is shown.
+estimated from the first Parquet footer; for text files there is a rate without a time left. On a remote
+runner the workers count elsewhere, and only the time that has passed is shown.
 """
 
 import sys

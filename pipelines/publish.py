@@ -1,8 +1,8 @@
 """Publish what a run made, at once or not at all.
 
 Until now all files stand in an attempt's folder on the private side. Here they are copied to the public
-side under the attempt's own names, and then the manifest is created, which only one run can do. The manifest is what publishes:
-a file that it does not list is not part of the release.
+side under the attempt's own names, and then the manifest is created, which only one run can do. The manifest is what
+publishes: a file that it does not list is not part of the release.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.spec import Spec
 from privacy.plan import Plan
-from transforms.errors import Refused
+from transforms.errors import RefusedError
 from transforms.queries import Timeline
 from transforms.release import ESTIMATES, NODES
 from transforms.sinks import make_folder
@@ -53,7 +53,7 @@ def manifest_of(public: str) -> dict[str, Any] | None:
     """The manifest of a release; None if nothing was published.
 
     Raises:
-        Refused: it is there but cannot be understood; releasing again could spend the budget twice.
+        RefusedError: it is there but cannot be understood; releasing again could spend the budget twice.
     """
     path = FileSystems.join(public, MANIFEST)
     if not FileSystems.exists(path):
@@ -64,7 +64,9 @@ def manifest_of(public: str) -> dict[str, Any] | None:
     except ValueError:
         manifest = {}
     if manifest.get("version") != VERSION:
-        raise Refused(f"{path}: not a manifest of this version; restore it, or release under another output.public")
+        raise RefusedError(
+            f"{path}: not a manifest of this version; restore it, or release under another output.public"
+        )
     return manifest
 
 
@@ -72,7 +74,7 @@ def publish(spec: Spec, plan: Plan, timeline: Timeline, attempt: Attempt) -> lis
     """Copy the attempt's files and create the manifest; the public paths of all files.
 
     Raises:
-        Refused: another run published first; nothing of this one is left.
+        RefusedError: another run published first; nothing of this one is left.
     """
     public = spec.output.public
     copied: list[str] = []
@@ -126,7 +128,7 @@ def _sha256(path: str) -> str:
 
 def _create_once(path: str, content: bytes) -> None:
     """Create a file that must not exist, whole or not at all."""
-    lost = Refused(f"{path}: another run has published this release; nothing of this run was kept")
+    lost = RefusedError(f"{path}: another run has published this release; nothing of this run was kept")
     if path.startswith("gs://"):
         from google.api_core.exceptions import PreconditionFailed
         from google.cloud import storage
@@ -144,4 +146,4 @@ def _create_once(path: str, content: bytes) -> None:
     except FileExistsError:
         raise lost from None
     finally:
-        os.unlink(draft)
+        Path(draft).unlink()

@@ -123,8 +123,13 @@ def name_of(place: Place) -> str:
     >>> name_of(("queries", 0, "by", "ward"))
     'queries[0].by.ward'
     """
-    parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    parts = (f"[{step}]" if isinstance(step, int) else f".{_key(step)}" for step in place)
     return "".join(parts).removeprefix(".")
+
+
+def _key(key: str) -> str:
+    """A key as it is, unless it could break the line."""
+    return key if key.isprintable() and 0 < len(key) <= 60 else show(key)
 
 
 def _messages(detail: ErrorDetails, model: type[BaseModel]) -> list[Problem]:

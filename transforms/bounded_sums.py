@@ -20,7 +20,7 @@ from transforms.bounding import bound, changed
 from transforms.chains import build_chains
 from transforms.leaf_sums import LeafSums, sum_leaves
 from transforms.queries import Query, Timeline
-from transforms.sharding import Shard, ShardByUnit, from_bytes, to_bytes
+from transforms.sharding import ShardByUnit, from_bytes, to_bytes
 
 NodeKey = tuple[str, int, str, int]
 """(`bounded` or `exact`, query's number, family, chunk of cells)."""
@@ -52,7 +52,7 @@ class Aggregation:
     def chunks(self, query: int) -> int:
         return -(-self.queries[query].cells // self.chunk_cells(query))
 
-    def keys(self) -> list[NodeKey]:
+    def node_keys(self) -> list[NodeKey]:
         """Every chunk of nodes that exists, whatever the data: what a release must cover."""
         return [
             (variant, number, family, chunk)

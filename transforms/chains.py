@@ -68,7 +68,7 @@ class Chains:
 
 
 def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = None) -> Chains:
-    """Order `table`; `carried` holds one row an entry: its last state, with the same columns less `before.*`, `order.*`."""
+    """Order `table`; `carried` holds the last state of each entry known before, named as the `after.*` columns."""
     known = 0 if carried is None else carried.num_rows
     keys = {name: _with_carried(table, carried, name) for name in dict.fromkeys((unit_column(table), "entry"))}
     unit, units = _encode(keys[unit_column(table)])

@@ -10,6 +10,7 @@ Files are cut into splits (runs of Parquet row groups, else whole files) that wo
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import apache_beam as beam
 import pyarrow as pa
@@ -22,6 +23,9 @@ from transforms.layout import Layout
 from transforms.normalise import Place
 from transforms.parquet_files import RowGroups, read_parquet, runs
 from transforms.source import Source
+
+Count = tuple[str, int, int]
+"""(file, rows read, rows dead)."""
 
 __all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "dead_letters"]
 
@@ -68,7 +72,7 @@ class _CutDoFn(beam.DoFn):
     def __init__(self, format_: str) -> None:
         self._format = format_
 
-    def process(self, place: Place) -> Iterator[Split | beam.pvalue.TaggedOutput]:
+    def process(self, place: Place) -> Iterator[Split | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
         if self._format != "parquet":
             yield Split(place, None)
             return
@@ -84,7 +88,11 @@ class _ReadDoFn(beam.DoFn):
         self._layout = layout
         self._batch_rows = batch_rows
 
-    def process(self, split: Split) -> Iterator[Batch | beam.pvalue.TaggedOutput]:
+    def process(
+        self, split: Split
+    ) -> Iterator[
+        Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
+    ]:
         usable = dead = 0
         for part in read_split(self._layout, split, self._batch_rows):
             if isinstance(part, Batch):

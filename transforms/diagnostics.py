@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
 from transforms.batches import DEAD_SCHEMA
+from transforms.changelog import Count
 from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import make_folder, write_table
 
@@ -38,7 +39,7 @@ class WriteDiagnostics(beam.PTransform):
         super().__init__()
         self._folder = folder
 
-    def expand(self, collections: tuple[beam.PCollection[pa.Table], beam.PCollection[tuple]]) -> beam.PCollection:
+    def expand(self, collections: tuple[beam.PCollection[pa.Table], beam.PCollection[Count]]) -> beam.PCollection:
         dead, read = collections
         payloads = dead | "DeadToBytes" >> beam.Map(to_bytes).with_output_types(bytes)
         return (
@@ -55,7 +56,7 @@ def _write(folder: str, dead: Iterable[bytes], read: Iterable[tuple[str, int, in
     for file, count, _ in read:
         rows[file] += count
     make_folder(folder)
-    write_table(table, FileSystems.join(folder, "dead_letters.parquet"), format="parquet")
+    write_table(table, FileSystems.join(folder, "dead_letters.parquet"), format_="parquet")
     with FileSystems.create(FileSystems.join(folder, "read.json")) as file:
         file.write(json.dumps({"rows_read": dict(sorted(rows.items()))}, indent=1).encode())
     return folder

@@ -13,7 +13,7 @@ class SlackwaterError(Exception):
     exit_code: ClassVar[int] = 4
 
 
-class Refused(SlackwaterError):
+class RefusedError(SlackwaterError):
     """The release may not be made: budget, frozen spec, or another run won."""
 
     exit_code: ClassVar[int] = 1

@@ -7,7 +7,7 @@
                                             cell); the same with `before.`; `after.class` with a class constraint
     dead  pa.Table(file, row, reason)       states whose owner cannot be known
 
-Everything is private. Values are clamped here: f itself is clamped, never its differences, so that differences telescope.
+Everything is private. Values are clamped here: f itself is clamped, never its differences, which would not telescope.
 """
 
 from collections.abc import Iterator, Sequence
@@ -113,7 +113,8 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
 def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:
     """The cell of each row over the listed values of `by`; -1 outside all cells.
 
-    >>> cell_codes(pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]}), [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
+    >>> states = pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]})
+    >>> cell_codes(states, [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
     [0, 3, 2]
     """
     cell = np.zeros(states.num_rows, dtype=np.int32)

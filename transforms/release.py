@@ -42,8 +42,8 @@ class Release(beam.PTransform):
         self._release = release
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> dict[str, beam.PCollection]:
-        every = (
-            sums.pipeline | "EveryChunk" >> beam.Create([(key, b"") for key in self._release.aggregation.keys()])
+        every = sums.pipeline | "EveryChunk" >> beam.Create(
+            [(key, b"") for key in self._release.aggregation.node_keys()]
         ).with_output_types(tuple[NodeKey, bytes])
         noisy = (
             (sums, every)

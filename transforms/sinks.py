@@ -23,36 +23,36 @@ FORMATS = ("parquet", "csv", "jsonl")
 class WriteTables(beam.PTransform):
     """One file a part: `<folder>/<part name>.<format>`."""
 
-    def __init__(self, folder: str, *, format: str) -> None:
+    def __init__(self, folder: str, *, format_: str) -> None:
         super().__init__()
-        if format not in FORMATS:
-            raise ValueError(f"format={format!r} is not one of {', '.join(FORMATS)}")
+        if format_ not in FORMATS:
+            raise ValueError(f"{format_!r} is not one of {', '.join(FORMATS)}")
         self._folder = folder
-        self._format = format
+        self._format = format_
 
     def expand(self, parts: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[str]:
         return parts | "WriteFiles" >> beam.ParDo(_WriteFile(self._folder, self._format))
 
 
 class _WriteFile(beam.DoFn):
-    def __init__(self, folder: str, format: str) -> None:
+    def __init__(self, folder: str, format_: str) -> None:
         self._folder = folder
-        self._format = format
+        self._format = format_
 
     def process(self, part: tuple[str, bytes]) -> Iterator[str]:
         name, payload = part
         path = FileSystems.join(self._folder, f"{name}.{self._format}")
-        write_table(from_bytes(payload), path, format=self._format)
+        write_table(from_bytes(payload), path, format_=self._format)
         yield path
 
 
-def write_table(table: pa.Table, path: str, *, format: str) -> None:
+def write_table(table: pa.Table, path: str, *, format_: str) -> None:
     """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
     make_folder(path.rsplit("/", 1)[0])
     with FileSystems.create(path, mime_type="application/octet-stream") as file:
-        if format == "parquet":
+        if format_ == "parquet":
             pq.write_table(table, file)
-        elif format == "csv":
+        elif format_ == "csv":
             pyarrow.csv.write_csv(_plain_times(table), file)
         else:
             for batch in _plain_times(table).to_batches(max_chunksize=65_536):

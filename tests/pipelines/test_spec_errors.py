@@ -241,6 +241,7 @@ BROKEN = [
     ("private: out/private", "private: out", "27: output.public: lies inside private; keep"),
     ("out/private\n", "out/private\n  format: xml\n", "29: output.format: expected one of parquet"),
     ("strategy: auto", "strategi: auto", "25: strategi: unknown key; did you mean 'strategy'?"),
+    ("strategy: auto", '"a\\nb": auto', "25: 'a\\nb': unknown key; the keys here are release"),
     ("publish:", "publsh:", "21: queries[0].publsh: unknown key; did you mean 'publish'?"),
     (
         "strategy: auto",

@@ -84,9 +84,9 @@ def _unknown_key(level: str, key: str) -> str:
 
 @st.composite
 def misspelt(draw: st.DrawFn) -> tuple[str, str, str]:
-    """A level, a key known there of at least four letters, and the same with one slip in it."""
+    """A level, a key known there of at least five letters, and the same with one slip in it."""
     level = draw(st.sampled_from(sorted(KNOWN)))
-    key = draw(st.sampled_from([key for key in KNOWN[level] if len(key) > 3]))
+    key = draw(st.sampled_from([key for key in KNOWN[level] if len(key) > 4]))
     place = draw(st.integers(0, len(key) - 1))
     letter = draw(st.sampled_from(string.ascii_lowercase))
     slips = [

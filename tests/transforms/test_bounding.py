@@ -44,7 +44,7 @@ def kernel(
         Projection(queries=QUERIES, by_class=by_class),
     )
     assert len(dead) == 0
-    payloads: dict[NodeKey, list[bytes]] = {key: [] for key in aggregation.keys()}
+    payloads: dict[NodeKey, list[bytes]] = {key: [] for key in aggregation.node_keys()}
     for _, part in shard_table(table, shards=shards):
         for key, payload in bound_and_sum(from_bytes(part), aggregation):
             payloads[key].append(payload)

@@ -1,0 +1,198 @@
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.errors import SpecError
+from transforms.expression import Condition, check, evaluate
+
+TABLE = pa.table(
+    {
+        "ward": pa.array(["1", "abc", None, "5"]).dictionary_encode(),
+        "x": [1.5, 2.0, None, -3.0],
+        "seen": pa.array([0, 10**15, None, -1], pa.timestamp("us", "UTC")),
+        "open": [True, False, None, True],
+        "n": [2**63 - 1, 0, 1, 2],
+    }
+)
+
+
+def satisfied(text: str, table: pa.Table = TABLE) -> list[bool]:
+    condition = Condition.parse(text)
+    check([condition], table.schema)
+    return evaluate([condition], table)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ward = 'abc'", [False, True, False, False]),
+        ("ward IN ('1', '5') AND open", [True, False, False, True]),
+        ("ward NOT IN ('1')", [False, True, False, True]),
+        ("x BETWEEN 1 AND 2", [True, True, False, False]),
+        ("x IS NULL OR x < 0", [False, False, True, True]),
+        ("ward LIKE 'a%'", [False, True, False, False]),
+        ("upper(ward) = 'ABC' -- a comment", [False, True, False, False]),
+        ("CASE WHEN open THEN x > 0 ELSE x > 1 END", [True, True, False, False]),
+        ("extract(year FROM seen) = 1970", [True, False, False, False]),
+        ("seen - INTERVAL 1 DAY > TIMESTAMP '2001-01-01'", [False, True, False, False]),
+        ("date_trunc('day', seen) = DATE '1970-01-01'", [True, False, False, False]),
+        ("coalesce(x, 0) = 0", [False, False, True, False]),
+        ("open IS NOT TRUE", [False, True, True, False]),
+        ("\"ward\" || '!' = '5!'", [False, False, False, True]),
+        ("-x + 1 > abs(x) % 2", [False, False, False, True]),
+        ("true", [True, True, True, True]),
+    ],
+)
+def test_a_condition_is_evaluated_for_each_row_and_null_is_false(text, expected):
+    assert satisfied(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CAST(ward AS INTEGER) > 3", [False, False, False, True]),
+        ("ward IN (1, 2)", [True, False, False, False]),
+        ("ward::INT + 1 > 1 OR ward::INT + 1 < 0", [True, False, False, True]),
+        ("TRY_CAST(ward AS INTEGER) IS NULL", [False, True, True, False]),
+        ("n * n >= 0", [False, True, True, True]),
+        ("CASE WHEN ward::INT > 1 THEN true ELSE ward::INT = 1 END", [True, False, False, True]),
+    ],
+)
+def test_a_row_on_which_a_condition_fails_does_not_satisfy_it(text, expected):
+    assert satisfied(text) == expected
+
+
+def test_several_conditions_are_answered_in_their_order():
+    conditions = [Condition.parse(text) for text in ("x > 0", "open", "x > 0 AND NOT open")]
+
+    answers = evaluate(conditions, TABLE)
+
+    assert [answer.tolist() for answer in answers] == [
+        [True, True, False, False],
+        [True, False, False, True],
+        [False, True, False, False],
+    ]
+    assert all(answer.dtype == np.bool_ for answer in answers)
+
+
+def test_an_empty_table_has_no_answers():
+    assert satisfied("x > 0", TABLE.slice(0, 0)) == []
+
+
+def test_columns_are_those_that_the_text_names():
+    assert Condition.parse("a = 1 AND (\"b c\" > 2 OR lower(a) = 'd')").columns == {"a", "b c"}
+
+
+def test_a_condition_survives_pickling():
+    condition = Condition.parse("x > 1")
+
+    assert pickle.loads(pickle.dumps(condition)) == condition  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("x IN (SELECT 1)", "a subquery"),
+        ("EXISTS (SELECT 1)", "a subquery"),
+        ("x IN (FROM read_csv('/etc/passwd'))", "a subquery"),
+        ("read_text('/etc/passwd') IS NULL", "read_text"),
+        ("getenv('HOME') = 'x'", "getenv"),
+        ("current_setting('threads') = '1'", "current_setting"),
+        ("sum(x) > 1", "sum"),
+        ("count(*) > 1", "count"),
+        ("sum(x) OVER () > 1", "a window function"),
+        ("x = random()", "random"),
+        ("now() > seen", "now"),
+        ("x = $1", "a parameter"),
+        ("x = ?", "a parameter"),
+        ("x -> x > 1", "a lambda"),
+        ("*", r"\*"),
+        ("COLUMNS(*)", r"\*"),
+        ("#1 = 2", "a positional reference"),
+        ("t.x = 1", "a name with a dot"),
+        ("main.lower(ward) = 'x'", "lower"),
+        ("lower(ward) FILTER (WHERE open)", "lower"),
+        ("x::INTEGER[] IS NULL", "the type list"),
+        ("ward COLLATE nocase = 'x'", "COLLATE"),
+        ("nextval('s') = 1", "nextval"),
+        ("x = 1, open", "several expressions"),
+    ],
+)
+def test_what_looks_beyond_one_rows_columns_is_refused_by_name(text, named):
+    with pytest.raises(SpecError, match=f"holds .*{named}.*one row's columns only"):
+        Condition.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  ",
+        "x =",
+        "x = 'a",
+        "x = 1 /*",
+        "x AS y",
+        "x = 1 LIMIT 5",
+        "1=1) FROM t WHERE (2=2",
+        "1=1); SELECT (2",
+        "1=1), (2=2",
+        "1=1) AS a, (2=2",
+        "1=1)) UNION SELECT ((2=2",
+        "1=1)) FROM t WHERE ((2=2",
+        "1=1)), ((2=2",
+        "1=1)); SELECT ((2",
+        "1=1)) ORDER BY ((1",
+        "1=1) WINDOW w AS (",
+        "1=1)) USING SAMPLE ((1",
+        "NOT " * 5000 + "open",
+        "(" * 5000 + "x" + ")" * 5000,
+        " + ".join(["x"] * 5000) + " > 1",
+    ],
+)
+def test_a_text_that_is_not_one_expression_is_refused(text):
+    with pytest.raises(SpecError, match=r"^where: "):
+        Condition.parse(text)
+
+
+def test_a_syntax_error_says_where_it_is():
+    with pytest.raises(SpecError, match="does not parse at character 7"):
+        Condition.parse("x = 1 LIMIT 5")
+
+
+def test_a_column_that_states_do_not_have_is_named_with_the_nearest():
+    with pytest.raises(SpecError, match="'wrad'.*did you mean 'ward'"):
+        satisfied("wrad = 'a'")
+
+
+@pytest.mark.parametrize("text", ["current_date > seen", "current_user = ward", "rowid = 1", "states IS NULL"])
+def test_words_that_the_engine_knows_are_columns_or_nothing(text):
+    with pytest.raises(SpecError, match="which states do not have"):
+        satisfied(text)
+
+
+@pytest.mark.parametrize("text", ["x", "ward", "NULL", "x + 1"])
+def test_a_condition_must_be_true_or_false(text):
+    with pytest.raises(SpecError, match="not true or false"):
+        satisfied(text)
+
+
+@pytest.mark.parametrize("text", ["ward > 3", "seen > 'noon'", "seen > 5", "ward ~ '('", "n = 'x'"])
+def test_types_and_constants_that_do_not_fit_fail_before_any_row(text):
+    with pytest.raises(SpecError, match="cannot be evaluated"):
+        satisfied(text)
+
+
+def test_columns_that_differ_by_case_only_are_refused():
+    with pytest.raises(SpecError, match="differ by case only"):
+        satisfied("a = 1 AND A = 2", pa.table({"a": [1], "A": [2]}))
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-5, 5)), max_size=50), st.integers(-5, 5))
+def test_a_comparison_agrees_with_python(values, bound):
+    table = pa.table({"x": pa.array(values, pa.int64())})
+
+    assert satisfied(f"x >= {bound}", table) == [value is not None and value >= bound for value in values]

@@ -1,0 +1,189 @@
+import pickle
+from datetime import UTC as UTC_ZONE
+from datetime import datetime
+
+import pyarrow as pa
+import pytest
+
+from tests.transforms.writing import NOON, UTC, look, write_csv, write_jsonl, write_parquet
+from transforms.errors import InputError, SpecError
+
+AT = pa.array([datetime(2013, 2, 8, 12, tzinfo=UTC_ZONE)], UTC)
+COLUMNS = {"id": ["a"], "at": AT, "before_x": [1], "after_x": [2], "before_ward": ["p"], "after_ward": ["q"]}
+
+
+def test_types_of_a_parquet_file_are_taken_from_its_schema(tmp_path):
+    write_parquet(tmp_path / "a.parquet", COLUMNS)
+
+    layout = look(tmp_path / "*.parquet", numbers="x", others="ward")
+
+    assert layout.states == (("ward", "string"), ("x", "int64"))
+    assert layout.entry == "string"
+    assert pickle.loads(pickle.dumps(layout)) == layout  # noqa: S301
+
+
+def test_files_are_sorted_and_have_their_sizes(tmp_path):
+    for name in ("b", "a"):
+        write_parquet(tmp_path / f"{name}.parquet", COLUMNS)
+
+    layout = look(tmp_path / "*.parquet")
+
+    assert [path for path, _ in layout.files] == [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]
+    assert all(size == (tmp_path / "a.parquet").stat().st_size for _, size in layout.files)
+
+
+def test_a_struct_column_is_preferred_to_a_prefix(tmp_path):
+    struct = pa.array([{"x": 1}], pa.struct([("x", pa.int32())]))
+    write_parquet(tmp_path / "a.parquet", {"id": [7], "at": AT, "before": struct, "after": struct})
+
+    layout = look(tmp_path / "a.parquet", numbers="x", before="before", after="after")
+
+    assert [side.struct for side in layout.sides] == [True, True]
+    assert layout.entry == "int64"
+
+
+def test_csv_types_are_inferred_and_measured_columns_are_floats(tmp_path):
+    header = ["id", "at", "after_x", "after_n", "after_w", "after_none"]
+    write_csv(tmp_path / "a.csv", header, [["1", NOON, "3", "4", "b", None]])
+
+    layout = look(tmp_path / "a.csv", "csv", numbers="x", others="n w none", before=None)
+
+    assert dict(layout.states) == {"x": "float64", "n": "int64", "w": "string", "none": "string"}
+    assert layout.entry == "string"
+
+
+def test_json_types_are_inferred_from_the_lines_that_can_be_read(tmp_path):
+    lines = [{"id": 5, "at": NOON, "after": {"x": 1, "n": 2, "ok": True, "w": "a", "day": "2013-02-08"}}]
+    path = write_jsonl(tmp_path / "a.jsonl", lines)
+    path.write_text("not json\n" + path.read_text() + '{"id": "of another type"}\n')
+
+    layout = look(path, "jsonl", numbers="x", others="n ok w day", before=None, after="after")
+
+    assert dict(layout.states) == {"x": "float64", "n": "int64", "ok": "bool", "w": "string", "day": "string"}
+    assert layout.entry == "int64"
+
+
+def test_a_declared_type_is_taken_as_it_is(tmp_path):
+    write_csv(tmp_path / "a.csv", ["id", "at", "after_zip"], [["1", NOON, "0712"]])
+
+    layout = look(tmp_path / "a.csv", "csv", others="zip", before=None, types=(("zip", "string"),))
+
+    assert layout.states == (("zip", "string"),)
+
+
+def test_the_owner_is_a_column_of_the_mutation_if_there_is_one(tmp_path):
+    write_parquet(tmp_path / "a.parquet", {**COLUMNS, "person": [3]})
+
+    assert look(tmp_path / "a.parquet", owner="person", others="person").owner == "int64"
+    assert look(tmp_path / "a.parquet", owner="person", others="person").states == ()
+    of_state = look(tmp_path / "a.parquet", owner="ward", others="ward")
+    assert (of_state.owner, of_state.states) == (None, (("ward", "string"),))
+
+
+@pytest.mark.parametrize(
+    ("needs", "message"),
+    [
+        ({"numbers": "xx"}, r"a\.parquet has no column 'before_xx'; did you mean 'before_x'"),
+        ({"others": "wardd"}, "'before_wardd'; did you mean 'before_ward'"),
+        ({"entry": "idd"}, r"changelog\.entry: .*'idd'; did you mean 'id'"),
+        ({"time": "att"}, r"changelog\.time: .*'att'; did you mean 'at'"),
+        ({"order": ("lsn",)}, r"changelog\.order: .*'lsn'"),
+        ({"owner": "person"}, "'before_person'"),
+        ({"numbers": "ward"}, "measured but not a number"),
+        ({"numbers": "x", "types": (("x", "string"),)}, "measured but not a number"),
+    ],
+)
+def test_a_column_that_is_missing_or_cannot_be_measured_is_named(tmp_path, needs, message):
+    write_parquet(tmp_path / "a.parquet", COLUMNS)
+
+    with pytest.raises(SpecError, match=message):
+        look(tmp_path / "a.parquet", **needs)
+
+
+@pytest.mark.parametrize("keys", [[1.5], [True], pa.array([b"a"]), AT])
+def test_a_key_must_be_a_whole_number_or_a_string(tmp_path, keys):
+    write_parquet(tmp_path / "a.parquet", {**COLUMNS, "id": keys})
+
+    with pytest.raises(SpecError, match=r"changelog\.entry: column 'id' of .* whole numbers or strings"):
+        look(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([1_360_324_800], "int64; write timestamps"),
+        ([NOON], "string; write timestamps"),
+        (AT.cast(pa.timestamp("us")), r"no time zone; name it as changelog\.timezone"),
+    ],
+)
+def test_a_parquet_time_must_be_a_timestamp_with_a_zone(tmp_path, times, message):
+    write_parquet(tmp_path / "a.parquet", {**COLUMNS, "at": times})
+
+    with pytest.raises(SpecError, match=message):
+        look(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [(1_360_324_800, "int64; write ISO 8601"), ("2013-02-08 12:00:00", "without a zone"), ("noon", "not understood")],
+)
+def test_a_time_in_text_must_be_iso_8601_with_an_offset(tmp_path, format_, time, message):
+    path = tmp_path / f"a.{format_}"
+    if format_ == "csv":
+        write_csv(path, ["id", "at", "after_x"], [["a", time, 1]])
+    else:
+        write_jsonl(path, [{"id": "a", "at": time, "after_x": 1}])
+
+    with pytest.raises(SpecError, match=message):
+        look(path, format_, before=None)
+
+
+def test_a_naive_time_is_allowed_with_a_time_zone(tmp_path):
+    write_csv(tmp_path / "a.csv", ["id", "at", "after_x"], [["a", "2013-02-08 12:00:00", 1]])
+
+    assert look(tmp_path / "a.csv", "csv", before=None, timezone="America/New_York").entry == "string"
+
+
+def test_a_nested_column_cannot_be_part_of_a_state(tmp_path):
+    write_parquet(tmp_path / "a.parquet", {**COLUMNS, "before_tags": [["t"]], "after_tags": [["t"]]})
+
+    with pytest.raises(SpecError, match="'before_tags'.*of no one type"):
+        look(tmp_path / "a.parquet", others="tags")
+
+
+def test_a_csv_column_that_is_there_twice_is_refused(tmp_path):
+    write_csv(tmp_path / "a.csv", ["id", "at", "after_x", "after_x"], [["a", NOON, 1, 2]])
+
+    with pytest.raises(SpecError, match="'after_x' twice"):
+        look(tmp_path / "a.csv", "csv", before=None, numbers="x")
+
+
+def test_a_glob_without_files_is_an_error_of_the_spec(tmp_path):
+    with pytest.raises(SpecError, match=r"no file matches .*none-\*"):
+        look(tmp_path / "none-*.parquet")
+
+
+def test_an_empty_file_is_named_wherever_it_is(tmp_path):
+    write_parquet(tmp_path / "a.parquet", COLUMNS)
+    (tmp_path / "b.parquet").touch()
+
+    with pytest.raises(InputError, match=r"b\.parquet: the file is empty"):
+        look(tmp_path / "*.parquet")
+
+
+@pytest.mark.parametrize("format_", ["parquet", "jsonl", "csv"])
+def test_a_first_file_of_another_format_is_an_input_error(tmp_path, format_):
+    path = tmp_path / f"a.{format_}"
+    path.write_bytes(b"\n" if format_ == "csv" else b"PAR1 is not enough")
+
+    with pytest.raises(InputError, match=rf"a\.{format_}: cannot be read as"):
+        look(path, format_)
+
+
+def test_a_truncated_first_parquet_file_is_an_input_error(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", COLUMNS)
+    path.write_bytes(path.read_bytes()[:-20])
+
+    with pytest.raises(InputError, match="truncated"):
+        look(path)

@@ -1,0 +1,78 @@
+"""Changelog files for tests, and reading them back without Beam."""
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from transforms.batches import Batch
+from transforms.changelog import Split, read_split
+from transforms.layout import Layout, inspect
+from transforms.normalise import Place
+from transforms.parquet_files import runs
+from transforms.source import Source
+
+UTC = pa.timestamp("us", "UTC")
+NOON = "2013-02-08T12:00:00Z"
+NOON_US = 1_360_324_800_000_000
+
+
+def source(path: Path | str, format_: str = "parquet", **changes: Any) -> Source:
+    """Columns id, at, before_*, after_*; `changes` replace what differs."""
+    usual: dict[str, Any] = {"entry": "id", "time": "at", "before": "before_", "after": "after_"}
+    return Source(format=format_, paths=(str(path),), **(usual | changes))
+
+
+def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
+    pq.write_table(pa.table(columns), path, **options)
+    return path
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Path:
+    """None is an empty cell, texts are quoted."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, quoting=csv.QUOTE_NOTNULL if hasattr(csv, "QUOTE_NOTNULL") else csv.QUOTE_MINIMAL).writerows(
+            [header, *rows]
+        )
+    return path
+
+
+def write_jsonl(path: Path, objects: Sequence[dict[str, Any]]) -> Path:
+    text = "".join(json.dumps(line) + "\n" for line in objects)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table]:
+    """All that the readers give for all files, in order."""
+    for number, (path, _) in enumerate(layout.files):
+        place = Place(path, number)
+        splits = (
+            [Split(place, run) for run in runs(path)] if layout.source.format == "parquet" else [Split(place, None)]
+        )
+        for split in splits:
+            yield from read_split(layout, split, batch_rows)
+
+
+def read(layout: Layout, batch_rows: int = 1000) -> list[dict[str, Any]]:
+    """The normalised rows."""
+    return [row for part in parts(layout, batch_rows) if isinstance(part, Batch) for row in part.table.to_pylist()]
+
+
+def dead(layout: Layout) -> list[tuple[int | None, str]]:
+    """(row, reason) of all dead letters."""
+    tables = [part for part in parts(layout) if not isinstance(part, Batch)]
+    return [(letter["row"], letter["reason"]) for table in tables for letter in table.to_pylist()]
+
+
+def look(where: Path | str, format_: str = "parquet", *, numbers: str = "", others: str = "", **changes: Any) -> Layout:
+    """Inspect with the needed columns as words."""
+    return inspect(source(where, format_, **changes), frozenset(numbers.split()), frozenset(others.split()))
