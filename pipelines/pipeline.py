@@ -8,7 +8,7 @@ Both write into a folder of their own on the private side and return when the pi
 is public until `pipelines.publish` says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
 import pyarrow as pa
@@ -89,7 +89,7 @@ def _part_name(key: NodeKey) -> str:
     return "-".join(str(part) for part in key)
 
 
-def _name(part: tuple[NodeKey, list[bytes]]) -> tuple[str, bytes]:
+def _name(part: tuple[NodeKey, Iterable[bytes]]) -> tuple[str, bytes]:
     key, payloads = part
     return _part_name(key), to_bytes(pa.concat_tables([from_bytes(p) for p in payloads]))
 

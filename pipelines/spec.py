@@ -25,20 +25,19 @@ from privacy.automaton import Bound
 from privacy.constraint import Constraint
 from privacy.disjoint import Kind
 from privacy.measure import Measure
-from transforms.changelog import Source
 from transforms.errors import SpecError
 from transforms.expression import Condition
 from transforms.queries import Scalar
+from transforms.source import Source
 
 Format = Literal["parquet", "csv", "jsonl"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changelog:
-    """Where the mutations are. Relative paths are relative to the current folder.
+    """Where the mutations are; relative paths start at the current folder.
 
     Attributes:
-        types: declared types by column.
         bad_rows: share of rows that may be unusable, at least 0 and below 1.
     """
 

@@ -84,7 +84,7 @@ def _condition(text: str) -> str:
     try:
         Condition.parse(text)
     except SpecError as error:
-        raise wrong(str(error)) from None
+        raise wrong(str(error).removeprefix("where: ")) from None
     return text
 
 

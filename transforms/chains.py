@@ -233,17 +233,24 @@ def _repeats(columns: list[Ints], index: Ints) -> Ints:
 
 
 def _sort(chain: Ints, time: Ints) -> Ints:
-    """Rows by (chain, time), carried ones first; one 64-bit key where both fit, which sorts much faster."""
-    if len(chain) == 0:
-        return np.zeros(0, dtype=np.int64)
+    """Rows by (chain, time), carried ones first; by one 64-bit key where both fit."""
     real = time != BEFORE_ALL
     if not real.any():
         return np.argsort(chain, kind="stable")
     low, high = int(time[real].min()), int(time[real].max())
     bits = (high - low + 1).bit_length()
-    if bits + int(chain.max()).bit_length() > 62:
+    if bits + int(chain.max()).bit_length() > 63:
         return np.lexsort([time, chain])
-    return np.argsort((chain << bits) + np.where(real, time - low + 1, 0))
+    return _radix_sort((chain << bits) + np.where(real, time - low + 1, 0))
+
+
+def _radix_sort(keys: Ints) -> Ints:
+    """A stable argsort of integers >= 0: NumPy sorts 16 bits at a time in linear time, faster than 64 at once."""
+    order = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
+    for shift in range(16, int(keys.max()).bit_length(), 16):
+        digits = (keys >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
 
 
 def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Columns, entries: pa.Array) -> Ints:
@@ -273,11 +280,8 @@ def _starts(chain: Ints) -> Ints:
 
 def _encode(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     """Dense codes and the key of each code; equality is decided on the keys themselves."""
-    encoded = pc.dictionary_encode(column).unify_dictionaries()
-    if encoded.num_chunks == 0:
-        return np.zeros(0, dtype=np.int64), pa.array([], type=column.type)
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks]).astype(np.int64)
-    return codes, encoded.chunk(0).dictionary
+    encoded = pc.dictionary_encode(column.combine_chunks())
+    return _numpy(encoded.indices).astype(np.int64), encoded.dictionary
 
 
 def _with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:

@@ -90,9 +90,11 @@ class _WithEnd(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(size)
-        if data or not self._tail:
-            return data
-        data, self._tail = self._tail[:size], self._tail[size:]
+        while len(data) < size and self._tail:
+            more = self._stream.read(size - len(data))
+            if not more:
+                more, self._tail = self._tail[: size - len(data)], self._tail[size - len(data) :]
+            data += more
         return data
 
 

@@ -15,8 +15,9 @@ import pyarrow.json
 
 from transforms import files
 from transforms.batches import Batch, dead_file, dead_letters
+from transforms.first_file import Side
 from transforms.kinds import ARROW, one_chunk
-from transforms.layout import Layout, Side
+from transforms.layout import Layout
 from transforms.normalise import Place, normalise
 from transforms.parquet_files import any_valid
 
@@ -95,7 +96,15 @@ def _is_object(line: bytes) -> bool:
 def _raw(block: bytes, layout: Layout) -> pa.Table:
     """The raw table (see `normalise`) of lines."""
     block.decode()  # Arrow does not check UTF-8 here
-    table = _parse(block, explicit_schema=_schema(layout), unexpected_field_behavior="ignore")
+    schema = _schema(layout)
+    flat = any(not side.struct for side in layout.sides)
+    try:
+        # Members that nothing needs say whether a flat state exists.
+        table = _parse(block, explicit_schema=schema, unexpected_field_behavior="infer" if flat else "ignore")
+        contradictory = False
+    except pa.ArrowInvalid:
+        table = _parse(block, explicit_schema=schema, unexpected_field_behavior="ignore")
+        contradictory = flat  # a member that nothing needs has several types
     columns = {name: table[column] for name, column in layout.roles.items()}
     for side in layout.sides:
         if side.struct:
@@ -103,24 +112,20 @@ def _raw(block: bytes, layout: Layout) -> pa.Table:
             columns[side.side] = struct.is_valid()
             columns |= {f"{side.side}.{c}": pc.struct_field(struct, c) for c, _ in layout.states}
         else:
-            columns[side.side] = pa.array(_exists(block, table, side, layout))
+            exists = _exists(table, side, layout)
+            if contradictory and not exists.all():
+                exists |= np.array([_has_member(line, side, layout) for line in block[:-1].split(b"\n")])
+            columns[side.side] = pa.array(exists)
             columns |= {f"{side.side}.{c}": table[side.path(c)] for c, _ in layout.states}
     return pa.table(columns)
 
 
-def _exists(block: bytes, table: pa.Table, side: Side, layout: Layout) -> np.ndarray:
+def _exists(table: pa.Table, side: Side, layout: Layout) -> np.ndarray:
     """Rows where any member of the side is not null."""
     roles = set(layout.roles.values())
     own = [side.path(column) for column, _ in layout.states if side.path(column) not in roles]
-    exists = any_valid([one_chunk(table[name]) for name in own], len(table))
-    if exists.all():
-        return exists
-    try:
-        rest = _parse(block)
-    except pa.ArrowInvalid:  # members of several types, or an object that repeats one
-        return exists | np.array([_has_member(line, side, layout) for line in block.splitlines()])
-    names = layout.rest(side, rest.column_names)
-    return exists | any_valid([one_chunk(rest[name]) for name in names], len(table))
+    names = own + layout.rest(side, table.column_names)
+    return any_valid([one_chunk(table[name]) for name in names], len(table))
 
 
 def _has_member(line: bytes, side: Side, layout: Layout) -> bool:

@@ -39,8 +39,8 @@ def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: 
     cell, value = chains.cells[number], chains.values[number]
     first = chains.first[rows]
     after, before = cell[rows], np.where(first, -1, cell[rows - 1])
-    after_value = None if value is None else value[rows]
-    before_value = None if value is None else np.where(first, 0, value[rows - 1])
+    after_value = None if value is None else value[rows].astype(np.int64)
+    before_value = None if value is None else np.where(first, 0, value[rows - 1]).astype(np.int64)
     if family == "net":
         parts = [(1, window, after, after_value), (-1, window, before, before_value)]
     else:

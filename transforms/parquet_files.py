@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from transforms import files
 from transforms.batches import Batch, dead_file
+from transforms.first_file import Side
 from transforms.kinds import one_chunk, to_mask
-from transforms.layout import Layout, Side
+from transforms.layout import Layout
 from transforms.normalise import Place, normalise
 
 _RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has

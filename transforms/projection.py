@@ -99,15 +99,20 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         if query.column is not None:
             value, usable = _values(states[query.column], query)
             cell = np.where(inside & usable, cell, np.int32(-1))
-            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0)
+            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0).astype(_narrow(query.measure.reach))
         else:
             cell = np.where(inside, cell, np.int32(-1))
-        projected[f"{side}.{number}.cell"] = cell
+        projected[f"{side}.{number}.cell"] = cell.astype(_narrow(query.cells))
     if projection.by_class is not None:
         column, names_listed = projection.by_class
         code = _codes(states[column], names_listed)
-        projected[f"{side}.class"] = np.where(exists, code, np.int32(GONE))
+        projected[f"{side}.class"] = np.where(exists, code, np.int32(GONE)).astype(_narrow(len(names_listed)))
     return projected
+
+
+def _narrow(largest: int) -> type[np.signedinteger]:
+    """The narrowest integer for sizes up to `largest`: what is shuffled should be small."""
+    return next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
 
 
 def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:

@@ -13,26 +13,30 @@ from transforms.source import Source
 BLOCK = 1 << 22  # bytes
 
 
-def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Array | None]:
-    """Schema of a file, and the first times as they stand in text; None for Parquet.
+def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Table | None]:
+    """Schema of a file, and its first rows; no rows for Parquet.
 
-    Types of CSV and JSON columns are Arrow's inference, except that what looks like a time is left a string. Times
-    that are not text come as they are.
+    Types of CSV and JSON columns are Arrow's inference, except that what looks like a time is left a string.
+
+    Raises:
+        one of `files.UNREADABLE`.
     """
     if source.format == "parquet":
         with files.open_random(path) as stream:
             return pq.read_schema(stream), None
     with files.open_stream(path) as stream:
         table = _csv(source, stream) if source.format == "csv" else _json(source, stream)
-    times = table[source.time].combine_chunks() if source.time in table.column_names else None
-    fields = [pa.field(f.name, _settled(f.type)) for f in table.schema]
-    return pa.schema(fields), pa.array([], pa.string()) if times is None or pa.types.is_null(times.type) else times
+    return pa.schema([pa.field(f.name, _settled(f.type)) for f in table.schema]), table
+
+
+def _first_lines(stream: pa.NativeFile) -> bytes:
+    head = stream.read(BLOCK)
+    whole = head.rfind(b"\n") + 1 if len(head) == BLOCK else 0
+    return head[:whole] if whole else head + b"\n"
 
 
 def _csv(source: Source, stream: pa.NativeFile) -> pa.Table:
-    head = stream.read(BLOCK)
-    if len(head) == BLOCK and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
+    head = _first_lines(stream)
     strings = (source.entry, source.owner, source.time)
     convert = pyarrow.csv.ConvertOptions(
         column_types={name: pa.string() for name in strings if name is not None},
@@ -64,9 +68,7 @@ def _time_if_number(table: pa.Table, time: str) -> pa.Table:
 
 
 def _json(source: Source, stream: pa.NativeFile) -> pa.Table:
-    head = stream.read(BLOCK)
-    if len(head) == BLOCK and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
+    head = _first_lines(stream)
     lines = [line for line in head.splitlines() if _is_object(line)]
     if not lines:
         raise pa.ArrowInvalid("no line is a JSON object")

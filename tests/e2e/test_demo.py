@@ -49,7 +49,9 @@ told as (
     from cell left join entered using (day, carrier, origin)
     group by all
 )
-unpivot include nulls told on departures, cancelled, delay into name query value expected
+select 'departures' as query, day, carrier, origin, departures as expected from told
+union all select 'cancelled', day, carrier, origin, cancelled from told
+union all select 'delay', day, carrier, origin, delay from told
 """
 
 COMPARED = f"""

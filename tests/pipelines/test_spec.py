@@ -15,8 +15,8 @@ DAY = 86_400_000_000
 TEMPLATES = sorted((Path(__file__).parents[2] / "templates" / "specs").glob("*.yaml"))
 
 
-def _micros(*date: int) -> int:
-    return int(datetime(*date, tzinfo=UTC).timestamp()) * 1_000_000
+def _micros(year: int, month: int, day: int) -> int:
+    return int(datetime(year, month, day, tzinfo=UTC).timestamp()) * 1_000_000
 
 
 def test_times_and_durations_are_whole_microseconds(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_syntax_error_says_where_it_is():
 
 
 def test_a_column_that_states_do_not_have_is_named_with_the_nearest():
-    with pytest.raises(SpecError, match="'wrad'.*did you mean 'ward'"):
+    with pytest.raises(SpecError, match=r"'wrad'.*did you mean 'ward'"):
         satisfied("wrad = 'a'")
 
 

@@ -148,7 +148,7 @@ def test_a_naive_time_is_allowed_with_a_time_zone(tmp_path):
 def test_a_nested_column_cannot_be_part_of_a_state(tmp_path):
     write_parquet(tmp_path / "a.parquet", {**COLUMNS, "before_tags": [["t"]], "after_tags": [["t"]]})
 
-    with pytest.raises(SpecError, match="'before_tags'.*of no one type"):
+    with pytest.raises(SpecError, match=r"'before_tags'.*of no one type"):
         look(tmp_path / "a.parquet", others="tags")
 
 

@@ -34,11 +34,9 @@ def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Path:
-    """None is an empty cell, texts are quoted."""
+    """None is an empty cell."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, quoting=csv.QUOTE_NOTNULL if hasattr(csv, "QUOTE_NOTNULL") else csv.QUOTE_MINIMAL).writerows(
-            [header, *rows]
-        )
+        csv.writer(file).writerows([header, *rows])
     return path
 
 

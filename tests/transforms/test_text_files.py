@@ -1,0 +1,266 @@
+"""CSV and JSON lines."""
+
+import gzip
+import random
+
+import pytest
+
+from tests.transforms.writing import NOON, NOON_US, dead, look, read, write_csv, write_jsonl
+from transforms import csv_files, json_files
+
+HEADER = ["id", "at", "after_x", "after_w"]
+
+
+def csv_layout(path, **changes):
+    return look(path, "csv", **({"numbers": "x", "others": "w", "before": None} | changes))
+
+
+def json_layout(path, **changes):
+    return look(path, "jsonl", **({"numbers": "x", "others": "w", "before": None} | changes))
+
+
+# CSV
+
+
+def test_csv_cells_become_columns_and_empty_cells_null(tmp_path):
+    path = write_csv(tmp_path / "a.csv", HEADER, [["007", NOON, "1.5", "p"], ["b", NOON, None, None]])
+
+    assert read(csv_layout(path)) == [
+        {"entry": "007", "time": NOON_US, "order.0": 1, "after": True, "after.w": "p", "after.x": 1.5},
+        {"entry": "b", "time": NOON_US, "order.0": 2, "after": False, "after.w": None, "after.x": None},
+    ]
+
+
+def test_csv_quotes_hold_commas_quotes_newlines_and_empty_texts(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f'id,at,after_w\n"a,1",{NOON},"one\ntwo ""three"""\n"",{NOON},""\nc,{NOON},\n')
+
+    rows = read(csv_layout(path, numbers=""))
+
+    assert [row["entry"] for row in rows] == ["a,1", "", "c"]
+    assert [row["after.w"] for row in rows] == ['one\ntwo "three"', "", None]
+    assert [row["after"] for row in rows] == [True, True, False]
+
+
+def test_csv_before_and_after_are_read_by_prefix(tmp_path):
+    header = ["id", "at", "before_x", "after_x", "after_note", "lsn"]
+    path = write_csv(tmp_path / "a.csv", header, [["a", NOON, None, None, "n", 5], ["a", NOON, 1, None, None, 10]])
+
+    rows = read(look(path, "csv", numbers="x", order=("lsn",)))
+
+    assert [(row["before"], row["after"], row["order.0"]) for row in rows] == [(False, True, 5), (True, False, 10)]
+
+
+def test_csv_with_a_header_and_no_rows_is_valid(tmp_path):
+    for text in ("id,at,after_x,after_w\n", "id,at,after_x,after_w"):
+        (tmp_path / "a.csv").write_text(text)
+        layout = csv_layout(tmp_path / "a.csv")
+
+        assert read(layout) == []
+        assert dead(layout) == []
+
+
+def test_csv_rows_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [
+        f"a,{NOON},1,p",
+        f"b,{NOON},1",  # 2: too few
+        f"c,{NOON},1,p,q",  # 3: too many
+        f",{NOON},1,p",  # 4: no key
+        "e,,1,p",  # 5: no time
+        "f,2013-02-08 12:00:00,1,p",  # 6: no zone
+        "g,noon,1,p",  # 7: no time at all
+        f"h,{NOON},many,p",  # 8: no number
+        f"i,{NOON},2,p",
+        f"j,{NOON},1,\udcff",  # 10: not UTF-8
+        f"k,{NOON}",  # 11: cut off
+    ]
+    path.write_bytes("\n".join([",".join(HEADER), *rows]).encode("utf-8", "surrogateescape"))
+    layout = csv_layout(path)
+
+    assert [(row["entry"], row["order.0"]) for row in read(layout)] == [("a", 1), ("i", 9)]
+    found = dict(dead(layout))
+    assert sorted(found) == [2, 3, 4, 5, 6, 7, 8, 10, 11]
+    assert found[2] == found[3] == found[11] == "the row has not as many cells as the header"
+    assert found[4] == "column 'id': entry is null"
+    assert found[5] == "column 'at': time is null"
+    assert "without a zone" in found[6]
+    assert "not understood: ISO 8601" in found[7]
+    assert found[8] == "column 'after_x': value not understood as double"
+    assert found[10] == "column 'after_w': not UTF-8"
+
+
+def test_csv_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "_BLOCK", 128)
+    wrong = set(random.Random(5).sample(range(1, 201), 60))
+    lines = [f"e{row},{NOON},{row}" + ("" if row in wrong else ",w") for row in range(1, 201)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([",".join(HEADER), *lines]) + "\n")
+    layout = csv_layout(path)
+
+    rows = read(layout)
+
+    assert all(row["entry"] == f"e{row['order.0']}" for row in rows)
+    assert {row["order.0"] for row in rows} == set(range(1, 201)) - wrong
+    assert {row for row, _ in dead(layout)} == wrong
+
+
+@pytest.mark.parametrize("tail", ['"never closed', '"never closed\nf,1\ng,2\n'])
+def test_a_csv_file_that_ends_within_quotes_is_dead_as_a_whole(tmp_path, tail):
+    path = tmp_path / "a.csv"
+    path.write_text(f"id,at,after_x,after_w\na,{NOON},1,p\nb,{NOON},1,{tail}")
+
+    assert (None, "the file ends within quotes; it is truncated, or a quote is not closed") in dead(csv_layout(path))
+
+
+def test_a_later_csv_file_without_a_needed_column_is_dead_as_a_whole(tmp_path):
+    write_csv(tmp_path / "a.csv", HEADER, [["a", NOON, 1, "p"]])
+    write_csv(tmp_path / "b.csv", HEADER[:-1], [["b", NOON, 1]])
+
+    assert dead(csv_layout(tmp_path / "*.csv")) == [(None, "the file has no column 'after_w'")]
+
+
+def test_columns_of_csv_files_may_stand_in_another_order(tmp_path):
+    write_csv(tmp_path / "a.csv", HEADER, [["a", NOON, 1, "p"]])
+    write_csv(tmp_path / "b.csv", HEADER[::-1], [["q", 2, NOON, "b"]])
+
+    assert [(row["entry"], row["after.x"]) for row in read(csv_layout(tmp_path / "*.csv"))] == [("a", 1.0), ("b", 2.0)]
+
+
+# Times in text
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [
+        ("2013-02-08T12:00:00Z", NOON_US),
+        ("2013-02-08 07:00:00-05:00", NOON_US),
+        ("2013-02-08T07:00:00-0500", NOON_US),
+        ("2013-02-08T12:00:00.000001999+00:00", NOON_US + 1),
+        ("1969-12-31T23:59:59.9999999Z", -1),
+        ("2013-02-08T07:00:00", NOON_US),
+    ],
+)
+def test_times_in_text_are_understood_with_their_offset_or_in_the_named_zone(tmp_path, text, microseconds):
+    path = write_csv(tmp_path / "a.csv", HEADER, [["a", text, 1, "p"], ["b", NOON, 1, "p"]])
+
+    rows = read(csv_layout(path, timezone="America/New_York"))
+
+    assert [row["time"] for row in rows] == [microseconds, NOON_US]
+
+
+# JSON lines
+
+
+def test_json_members_become_columns_and_absent_ones_null(tmp_path):
+    lines = [
+        {"id": "a", "at": NOON, "after_x": 1, "after_w": "p", "more": [1]},
+        {"id": "b", "at": NOON, "after_x": None},
+        {"id": "c", "at": NOON, "after_note": 5},
+    ]
+
+    assert read(json_layout(write_jsonl(tmp_path / "a.jsonl", lines))) == [
+        {"entry": "a", "time": NOON_US, "order.0": 1, "after": True, "after.w": "p", "after.x": 1.0},
+        {"entry": "b", "time": NOON_US, "order.0": 2, "after": False, "after.w": None, "after.x": None},
+        {"entry": "c", "time": NOON_US, "order.0": 3, "after": True, "after.w": None, "after.x": None},
+    ]
+
+
+def test_json_states_of_members_with_several_types_still_exist(tmp_path):
+    lines = [
+        {"id": "a", "at": NOON, "after_x": 1, "after_w": "p"},
+        {"id": "b", "at": NOON, "after_note": 5},
+        {"id": "c", "at": NOON, "after_note": "text"},
+        {"id": "d", "at": NOON, "after_note": None},
+    ]
+
+    rows = read(json_layout(write_jsonl(tmp_path / "a.jsonl", lines)))
+
+    assert [row["after"] for row in rows] == [True, True, True, False]
+
+
+def test_json_objects_are_states(tmp_path):
+    lines = [
+        {"id": 1, "at": NOON, "before": None, "after": {"x": 1, "w": "p"}},
+        {"id": 1, "at": NOON, "before": {"x": 1, "w": "p"}, "after": {"x": None, "note": 3}},
+        {"id": 1, "at": NOON, "before": {}, "after": None},
+    ]
+
+    layout = json_layout(write_jsonl(tmp_path / "a.jsonl", lines), before="before", after="after")
+
+    assert [(row["before"], row["after"], row["after.x"]) for row in read(layout)] == [
+        (False, True, 1.0),
+        (True, True, None),
+        (True, False, None),
+    ]
+
+
+def test_json_lines_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_path):
+    good = f'{{"id": "a", "at": "{NOON}", "after_x": 1, "after_w": "p"}}'
+    lines = [
+        good,
+        "null",  # 2
+        "",  # not a row, but a line
+        "[1]",  # 4
+        good.replace('"p"', "5"),  # 5: not a text
+        good.replace("1,", '"1",'),  # 6: not a number
+        good + good,  # 7
+        good.replace('"a"', '"a", "id": "b"'),  # 8: a member twice
+        good.replace('"p"', '"\udcff"'),  # 9: not UTF-8
+        good,
+        good.replace('"a"', "null"),  # 11: no key
+        good.replace("T12:00:00Z", "T12:00:00"),  # 12: no zone
+        f"  {good}",  # 13: not at the line's begin
+        good[:-20],  # 14: cut off
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
+    layout = json_layout(path)
+
+    assert [row["order.0"] for row in read(layout)] == [1, 10]
+    found = dict(dead(layout))
+    assert sorted(found) == [2, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14]
+    assert {found[row] for row in (2, 4, 7, 9, 13, 14)} == {json_files.NOT_JSON}
+    assert {found[row] for row in (5, 6)} == {json_files.NOT_OF_TYPES}
+    assert found[11] == "column 'id': entry is null"
+    assert "without a zone" in found[12]
+
+
+def test_json_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_files, "_BLOCK", 200)
+    lines = [{"id": f"e{row}", "at": NOON, "after_x": row, "after_w": "p" * (row % 7)} for row in range(1, 301)]
+    path = write_jsonl(tmp_path / "a.jsonl", lines)
+    path.write_text(path.read_text().replace('{"id": "e150"', '{"id": e150'))
+    layout = json_layout(path)
+
+    rows = read(layout)
+
+    assert all(row["entry"] == f"e{row['order.0']}" for row in rows)
+    assert len(rows) == 299
+    assert [row for row, _ in dead(layout)] == [150]
+
+
+# Compressed files
+
+
+def test_gzip_is_read_by_its_extension(tmp_path):
+    lines = [{"id": "a", "at": NOON, "after_x": 1, "after_w": "p"}]
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(f"id,at,after_x,after_w\na,{NOON},1,p\n".encode()))
+
+    assert read(json_layout(write_jsonl(tmp_path / "a.jsonl.gz", lines))) == read(csv_layout(tmp_path / "a.csv.gz"))
+
+
+@pytest.mark.parametrize(("name", "inspect"), [("a.csv.gz", csv_layout), ("a.jsonl.gz", json_layout)])
+def test_a_truncated_gzip_file_is_dead_as_a_whole(tmp_path, name, inspect):
+    word = random.Random(3)
+    path = tmp_path / name
+    if name.startswith("a.csv"):
+        text = "\n".join([",".join(HEADER), *(f"{word.random()},{NOON},1,p" for _ in range(1000))])
+    else:
+        line = f'"at": "{NOON}", "after_x": 1, "after_w": "p"}}'
+        text = "\n".join(f'{{"id": "{word.random()}", {line}' for _ in range(1000))
+    path.write_bytes(gzip.compress(text.encode()))
+    layout = inspect(path)
+    path.write_bytes(path.read_bytes()[:-500])
+
+    assert None in dict(dead(layout))
