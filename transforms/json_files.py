@@ -20,10 +20,12 @@ from transforms.kinds import ARROW, one_chunk
 from transforms.layout import Layout
 from transforms.normalise import Place, normalise
 from transforms.parquet_files import any_valid
+from transforms.samples import is_object
 
 _BLOCK = 1 << 22  # bytes
+_DEEPEST = 500  # brackets in brackets
 
-NOT_JSON = "the line is not a JSON object in UTF-8"
+NOT_JSON = "the line is not a JSON object in UTF-8, or is nested too deeply"
 NOT_OF_TYPES = "a value of the line is not of its column's type"
 
 
@@ -55,16 +57,26 @@ def _read_block(block: bytes, first: int, layout: Layout, place: Place, batch_ro
     data = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    opened = data[starts] == ord("{")  # Arrow's parser crashes on other lines, e.g. `null`
+    # Arrow's parser crashes on lines that begin otherwise, e.g. `null`, and on very deep ones.
+    usable = data[starts] == ord("{")
+    for line in np.flatnonzero(ends - starts > _DEEPEST):
+        usable[line] &= _depth(data[starts[line] : ends[line]]) <= _DEEPEST
     rows = first + np.arange(len(starts))
-    if not opened.all():
-        lines = [block[start:end] for start, end in zip(starts[~opened], ends[~opened], strict=True)]
+    if not usable.all():
+        lines = [block[start:end] for start, end in zip(starts[~usable], ends[~usable], strict=True)]
         filled = np.array([bool(line.strip(b"\xef\xbb\xbf \t\r")) for line in lines], dtype=bool)
-        yield dead_letters(place.file, rows[~opened][filled], NOT_JSON)
-        block = b"".join(block[s : e + 1] for s, e in zip(starts[opened], ends[opened], strict=True))
-        rows, ends = rows[opened], np.cumsum((ends - starts + 1)[opened]) - 1
+        yield dead_letters(place.file, rows[~usable][filled], NOT_JSON)
+        block = b"".join(block[s : e + 1] for s, e in zip(starts[usable], ends[usable], strict=True))
+        rows, ends = rows[usable], np.cumsum((ends - starts + 1)[usable]) - 1
     if len(rows):
         yield from _read_lines(block, rows, ends, layout, place, batch_rows)
+
+
+def _depth(line: np.ndarray) -> int:
+    """How deep brackets are nested, those in strings counted too."""
+    opening = (line == ord("{")) | (line == ord("["))
+    closing = (line == ord("}")) | (line == ord("]"))
+    return int(np.cumsum(opening.astype(np.int32) - closing).max())
 
 
 def _read_lines(
@@ -78,19 +90,12 @@ def _read_lines(
     if raw is not None and len(raw) == len(rows):
         yield from normalise(raw, rows, layout, place, batch_rows)
     elif len(rows) == 1:
-        yield dead_letters(place.file, rows, NOT_OF_TYPES if _is_object(block) else NOT_JSON)
+        yield dead_letters(place.file, rows, NOT_OF_TYPES if is_object(block) else NOT_JSON)
     else:
         middle = len(rows) // 2
         cut = int(ends[middle - 1]) + 1
         yield from _read_lines(block[:cut], rows[:middle], ends[:middle], layout, place, batch_rows)
         yield from _read_lines(block[cut:], rows[middle:], ends[middle:] - cut, layout, place, batch_rows)
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
 
 
 def _raw(block: bytes, layout: Layout) -> pa.Table:

@@ -69,7 +69,7 @@ def _time_if_number(table: pa.Table, time: str) -> pa.Table:
 
 def _json(source: Source, stream: pa.NativeFile) -> pa.Table:
     head = _first_lines(stream)
-    lines = [line for line in head.splitlines() if _is_object(line)]
+    lines = [line for line in head.split(b"\n") if is_object(line)]
     if not lines:
         raise pa.ArrowInvalid("no line is a JSON object")
     table = _inferred(lines)
@@ -100,10 +100,11 @@ def _parse(lines: list[bytes], **options: object) -> pa.Table:
     )
 
 
-def _is_object(line: bytes) -> bool:
+def is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object in UTF-8, nested no deeper than Python can follow."""
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -211,7 +211,8 @@ def test_json_lines_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_
         good.replace('"a"', "null"),  # 11: no key
         good.replace("T12:00:00Z", "T12:00:00"),  # 12: no zone
         f"  {good}",  # 13: not at the line's begin
-        good[:-20],  # 14: cut off
+        good.replace('"p"', "[" * 10**6 + "]" * 10**6),  # 14: would overflow a parser's stack
+        good[:-20],  # 15: cut off
     ]
     path = tmp_path / "a.jsonl"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
@@ -219,8 +220,8 @@ def test_json_lines_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_
 
     assert [row["order.0"] for row in read(layout)] == [1, 10]
     found = dict(dead(layout))
-    assert sorted(found) == [2, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14]
-    assert {found[row] for row in (2, 4, 7, 9, 13, 14)} == {json_files.NOT_JSON}
+    assert sorted(found) == [2, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15]
+    assert {found[row] for row in (2, 4, 7, 9, 13, 14, 15)} == {json_files.NOT_JSON}
     assert {found[row] for row in (5, 6)} == {json_files.NOT_OF_TYPES}
     assert found[11] == "column 'id': entry is null"
     assert "without a zone" in found[12]
