@@ -15,7 +15,7 @@ from typing import Literal
 import apache_beam as beam
 import pyarrow as pa
 
-from transforms import files, progress
+from transforms import arrow_coders, files, progress
 from transforms.batches import DEAD, READ, Batch, dead_file, dead_letters
 from transforms.csv_files import read_csv
 from transforms.json_files import read_json_lines
@@ -27,7 +27,7 @@ from transforms.source import Source
 Count = tuple[str, int, int]
 """(file, rows read, rows dead)."""
 
-__all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "dead_letters"]
+__all__ = ["arrow_coders", "DEAD", "READ", "Batch", "ReadChangelog", "Source", "dead_letters"]
 
 
 @dataclass(frozen=True, slots=True)
