@@ -21,7 +21,7 @@ def family_of(kind: Kind) -> Family:
     >>> family_of("level")
     'net'
     """
-    return "net" if kind in ("change", "level") else kind
+    return "net" if kind == "change" or kind == "level" else kind
 
 
 def advance(carry: None, leaves: NDArray[np.int64]) -> tuple[NDArray[np.int64], None]:

@@ -42,13 +42,13 @@ def estimate(measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechani
         noise: the noise of one node, a component each.
         terms: [windows] how many draws each window's sums hold.
     """
-    values = [s * c.grid for s, c in zip(sums, measure.components, strict=True)]
-    deviations = [
-        np.sqrt(terms * law.variance)[:, None] * component.grid
+    values: list[Floats] = [s * c.grid for s, c in zip(sums, measure.components, strict=True)]
+    deviations: list[Floats] = [
+        _column(np.sqrt(terms * law.variance)) * component.grid
         for law, component in zip(noise, measure.components, strict=True)
     ]
     widths = [
-        _half_widths(law, terms, 1 - (1 - CONFIDENCE) / len(noise))[:, None] * component.grid
+        _column(_half_widths(law, terms, 1 - (1 - CONFIDENCE) / len(noise))) * component.grid
         for law, component in zip(noise, measure.components, strict=True)
     ]
     if len(values) == 1:
@@ -60,6 +60,10 @@ def estimate(measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechani
             ci_high=values[0] + widths[0],
         )
     return _ratio(measure, list(sums), values, deviations, widths)
+
+
+def _column(by_window: Floats) -> Floats:
+    return np.asarray(by_window, dtype=np.float64)[:, None]
 
 
 def _half_widths(law: Mechanism, terms: Integers, confidence: float) -> Floats:

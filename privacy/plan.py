@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacy import disjoint
 from privacy.accounting import (
     Accounting,
-    Calibration,
     Law,
     Loss,
     Measurement,
@@ -183,7 +183,7 @@ def make_plan(
     )
 
 
-def stddev(plan: Plan, query: int, kind: Kind, windows: int) -> np.ndarray:
+def stddev(plan: Plan, query: int, kind: Kind, windows: int) -> NDArray[np.float64]:
     """Exact standard deviation of each window's published number, [windows]; of the sum for ratios' numerators.
 
     Only for counts and sums, whose error does not depend on the data.
@@ -193,4 +193,5 @@ def stddev(plan: Plan, query: int, kind: Kind, windows: int) -> np.ndarray:
     if len(noise) > 1:
         raise ValueError("the error of a ratio depends on the data")
     variance = noise[0].variance * demand.measure.components[0].grid ** 2
-    return np.sqrt(disjoint.terms(kind, windows) * variance)
+    deviations: NDArray[np.float64] = np.sqrt(disjoint.terms(kind, windows) * variance)
+    return deviations

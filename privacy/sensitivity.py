@@ -21,8 +21,8 @@ node that starts from 0 is at most r, any other at most D. Let an entry touch at
 
 and the same with squares for L2^2. AtMost(k): a touched node holds a projected change, and being there at the
 start has used one up. So m = min(k, windows + 1) in (1); without the opening an entry either starts from 0, which is
-(1) with m = min(k, windows), or it is (2) with m = min(k - 1, windows). Within(B): the kept times lie in [t, t + B], which
-meets at most ceil(B/W) + 1 windows [iW, (i+1)W), and the opening node comes on top. All of these are reached, by
+(1) with m = min(k, windows), or it is (2) with m = min(k - 1, windows). Within(B): the kept times lie in [t, t + B],
+which meets at most ceil(B/W) + 1 windows [iW, (i+1)W), and the opening node comes on top. All of these are reached, by
 an entry that swings between two states at distance D of which one has size r.
 
 An owner of several entries shares one k among them. Entry e with j_e changes has a vector of norm at most g(j_e),
@@ -36,7 +36,8 @@ Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coo
 entry at most one to each block. N events of one entry stand in N different blocks: L1 <= N r, L2 <= sqrt(N) r. Events
 of different entries of an owner may share a block: L2 <= N r. With k changes and one cell, entering and leaving take
 turns, entering first: N = ceil(k/2) and floor(k/2); but an owner's k changes may all be insertions, so there
-N = k enter (maths F counts one entry only). With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows may be met: N = windows x cells. maths: section F.
+N = k enter (the usual count is for one entry). With several cells a move both leaves and enters: N = k and k - 1. With
+a time span every block of the touched windows may be met: N = windows x cells.
 """
 
 import math

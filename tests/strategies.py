@@ -1,8 +1,7 @@
 """Random changelogs for property tests: consistent chains, with everything that makes them awkward."""
 
-from hypothesis import strategies as st
-
 import pyarrow as pa
+from hypothesis import strategies as st
 
 from privacy.measure import Measure
 from tests.reference import Mutation, State

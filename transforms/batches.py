@@ -11,6 +11,9 @@ DEAD = "dead"
 READ = "read"
 """Tag of the output that holds (file, rows read, rows dead) of each split."""
 
+POSITION = "order.position"
+"""The column that stands in for a source order where there is none: where the row stood in the files."""
+
 DEAD_SCHEMA = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.constraint import Constraint
+from privacy.sensitivity import Family
 from transforms import progress
 from transforms.bounding import bound, changed
 from transforms.chains import build_chains
@@ -22,7 +23,7 @@ from transforms.leaf_sums import LeafSums, sum_leaves
 from transforms.queries import Query, Timeline
 from transforms.sharding import ShardByUnit, from_bytes, to_bytes
 
-NodeKey = tuple[str, int, str, int]
+NodeKey = tuple[str, int, Family, int]
 """(`bounded` or `exact`, query's number, family, chunk of cells)."""
 
 BOUNDED = "bounded"

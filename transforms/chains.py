@@ -20,15 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.batches import POSITION
 from transforms.linking import UNKNOWN, link
 from transforms.projection import GONE
 from transforms.sharding import unit_column
 
 BEFORE_ALL = np.iinfo(np.int64).min
 """The time of opening rows and of carried states."""
-
-POSITION = "order.position"
-"""The column that stands in for a source order: where the row stood in the files."""
 
 Ints = np.ndarray
 

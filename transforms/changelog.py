@@ -27,7 +27,7 @@ from transforms.source import Source
 Count = tuple[str, int, int]
 """(file, rows read, rows dead)."""
 
-__all__ = ["arrow_coders", "DEAD", "READ", "Batch", "ReadChangelog", "Source", "dead_letters"]
+__all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "arrow_coders", "dead_letters"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A raw table has the columns of the normalised one, under the same names, with th
 
     entry         int64 or string, never null
     time          int64, microseconds since the epoch, UTC; never null
-    order.<i>     int64 or string, never null; without source order and before images: order.0 = file number << 40 | row
+    order.<i>     int64 or string, never null; without source order and before images: order.position
     owner         int64 or string, never null; only if the owner is a column of the mutation
     <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
     <side>.<col>  each needed column of the state as its kind (`transforms.kinds`); null where the state does not exist
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import Batch, dead_letters
+from transforms.batches import POSITION, Batch, dead_letters
 from transforms.instants import Bad, to_microseconds
 from transforms.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
 from transforms.layout import Layout
@@ -41,7 +41,7 @@ def normalise(
     """Batches of the rows that fit, and tables of dead letters for the others.
 
     Args:
-        raw: see above; `order.0` is made here if the source has no order.
+        raw: see above; `order.position` is made here if the source has no order.
         rows: number of each row in the file; [rows of the table], increasing.
         batch_rows: the most rows of a batch.
     """
@@ -93,7 +93,7 @@ def _named(column: str, bad: Bad) -> Bad:
 
 
 def _with_order(columns: dict[str, pa.Array], order: pa.Array) -> dict[str, pa.Array]:
-    return {"entry": columns["entry"], "time": columns["time"], "order.0": order, **columns}
+    return {"entry": columns["entry"], "time": columns["time"], POSITION: order, **columns}
 
 
 def _orders(layout: Layout) -> dict[str, str]:

@@ -72,7 +72,7 @@ def test_a_parquet_file_is_read_in_runs_of_row_groups(tmp_path, monkeypatch):
 
     assert [line.rsplit(", ", 2)[1] for line in outputs[READ]] == ["3", "4", "4"]
     assert outputs["rows"] == sorted(map(repr, read(layout)))
-    assert [row["order.0"] for row in read(layout)] == list(range(1, 12))
+    assert [row["order.position"] for row in read(layout)] == list(range(1, 12))
 
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00", exclude_categories=["Cs"]), min_size=1)

@@ -88,9 +88,9 @@ def test_new_values_only_are_ordered_by_their_place_in_the_files(tmp_path):
 
     rows = read(look(tmp_path / "*.parquet", numbers="x", before=None, after=None))
 
-    assert [row["order.0"] for row in rows] == [1, 2, (1 << 40) + 1, (1 << 40) + 2]
+    assert [row["order.position"] for row in rows] == [1, 2, (1 << 40) + 1, (1 << 40) + 2]
     assert [row["after"] for row in rows] == [True, False] * 2
-    assert list(rows[0]) == ["entry", "time", "order.0", "after", "after.x"]
+    assert list(rows[0]) == ["entry", "time", "order.position", "after", "after.x"]
 
 
 def test_a_bare_state_may_be_asked_about_the_key_but_does_not_exist_by_it(tmp_path):

@@ -26,8 +26,8 @@ def test_csv_cells_become_columns_and_empty_cells_null(tmp_path):
     path = write_csv(tmp_path / "a.csv", HEADER, [["007", NOON, "1.5", "p"], ["b", NOON, None, None]])
 
     assert read(csv_layout(path)) == [
-        {"entry": "007", "time": NOON_US, "order.0": 1, "after": True, "after.w": "p", "after.x": 1.5},
-        {"entry": "b", "time": NOON_US, "order.0": 2, "after": False, "after.w": None, "after.x": None},
+        {"entry": "007", "time": NOON_US, "order.position": 1, "after": True, "after.w": "p", "after.x": 1.5},
+        {"entry": "b", "time": NOON_US, "order.position": 2, "after": False, "after.w": None, "after.x": None},
     ]
 
 
@@ -78,7 +78,7 @@ def test_csv_rows_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_pa
     path.write_bytes("\n".join([",".join(HEADER), *rows]).encode("utf-8", "surrogateescape"))
     layout = csv_layout(path)
 
-    assert [(row["entry"], row["order.0"]) for row in read(layout)] == [("a", 1), ("i", 9)]
+    assert [(row["entry"], row["order.position"]) for row in read(layout)] == [("a", 1), ("i", 9)]
     found = dict(dead(layout))
     assert sorted(found) == [2, 3, 4, 5, 6, 7, 8, 10, 11]
     assert found[2] == found[3] == found[11] == "the row has not as many cells as the header"
@@ -100,8 +100,8 @@ def test_csv_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
 
     rows = read(layout)
 
-    assert all(row["entry"] == f"e{row['order.0']}" for row in rows)
-    assert {row["order.0"] for row in rows} == set(range(1, 201)) - wrong
+    assert all(row["entry"] == f"e{row['order.position']}" for row in rows)
+    assert {row["order.position"] for row in rows} == set(range(1, 201)) - wrong
     assert {row for row, _ in dead(layout)} == wrong
 
 
@@ -160,9 +160,9 @@ def test_json_members_become_columns_and_absent_ones_null(tmp_path):
     ]
 
     assert read(json_layout(write_jsonl(tmp_path / "a.jsonl", lines))) == [
-        {"entry": "a", "time": NOON_US, "order.0": 1, "after": True, "after.w": "p", "after.x": 1.0},
-        {"entry": "b", "time": NOON_US, "order.0": 2, "after": False, "after.w": None, "after.x": None},
-        {"entry": "c", "time": NOON_US, "order.0": 3, "after": True, "after.w": None, "after.x": None},
+        {"entry": "a", "time": NOON_US, "order.position": 1, "after": True, "after.w": "p", "after.x": 1.0},
+        {"entry": "b", "time": NOON_US, "order.position": 2, "after": False, "after.w": None, "after.x": None},
+        {"entry": "c", "time": NOON_US, "order.position": 3, "after": True, "after.w": None, "after.x": None},
     ]
 
 
@@ -218,7 +218,7 @@ def test_json_lines_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
     layout = json_layout(path)
 
-    assert [row["order.0"] for row in read(layout)] == [1, 10]
+    assert [row["order.position"] for row in read(layout)] == [1, 10]
     found = dict(dead(layout))
     assert sorted(found) == [2, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15]
     assert {found[row] for row in (2, 4, 7, 9, 13, 14, 15)} == {json_files.NOT_JSON}
@@ -236,7 +236,7 @@ def test_json_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
 
     rows = read(layout)
 
-    assert all(row["entry"] == f"e{row['order.0']}" for row in rows)
+    assert all(row["entry"] == f"e{row['order.position']}" for row in rows)
     assert len(rows) == 299
     assert [row for row, _ in dead(layout)] == [150]
 
