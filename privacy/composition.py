@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from dp_accounting.pld import common, privacy_loss_distribution
-
 from privacy.checks import at_least, positive
 from privacy.curves import (
     advanced_epsilon,
@@ -158,6 +156,8 @@ def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> fl
         return zcdp_epsilon(math.fsum(e * e for e in epsilons) / 2, delta)
     if accounting == "rdp":
         return renyi_epsilon(pure_renyi(epsilons), delta)
+    from dp_accounting.pld import common, privacy_loss_distribution  # slow to import, and seldom needed
+
     # A power of two, so that less loss never meets a coarser rounding.
     interval = 2.0 ** math.floor(math.log2(math.fsum(epsilons) / 10_000))
     first, *others = (

@@ -1,20 +1,19 @@
 """What a given noise costs: epsilon at a delta for Gaussian, zCDP and composed pure mechanisms.
 
 Every function returns an upper bound. Where a numerical solver is used its tolerance is added, so
-that rounding errs on the side of privacy.
+that rounding errs on the side of privacy. dp_accounting is imported where it is used: it takes a second, which a
+release under pure epsilon need not wait for.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from dp_accounting import gaussian_mechanism
-from dp_accounting.rdp.rdp_privacy_accountant import DEFAULT_RDP_ORDERS, compute_epsilon
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-ORDERS: NDArray[np.float64] = np.array(DEFAULT_RDP_ORDERS, dtype=np.float64)
-"""Renyi orders alpha at which curves are kept; dp_accounting's."""
+ORDERS: NDArray[np.float64] = np.array([1 + x / 10 for x in range(1, 100)] + [*range(11, 64), 128, 256, 512, 1024])
+"""Renyi orders alpha at which curves are kept."""
 
 GAP = 1 / 42
 """Constant of `rounding_gap`, derived in docs/proofs/discrete_gaussian.md."""
@@ -31,6 +30,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """
     if delta <= 0:
         return math.inf
+    from dp_accounting import gaussian_mechanism
+
     # The solver works on log delta to about 1e-12: both margins exceed its error.
     found = gaussian_mechanism.get_epsilon_gaussian(1 / mu, min(1.0, delta) * (1 - 1e-9))
     return float(found) * (1 + 1e-12) + 1e-11
@@ -86,6 +87,8 @@ def renyi_epsilon(curve: NDArray[np.float64], delta: float) -> float:
 
     Source: Canonne, Kamath, Steinke 2020, proposition 12; computed by dp_accounting.
     """
+    from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
+
     return float(compute_epsilon(ORDERS, curve, delta)[0]) * (1 + 1e-12)
 
 

@@ -42,7 +42,7 @@ def estimate(measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechani
         noise: the noise of one node, a component each.
         terms: [windows] how many draws each window's sums hold.
     """
-    values: list[Floats] = [s * c.grid for s, c in zip(sums, measure.components, strict=True)]
+    values: list[Floats] = [s.astype(np.float64) * c.grid for s, c in zip(sums, measure.components, strict=True)]
     deviations: list[Floats] = [
         _column(np.sqrt(terms * law.variance)) * component.grid
         for law, component in zip(noise, measure.components, strict=True)

@@ -22,6 +22,7 @@ from transforms.json_files import read_json_lines
 from transforms.layout import Layout
 from transforms.normalise import Place
 from transforms.parquet_files import RowGroups, read_parquet, runs
+from transforms.prefetch import prefetch
 from transforms.source import Source
 
 Count = tuple[str, int, int]
@@ -94,7 +95,7 @@ class _ReadDoFn(beam.DoFn):
         Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
     ]:
         usable = dead = 0
-        for part in read_split(self._layout, split, self._batch_rows):
+        for part in prefetch(read_split(self._layout, split, self._batch_rows)):
             if isinstance(part, Batch):
                 usable += part.table.num_rows
                 progress.advance("read", part.table.num_rows)

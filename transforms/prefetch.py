@@ -1,0 +1,28 @@
+"""Read ahead in a second thread: runners give a worker one, and Arrow decodes outside of Python's lock."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Out = TypeVar("Out")
+
+
+def prefetch(items: Iterable[Out], ahead: int = 2) -> Iterator[Out]:
+    """The same items, up to `ahead` of them made in another thread before they are asked for.
+
+    >>> list(prefetch(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(_next, iterator) for _ in range(ahead))
+        while (got := waiting.popleft().result()) is not None:
+            waiting.append(thread.submit(_next, iterator))
+            yield got[0]
+
+
+def _next(iterator: Iterator[Out]) -> tuple[Out] | None:
+    for item in iterator:
+        return (item,)
+    return None
