@@ -15,7 +15,6 @@ setup(
         "apache-beam>=2.77,<2.78",
         "dp-accounting>=0.6,<0.7",
         "duckdb>=2.0,<3",
-        "google-apitools>=0.5.31,<0.6",
         "google-auth-httplib2>=0.2,<0.3",
         "google-cloud-storage>=3.17,<4",
         "networkx>=3.6,<4",

@@ -22,8 +22,7 @@ against Dynamic Databases", section 4.3.1, with the condition on queries that it
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import networkx as nx
+from typing import Any
 
 NONE = "none"
 _DELETED = object()
@@ -64,6 +63,8 @@ def longest_changes(transitions: Mapping[str, Sequence[str]]) -> Bound:
     >>> bound.path
     (('none',), ('surgery', 'ward'), ('morgue',))
     """
+    import networkx as nx  # slow to import, and only needed for `states:`
+
     graph = _graph(transitions)
     merged = nx.condensation(graph)
     longest = nx.dag_longest_path(merged)
@@ -75,10 +76,12 @@ def longest_changes(transitions: Mapping[str, Sequence[str]]) -> Bound:
     )
 
 
-def _graph(transitions: Mapping[str, Sequence[str]]) -> "nx.DiGraph[object]":
+def _graph(transitions: Mapping[str, Sequence[str]]) -> Any:
+    import networkx as nx
+
     if not transitions.get(NONE):
         raise ValueError("states: no state to begin with; add `none: [...]` with the states an insertion creates")
-    graph: nx.DiGraph[object] = nx.DiGraph()
+    graph = nx.DiGraph()
     graph.add_nodes_from(transitions)
     for state, followers in transitions.items():
         for follower in followers:

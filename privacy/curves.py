@@ -1,8 +1,8 @@
 """What a given noise costs: epsilon at a delta for Gaussian, zCDP and composed pure mechanisms.
 
 Every function returns an upper bound. Where a numerical solver is used its tolerance is added, so
-that rounding errs on the side of privacy. dp_accounting is imported where it is used: it takes a second, which a
-release under pure epsilon need not wait for.
+that rounding errs on the side of privacy. dp_accounting and scipy.optimize are imported where they are used:
+they take over a second, which a release under pure epsilon need not wait for.
 """
 
 import math
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 ORDERS: NDArray[np.float64] = np.array([1 + x / 10 for x in range(1, 100)] + [*range(11, 64), 128, 256, 512, 1024])
 """Renyi orders alpha at which curves are kept."""
@@ -48,6 +47,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     """
     if delta <= 0:
         return math.inf
+
+    from scipy.optimize import minimize_scalar
 
     def bound(log_excess: float) -> float:
         excess = math.exp(log_excess)

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfc, gammaincinv, gammaln, ndtri
 
 from privacy.checks import at_least, positive, proportion
@@ -141,6 +140,8 @@ def _laplace_sum_quantile(terms: int, confidence: float) -> float:
     low, high = (math.sqrt(gammaincinv(terms, tail)) for tail in (1e-14, 1 - 1e-14))
     root = (high - low) / 2 * _NODES + (high + low) / 2
     mass = np.exp((2 * terms - 1) * np.log(root) - root**2 - gammaln(terms)) * _WEIGHTS * (high - low)
+
+    from scipy.optimize import brentq  # slow to import
 
     def excess(h: float) -> float:
         return float(mass @ erfc(h / (2 * root))) - (1 - confidence)

@@ -47,7 +47,7 @@ class ReadChangelog(beam.PTransform):
         batch_rows: the most rows of a batch.
     """
 
-    def __init__(self, layout: Layout, batch_rows: int = 131_072) -> None:
+    def __init__(self, layout: Layout, batch_rows: int = 262_144) -> None:
         super().__init__()
         self._layout = layout
         self._batch_rows = batch_rows

@@ -9,6 +9,7 @@ and pinned by a test, rather than taken from a library that may change it betwee
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import apache_beam as beam
 import numpy as np
@@ -43,11 +44,12 @@ def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
     order = np.argsort(shard.astype(np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=shards))
     sorted_table = table.take(pa.array(order))
-    begin = 0
-    for number, end in enumerate(ends.tolist()):
-        if end > begin:
-            yield number, to_bytes(sorted_table.slice(begin, end - begin))
-        begin = end
+    begins = [0, *ends[:-1].tolist()]
+    parts = [(number, begin, int(ends[number]) - begin) for number, begin in enumerate(begins)]
+    parts = [part for part in parts if part[2]]
+    with ThreadPoolExecutor(2) as threads:  # packing is done outside of Python's lock
+        packed = threads.map(lambda part: to_bytes(sorted_table.slice(part[1], part[2])), parts)
+        yield from zip((number for number, _, _ in parts), packed, strict=True)
 
 
 def unit_column(table: pa.Table) -> str:
