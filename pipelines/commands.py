@@ -3,7 +3,8 @@
 import argparse
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from pipelines.times import microseconds, time_text
 from transforms.diagnostics import Diagnosis
 from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.queries import Timeline
+from transforms.sinks import make_folder
 
 Result = tuple[dict[str, Any], str]
 """What a command says: as a document and as text."""
@@ -46,18 +48,16 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if timeline.windows == 0:
         return _nothing_due(spec, "no window has closed yet")
     began = time.monotonic()
-    job = job_of(spec, timeline, shards=arguments.shards)
-    attempt = Attempt.begin(spec.output.private)
-    try:
-        diagnosis = _engine(
-            spec,
-            lambda: run_release(job, folder=attempt.folder, format_=spec.output.format, flags=flags),
-        )
-        _keep_diagnostics(spec, attempt)
-        _judge(spec, diagnosis)
-        paths = publish(spec, job.plan, timeline, attempt)
-    finally:
-        attempt.end()
+    with _failures_kept(spec):
+        job = job_of(spec, timeline, shards=arguments.shards)
+        attempt = Attempt.begin(spec.output.private)
+        try:
+            diagnosis = run_release(job, folder=attempt.folder, format_=spec.output.format, flags=flags)
+            _keep_diagnostics(spec, attempt)
+            _judge(spec, diagnosis)
+            paths = publish(spec, job.plan, timeline, attempt)
+        finally:
+            attempt.end()
     document = {
         "release": spec.release,
         "until": _text(timeline.until),
@@ -80,23 +80,24 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec, timeline = _start(arguments, flags)
     if timeline.windows == 0:
         return _nothing_due(spec, "no window has closed yet")
-    job = job_of(spec, timeline, shards=arguments.shards, exact=True)
-    attempt = Attempt.begin(spec.output.private)
-    try:
-        sums, diagnosis = _engine(spec, lambda: run_sums(job, folder=attempt.folder, flags=flags))
-        _keep_diagnostics(spec, attempt)
-    finally:
-        attempt.end()
-    _judge(spec, diagnosis)
-    if arguments.truth is not None:
-        _write_private(arguments.truth, spec, evaluation.truth(job, sums))
-    document = {
-        "notice": evaluation.NOTICE,
-        "release": spec.release,
-        "windows": timeline.windows,
-        "runs": arguments.runs,
-        "queries": evaluation.evaluate(job, sums, runs=arguments.runs),
-    }
+    with _failures_kept(spec):
+        job = job_of(spec, timeline, shards=arguments.shards, exact=True)
+        attempt = Attempt.begin(spec.output.private)
+        try:
+            sums, diagnosis = run_sums(job, folder=attempt.folder, flags=flags)
+            _keep_diagnostics(spec, attempt)
+        finally:
+            attempt.end()
+        _judge(spec, diagnosis)
+        if arguments.truth is not None:
+            _write_private(arguments.truth, spec, evaluation.truth(job, sums))
+        document = {
+            "notice": evaluation.NOTICE,
+            "release": spec.release,
+            "windows": timeline.windows,
+            "runs": arguments.runs,
+            "queries": evaluation.evaluate(job, sums, runs=arguments.runs),
+        }
     return document, evaluation.evaluate_text(document)
 
 
@@ -148,31 +149,41 @@ def _judge(spec: Spec, diagnosis: Diagnosis) -> None:
 
 def _keep_diagnostics(spec: Spec, attempt: Attempt) -> None:
     """Move the attempt's diagnostics to the private side's own folder, over those of the run before."""
-    target = FileSystems.join(spec.output.private, "diagnostics")
-    if FileSystems.exists(target) and "://" not in target:
-        FileSystems.delete([target])
     source = FileSystems.join(attempt.folder, "diagnostics")
-    if "://" not in target:
-        FileSystems.rename([source], [target])
-        return
+    target = FileSystems.join(spec.output.private, "diagnostics")
+    make_folder(target)
     for name in ("dead_letters.parquet", "read.json"):
-        FileSystems.copy([f"{source}/{name}"], [f"{target}/{name}"])
+        if "://" in target:
+            FileSystems.copy([f"{source}/{name}"], [f"{target}/{name}"])
+        else:
+            Path(source, name).replace(Path(target, name))  # at once, since another run may do so too
 
 
-def _engine(spec: Spec, work: Callable[[], Any]) -> Any:
-    """Run a pipeline; its failure is told in one line, the rest is kept on the private side."""
+@contextmanager
+def _failures_kept(spec: Spec) -> Iterator[None]:
+    """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
     try:
-        return work()
-    except (SlackwaterError, KeyboardInterrupt):
+        yield
+    except SlackwaterError:
         raise
     except Exception as error:
-        # Beam's messages may quote data, so they stay private too.
-        trace = Path(spec.output.private) / "failure.txt" if "://" not in spec.output.private else Path("failure.txt")
-        trace.write_text("".join(traceback.format_exception(error)))
-        trace.chmod(0o600)
         raise SlackwaterError(
-            f"the pipeline failed with {type(error).__name__}; nothing was published; details (private): {trace}"
+            f"the run failed with {type(error).__name__}; nothing was published; {_keep_trace(spec, error)}"
         ) from None
+
+
+def _keep_trace(spec: Spec, error: Exception) -> str:
+    """Where the details are."""
+    folder = Path(spec.output.private if "://" not in spec.output.private else ".")
+    trace = folder / "failure.txt"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trace.touch(mode=0o600)
+        trace.chmod(0o600)
+        trace.write_text("".join(traceback.format_exception(error)))
+    except OSError as refused:
+        return f"no details are kept, since output.private: {folder} cannot be written ({type(refused).__name__})"
+    return f"details (private): {trace}"
 
 
 def _write_private(path: str, spec: Spec, table: pa.Table) -> None:

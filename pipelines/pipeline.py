@@ -8,7 +8,10 @@ Both write into a folder of their own on the private side and return when the pi
 is public until `pipelines.publish` says so.
 """
 
+import difflib
+import io
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stderr
 
 import apache_beam as beam
 import pyarrow as pa
@@ -28,6 +31,8 @@ from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import WriteTables
 
 EMBEDDED_RUNNER = "FnApiRunner"
+EMBEDDED_RUNNERS = (EMBEDDED_RUNNER, "DirectRunner", "BundleBasedDirectRunner")
+OWN_FLAGS = ("until", "shards", "json", "runs", "truth")
 
 
 def run_release(job: Job, *, folder: str, format_: str, flags: Sequence[str]) -> Diagnosis:
@@ -62,19 +67,26 @@ def _sums(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[tu
 
 
 def _pipeline(flags: Sequence[str]) -> beam.Pipeline:
-    return beam.Pipeline(options=options_of(flags))
+    options = options_of(flags)
+    try:
+        return beam.Pipeline(options=options)
+    except ValueError as error:  # an unknown runner, or one that misses an option
+        raise SpecError(f"pipeline options: {' '.join(str(error).split())}") from None
 
 
 def options_of(flags: Sequence[str]) -> PipelineOptions:
     """Beam's options from the flags that the command line does not know.
 
     Raises:
-        SpecError: a mode of the embedded runner that loses rows.
+        SpecError: a flag that nobody knows (Beam itself would skip a misspelt `--until`), or a mode of the embedded
+            runner that loses rows.
     """
     flags = list(flags)
     if not any(flag == "--runner" or flag.startswith("--runner=") for flag in flags):
         flags.append(f"--runner={EMBEDDED_RUNNER}")
     options = PipelineOptions(flags)
+    _refuse_wrong_values(options)
+    _refuse_unknown(options, flags)
     if options.get_all_options().get("direct_running_mode") == "multi_threading":
         raise SpecError(
             "--direct_running_mode=multi_threading loses rows without a word in this version of Beam, "
@@ -83,6 +95,29 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
     # Workers find our code installed; pickling the main session would carry the command line along.
     options.view_as(SetupOptions).save_main_session = False
     return options
+
+
+def _refuse_wrong_values(options: PipelineOptions) -> None:
+    """Beam tells them by a list of all its options and leaves the program: here it is one line."""
+    told = io.StringIO()
+    try:
+        with redirect_stderr(told):
+            options.get_all_options()
+    except SystemExit:
+        raise SpecError(f"pipeline options: {told.getvalue().splitlines()[-1].partition('error: ')[2]}") from None
+
+
+def _refuse_unknown(options: PipelineOptions, flags: Sequence[str]) -> None:
+    """Refuse flags without a meaning; a remote runner's job server may have options that are not known here."""
+    if not flags[0].startswith("-"):
+        raise SpecError(f"{flags[0]}: one spec at a time; flags begin with --")
+    known = options.get_all_options()
+    for name in options.get_all_options(retain_unknown_options=True):
+        meant = difflib.get_close_matches(name, OWN_FLAGS, 1)
+        if name not in known and (meant or known["runner"] in EMBEDDED_RUNNERS):
+            near = meant and meant[0] != name
+            hint = f"did you mean --{meant[0]}?" if near else "see --help for those that there are"
+            raise SpecError(f"--{name}: not a flag of this command, nor a Beam pipeline option; {hint}")
 
 
 def _part_name(key: NodeKey) -> str:

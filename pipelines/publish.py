@@ -80,7 +80,7 @@ def publish(spec: Spec, plan: Plan, timeline: Timeline, attempt: Attempt) -> lis
     copied: list[str] = []
     try:
         for side in (NODES, ESTIMATES):
-            copied += _copy(FileSystems.join(attempt.folder, side), FileSystems.join(public, side), attempt.name)
+            _copy(FileSystems.join(attempt.folder, side), FileSystems.join(public, side), attempt.name, copied)
         manifest = {
             "version": VERSION,
             "release": spec.release,
@@ -104,16 +104,15 @@ def publish(spec: Spec, plan: Plan, timeline: Timeline, attempt: Attempt) -> lis
     return copied
 
 
-def _copy(source: str, target: str, attempt: str) -> list[str]:
+def _copy(source: str, target: str, attempt: str, copied: list[str]) -> None:
+    """Copy a folder's files; `copied` has each path before its file is there, so that none is forgotten."""
     make_folder(target)
-    paths = []
-    for found in FileSystems.match([FileSystems.join(source, "*")])[0].metadata_list:
+    for found in sorted(FileSystems.match([FileSystems.join(source, "*")])[0].metadata_list, key=lambda f: f.path):
         name, ending = FileSystems.split(found.path)[1].rsplit(".", 1)
         path = FileSystems.join(target, f"{name}-{attempt}.{ending}")
+        copied.append(path)
         with FileSystems.open(found.path) as file:
             _write(path, file.read())
-        paths.append(path)
-    return sorted(paths)
 
 
 def _write(path: str, content: bytes) -> None:

@@ -90,11 +90,6 @@ class Measure:
             return 1.0
         return _step(max(abs(self.low), abs(self.high), self.high - self.low))
 
-    @property
-    def reach(self) -> int:
-        """Largest size of a projected value, in steps."""
-        return max(abs(self._low), abs(self._high))
-
     def project(self, values: NDArray[np.float64]) -> Integers:
         """Clamp finite or infinite values and round them to the grid; NaN is the caller's affair.
 

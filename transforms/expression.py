@@ -97,7 +97,10 @@ def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
         try:
             kind = _query(f"SELECT ({condition.text}\n) FROM states", states).schema.types[0]
         except duckdb.Error as error:
-            raise SpecError(f"where: {condition.text!r} cannot be evaluated: {_first_line(error)}") from None
+            raise SpecError(
+                f"where: {condition.text!r} cannot be evaluated: {_first_line(error)}"
+                "; if a column was read as another type than you meant, name its type in changelog.types"
+            ) from None
         if kind != pa.bool_():
             raise SpecError(f"where: {condition.text!r} is not true or false; compare it with something")
 

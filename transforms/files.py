@@ -8,7 +8,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from transforms.errors import InputError, SpecError
 
-UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError)
+UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError, UnicodeDecodeError)
 """What the libraries raise when a file has vanished, is truncated or is not of its format."""
 
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}

@@ -89,14 +89,14 @@ class FirstFile:
             )
         return kind
 
-    def state_kind(self, column: str, *, number: bool) -> str:
-        """The kind of a state's column, the same on both sides; `number` if it is measured.
+    def state_kind(self, column: str, *, number: bool, key: str) -> str:
+        """The kind of a state's column, the same on both sides; `number` if it is measured; `key` asks for it.
 
         Raises:
             SpecError: a type that states cannot have, or not a number where one is needed.
         """
         declared = dict(self.source.types).get(column)
-        types = {path: self._state_type(path, declared) for path in (side.path(column) for side in self.sides)}
+        types = {path: self._state_type(path, declared, key) for path in (side.path(column) for side in self.sides)}
         kinds = {kind_of(type_) for type_ in types.values() if not pa.types.is_null(type_)}
         measured_text = number and self.rows is not None and all(self._may_measure(path) for path in types)
         if declared is not None:
@@ -114,12 +114,12 @@ class FirstFile:
             raise SpecError(f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column")
         return kind
 
-    def _state_type(self, path: str, declared: str | None) -> pa.DataType:
+    def _state_type(self, path: str, declared: str | None, key: str) -> pa.DataType:
         # A JSON line need not hold every member, so that a declared one may be absent from the first.
         optional = declared is not None and self.source.format == "jsonl"
         if optional and find(self.schema, path, self.sides) is None:
             return pa.null()
-        return self.type_of(path, "queries")
+        return self.type_of(path, key)
 
     def _may_measure(self, path: str) -> bool:
         """Whether a column without a schema's type holds a number, or nothing: single bad rows are dead letters."""

@@ -116,7 +116,13 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         order=tuple(look.key_kind(column, "changelog.order") for column in source.order),
         owner=look.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None,
         sides=look.sides,
-        states=tuple((column, look.state_kind(column, number=column in numbers)) for column in sorted(states)),
+        states=tuple(
+            (
+                column,
+                look.state_kind(column, number=column in numbers, key="privacy.unit" if column == owner else "queries"),
+            )
+            for column in sorted(states)
+        ),
     )
 
 

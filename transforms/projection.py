@@ -98,21 +98,16 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         inside = exists if query.where is None else exists & satisfied[query.where]
         if query.column is not None:
             value, usable = _values(states[query.column], query)
-            cell = np.where(inside & usable, cell, np.int32(-1))
-            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0).astype(_narrow(query.measure.reach))
+            cell = np.where(inside & usable, cell, -1)
+            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0)
         else:
-            cell = np.where(inside, cell, np.int32(-1))
-        projected[f"{side}.{number}.cell"] = cell.astype(_narrow(query.cells))
+            cell = np.where(inside, cell, -1)
+        projected[f"{side}.{number}.cell"] = cell
     if projection.by_class is not None:
         column, names_listed = projection.by_class
         code = _codes(states[column], names_listed)
-        projected[f"{side}.class"] = np.where(exists, code, np.int32(GONE)).astype(_narrow(len(names_listed)))
+        projected[f"{side}.class"] = np.where(exists, code, GONE)
     return projected
-
-
-def _narrow(largest: int) -> type[np.signedinteger]:
-    """The narrowest integer for sizes up to `largest`: what is shuffled should be small."""
-    return next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
 
 
 def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:
@@ -129,7 +124,7 @@ def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> 
             places = [place for place, value in enumerate(values) if value != OTHER]
             lookup = np.array([*places, values.index(OTHER)], dtype=np.int32)
             code = lookup[code]
-        cell = np.where((cell >= 0) & (code >= 0), cell * len(values) + code, np.int32(-1))
+        cell = np.where((cell >= 0) & (code >= 0), cell * len(values) + code, -1)
     return cell
 
 
@@ -142,7 +137,7 @@ def _codes(column: pa.ChunkedArray, values: Sequence[Scalar]) -> np.ndarray:
         of_dictionary = _codes(pa.chunked_array([column.dictionary]), values)
         index = column.indices
         code = of_dictionary[_to_numpy(index.fill_null(0))]
-        return np.where(_to_numpy(index.is_valid()), code, np.int32(-1))
+        return np.where(_to_numpy(index.is_valid()), code, -1)
     wanted = pa.array([_as_text(value) for value in values], type=pa.string())
     if not pa.types.is_integer(column.type) or not all(type(value) is int for value in values):
         found = pc.index_in(column.cast(pa.string()), value_set=wanted)

@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.compact import compact, restore
+
 Shard = tuple[int, bytes]
 
 
@@ -36,11 +38,12 @@ def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
     """Split one table; empty shards are left out (which shards exist is private, like all of this)."""
     if table.num_rows == 0:
         return
-    table = pa.table([_plain(column) for column in table.columns], names=table.column_names)
+    unit = _plain(table[unit_column(table)])
+    table = compact(pa.table([_plain(column) for column in table.columns], names=table.column_names))
     if shards == 1:
         yield 0, to_bytes(table)
         return
-    shard = unit_hash(table[unit_column(table)].chunk(0)) % np.uint64(shards)
+    shard = unit_hash(unit) % np.uint64(shards)
     order = np.argsort(shard.astype(np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=shards))
     sorted_table = table.take(pa.array(order))
@@ -70,8 +73,8 @@ def to_bytes(table: pa.Table) -> bytes:
 
 
 def from_bytes(payload: bytes) -> pa.Table:
-    """The table of one IPC stream, without a copy."""
-    return pa.ipc.open_stream(pa.py_buffer(payload)).read_all()
+    """The table of one IPC stream."""
+    return restore(pa.ipc.open_stream(pa.py_buffer(payload)).read_all())
 
 
 def unit_hash(keys: pa.Array) -> np.ndarray:

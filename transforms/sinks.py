@@ -61,8 +61,13 @@ def write_table(table: pa.Table, path: str, *, format_: str) -> None:
 
 def make_folder(folder: str) -> None:
     """Make a folder where folders exist; object stores have none."""
-    if not FileSystems.exists(folder):
+    if FileSystems.exists(folder):
+        return
+    try:
         FileSystems.mkdirs(folder)
+    except OSError:
+        if not FileSystems.exists(folder):  # else another worker was faster
+            raise
 
 
 def _plain_times(table: pa.Table) -> pa.Table:

@@ -1,0 +1,111 @@
+"""A pipeline of one's own: read a changelog, release protected counts, and do something else with them than files.
+
+It tells on which days surely more than 100 flights were cancelled at an airport of New York. From the top of the
+project, once `make demo` has built the changelog:
+
+    .venv/bin/python -m examples.own_pipeline 'out/flights/changelog/*.parquet' out/alarms
+
+What a spec would say is said in Python here. docs/pipelines.md goes through it.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow.compute as pc
+
+from pipelines.pipeline import options_of
+from pipelines.times import microseconds, parse_time
+from privacy.accounting import Loss
+from privacy.constraint import AtMost
+from privacy.measure import Measure
+from privacy.plan import Demand, Plan, make_plan
+from transforms.bounded_sums import Aggregation, BoundedSums
+from transforms.changelog import DEAD, READ, ReadChangelog
+from transforms.diagnostics import WriteDiagnostics, diagnose
+from transforms.errors import InputError, RefusedError
+from transforms.expression import Condition
+from transforms.layout import inspect
+from transforms.projection import Project, Projection
+from transforms.queries import Query, Timeline
+from transforms.release import ESTIMATES, Release, ReleasePlan
+from transforms.sharding import from_bytes, to_bytes
+from transforms.sinks import WriteTables
+from transforms.source import Source
+
+MANY = 100
+DAY = 86_400_000_000  # microseconds, as all times
+
+DEMAND = Demand(name="cancelled", measure=Measure(kind="count"), cells=3, kinds=("entered",))
+AGGREGATION = Aggregation(
+    queries=(
+        Query(
+            name=DEMAND.name,
+            measure=DEMAND.measure,
+            where=Condition.parse("status = 'cancelled'"),
+            by=(("origin", ("EWR", "JFK", "LGA")),),
+            families=DEMAND.families,
+        ),
+    ),
+    timeline=Timeline(start=microseconds(parse_time("2013-01-01T00:00:00-05:00")), every=DAY, windows=365),
+    constraint=AtMost(1),
+)
+
+
+def plan() -> Plan:
+    """The noise, for exactly what `AGGREGATION` bounds and sums."""
+    return make_plan(
+        [DEMAND],
+        constraint=AGGREGATION.constraint,
+        window=AGGREGATION.timeline.every,
+        windows=AGGREGATION.timeline.windows,
+        owner=False,
+        budget=Loss(epsilon=0.5),
+        mechanism="laplace",
+        accounting="naive",
+    )
+
+
+def alarms(part: tuple[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """The rows whose whole interval lies above `MANY`: post-processing, which costs no privacy."""
+    name, payload = part
+    estimates = from_bytes(payload)
+    yield name, to_bytes(estimates.filter(pc.greater(estimates["ci_low"], MANY)))
+
+
+def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
+    """Release once into `folder`/public; the sentence that says what was spent."""
+    public, draft, private = folder / "public", folder / "private" / "draft", folder / "private"
+    if public.exists():
+        raise RefusedError(f"{public}: released already; a second release spends a second budget")
+    source = Source(
+        format="parquet",
+        paths=(changelog,),
+        entry="entry_id",
+        time="event_time",
+        before="before_",
+        after="after_",
+    )
+    queries, made = AGGREGATION.queries, plan()
+    layout = inspect(source, numbers=frozenset(), others=queries[0].columns)
+    with beam.Pipeline(options=options_of(flags)) as pipeline:
+        read = pipeline | ReadChangelog(layout)
+        projected = read["rows"] | Project(Projection(queries=queries))
+        released = (
+            projected.projected
+            | BoundedSums(AGGREGATION, shards=4)
+            | Release(ReleasePlan(plan=made, aggregation=AGGREGATION))
+        )
+        released[ESTIMATES] | "Alarms" >> beam.FlatMap(alarms) | WriteTables(str(draft), format_="csv")
+        dead = (read[DEAD], projected[DEAD]) | beam.Flatten()
+        (dead, read[READ]) | WriteDiagnostics(str(private))
+    found = diagnose(str(private))
+    if found.dead or found.files:
+        raise InputError(f"{private}/dead_letters.parquet lists rows that cannot be used; nothing was published")
+    draft.rename(public)
+    return made.sentence
+
+
+if __name__ == "__main__":
+    print(run(sys.argv[1], Path(sys.argv[2]), sys.argv[3:]))
