@@ -7,16 +7,13 @@
 A large release is cut into chunks of cells, each with all its windows, so that no step holds all nodes at once.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 
 from privacy.constraint import Constraint
 from privacy.sensitivity import Family
@@ -26,14 +23,13 @@ from transforms.chains import build_chains
 from transforms.leaf_sums import LeafSums, sum_leaves
 from transforms.queries import Query, Timeline
 from transforms.sharding import ShardByUnit, from_bytes, to_bytes
+from transforms.threaded import Threaded
 
 NodeKey = tuple[str, int, Family, int]
 """(`bounded` or `exact`, query's number, family, chunk of cells)."""
 
 BOUNDED = "bounded"
 EXACT = "exact"
-
-_THREADS = 2
 
 CHUNK_NODES = 2**20
 """About so many nodes are in one chunk."""
@@ -83,36 +79,18 @@ class BoundedSums(beam.PTransform):
             tables
             | ShardByUnit(shards=self._shards)
             | "GatherUnits" >> beam.GroupByKey()
-            | "BoundAndSum" >> beam.ParDo(_BoundAndSum(self._aggregation)).with_output_types(tuple[NodeKey, bytes])
+            | "BoundAndSum"
+            >> beam.ParDo(Threaded(partial(_sum_shard, aggregation=self._aggregation))).with_output_types(
+                tuple[NodeKey, bytes]
+            )
         )
 
 
-class _BoundAndSum(beam.DoFn):
-    """Shards in two threads, since the kernel's time is spent outside of Python's lock; at most three are held."""
-
-    def __init__(self, aggregation: Aggregation) -> None:
-        self._aggregation = aggregation
-
-    def start_bundle(self) -> None:
-        self._threads = ThreadPoolExecutor(_THREADS)
-        self._running: deque[Future[list[tuple[NodeKey, bytes]]]] = deque()
-
-    def process(self, shard: tuple[int, Iterable[bytes]]) -> Iterator[tuple[NodeKey, bytes]]:
-        self._running.append(self._threads.submit(self._sums, list(shard[1])))
-        if len(self._running) > _THREADS:
-            yield from self._running.popleft().result()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        with self._threads:
-            while self._running:
-                for part in self._running.popleft().result():
-                    yield GlobalWindows.windowed_value(part)
-
-    def _sums(self, payloads: list[bytes]) -> list[tuple[NodeKey, bytes]]:
-        table = pa.concat_tables([from_bytes(payload) for payload in payloads])
-        sums = list(bound_and_sum(table, self._aggregation))
-        progress.advance("bound", table.num_rows)
-        return sums
+def _sum_shard(shard: tuple[int, Iterable[bytes]], aggregation: Aggregation) -> list[tuple[NodeKey, bytes]]:
+    table = pa.concat_tables([from_bytes(payload) for payload in shard[1]])
+    sums = list(bound_and_sum(table, aggregation))
+    progress.advance("bound", table.num_rows)
+    return sums
 
 
 def bound_and_sum(table: pa.Table, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:

@@ -9,7 +9,7 @@ and pinned by a test, rather than taken from a library that may change it betwee
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import apache_beam as beam
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.compact import compact, restore
+from transforms.threaded import Threaded
 
 Shard = tuple[int, bytes]
 
@@ -31,7 +32,9 @@ class ShardByUnit(beam.PTransform):
         self._shards = shards
 
     def expand(self, tables: beam.PCollection[pa.Table]) -> beam.PCollection[Shard]:
-        return tables | "SplitByUnit" >> beam.FlatMap(shard_table, shards=self._shards).with_output_types(Shard)
+        return tables | "SplitByUnit" >> beam.ParDo(
+            Threaded(partial(shard_table, shards=self._shards))
+        ).with_output_types(Shard)
 
 
 def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
@@ -47,12 +50,11 @@ def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
     order = np.argsort(shard.astype(np.uint16), kind="stable")
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=shards))
     sorted_table = table.take(pa.array(order))
-    begins = [0, *ends[:-1].tolist()]
-    parts = [(number, begin, int(ends[number]) - begin) for number, begin in enumerate(begins)]
-    parts = [part for part in parts if part[2]]
-    with ThreadPoolExecutor(2) as threads:  # packing is done outside of Python's lock
-        packed = threads.map(lambda part: to_bytes(sorted_table.slice(part[1], part[2])), parts)
-        yield from zip((number for number, _, _ in parts), packed, strict=True)
+    begin = 0
+    for number, end in enumerate(ends.tolist()):
+        if end > begin:
+            yield number, to_bytes(sorted_table.slice(begin, end - begin))
+        begin = end
 
 
 def unit_column(table: pa.Table) -> str:

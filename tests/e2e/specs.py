@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
@@ -110,11 +111,11 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
         return path
     plain = [{**row, "at": row["at"].strftime("%Y-%m-%dT%H:%M:%SZ")} for row in rows]
     if ".csv" in path.suffixes:
-        with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, SCHEMA.names)
-            writer.writeheader()
-            writer.writerows(plain)
-        text = path.with_suffix(".csv").read_text("utf-8")
+        table = io.StringIO(newline="")
+        writer = csv.DictWriter(table, SCHEMA.names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(plain)
+        text = table.getvalue()
     else:
         text = "".join(json.dumps(row) + "\n" for row in plain)
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
