@@ -13,7 +13,7 @@ STRATEGY = "disjoint"
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
-    """The plan as one JSON document; members as docs/design.md lists them.
+    """The plan as one JSON document; members as docs/guide.md lists them.
 
     Args:
         windows: over how many windows the errors are averaged.

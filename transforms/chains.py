@@ -187,22 +187,16 @@ def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Int
         index = index[~_repeats([run, *source, *content], index)]
         if before:
             group = np.cumsum(~_repeats([run, *source], index))
+            mine = chain[rows[index]]
             first_slot = tied[np.searchsorted(run, run[index])]
             last_slot = tied[np.searchsorted(run, run[index], side="right") - 1]
-            same_chain = chain[order[np.maximum(first_slot - 1, 0)]] == chain[rows[index]]
-            touches = np.insert((np.diff(run[index]) == 0) | (first_slot[1:] == last_slot[:-1] + 1), 0, False)
+            same_run = np.diff(run[index]) == 0
+            next_run = (first_slot[1:] == last_slot[:-1] + 1) & (np.diff(mine) == 0)
+            follows = np.insert(same_run | next_run, 0, False)
             above = order[np.maximum(first_slot - 1, 0)]
-            known = same_chain & (first_slot > 0)
+            known = (chain[above] == mine) & (first_slot > 0)
             start = [np.where(known, columns.after(name, above), UNKNOWN) for name in columns.projected]
-            index = index[
-                link(
-                    group,
-                    [b[index] for b in before],
-                    [a[index] for a in after],
-                    start,
-                    touches & known,
-                )
-            ]
+            index = index[link(group, [b[index] for b in before], [a[index] for a in after], start, follows)]
     kept = np.ones(len(order), dtype=bool)
     kept[tied] = False
     # Each run keeps its place: its rows are contiguous, so the settled ones fill its first slots.

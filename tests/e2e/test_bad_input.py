@@ -213,7 +213,10 @@ FIRST_FILES: list[tuple[str, str, Maker, int, str]] = [
     ("jsonl", "a.jsonl.gz", damaged(cut), 3, "data/a.jsonl.gz: cannot be read as JSON lines"),
     ("csv", "a.csv.gz", damaged(lambda _: gzip.compress(b"")), 3, "data/a.csv.gz: cannot be read as a CSV file"),
     ("parquet", "a.parquet", retyped("at", pa.timestamp("us")), 2, "changelog.time: column 'at' of data/a.parquet has"),
-    *((f, f"a.{f}", replaced("00Z", "00"), 2, f"changelog.time: column 'at' of data/a.{f}: time without") for f in TEXTS),
+    *(
+        (f, f"a.{f}", replaced("00Z", "00"), 2, f"changelog.time: column 'at' of data/a.{f}: time without")
+        for f in TEXTS
+    ),
     ("parquet", "a.parquet", retyped("at", pa.string()), 2, "changelog.time: column 'at' of data/a.parquet is string"),
     ("parquet", "a.parquet", retyped("before_age", pa.string()), 2, "changelog.types: 'before_age' (string) and 'aft"),
 ]
@@ -265,9 +268,18 @@ BAD_ROWS: list[tuple[str, Changes, Maker, int, str]] = [
     ("csv", (), damaged(cut), 1, f"row {len(ROWS)}: the row has not as many cells as the header"),
     ("jsonl", (), damaged(cut), 1, f"row {len(ROWS)}: the line is not a JSON object in UTF-8"),
     *((f, (), replaced("00Z", "00", 2), 2, "row 1: column 'at': time without a zone: write an offset") for f in TEXTS),
-    *((f, (), replaced("2026-01-02T", f"{KEY}T", 1), 1, "row 8: column 'at': time not understood: ISO 8601") for f in TEXTS),
+    *(
+        (f, (), replaced("2026-01-02T", f"{KEY}T", 1), 1, "row 8: column 'at': time not understood: ISO 8601")
+        for f in TEXTS
+    ),
     ("csv", SUM, replaced(str(AGE), f"{KEY}x", 1), 1, "row 15: column 'after_age': value not understood as double"),
-    ("jsonl", SUM, replaced(f": {AGE}", f': "{KEY}x"', 1), 1, "row 15: a value of the line is not of its column's type"),
+    (
+        "jsonl",
+        SUM,
+        replaced(f": {AGE}", f': "{KEY}x"', 1),
+        1,
+        "row 15: a value of the line is not of its column's type",
+    ),
 ]
 
 
@@ -311,9 +323,7 @@ def test_one_bad_row_more_than_the_spec_allows_ends_the_run(slackwater: CommandL
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_plan_looks_at_no_data_and_evaluate_refuses_bad_rows_as_run_does(
-    slackwater: CommandLine, format_: str
-) -> None:
+def test_plan_looks_at_no_data_and_evaluate_refuses_bad_rows_as_run_does(slackwater: CommandLine, format_: str) -> None:
     write(slackwater.folder / "data" / f"a.{format_}", with_null_key())
     write_spec(slackwater.folder, *SPEC_OF[format_])
 

@@ -141,6 +141,20 @@ def test_links_run_on_from_one_instant_to_the_next():
         assert level.tolist() == [0, 0, 1]
 
 
+def test_links_start_from_what_the_source_order_put_before_them():
+    """Order 0 inserts into b; the two changes of order 1 are told apart by that alone."""
+    states = {ward: {"ward": ward, "x": 1.0, "fare": "multi"} for ward in "ab"}
+    mutations = [
+        Mutation("e", 5, 0, None, states["b"]),
+        Mutation("e", 5, 1, states["a"], states["b"]),
+        Mutation("e", 5, 1, states["b"], states["a"]),
+    ]
+    for rows in (mutations, mutations[::-1]):
+        sums = kernel(rows, AtMost(2))
+        assert sums[(BOUNDED, 0, "net", 0)].sum(axis=1)[0].tolist() == [1, 0, 0]
+        assert sums[(EXACT, 0, "net", 0)].sum(axis=1)[0].tolist() == [0, 1, 0]
+
+
 def test_a_frozen_entry_keeps_its_value_for_ever():
     mutations = [Mutation("e", 10 * i, i, None if i == 0 else s(i - 1), s(i)) for i in range(5)]
     level = kernel(mutations, AtMost(2))[(BOUNDED, 0, "net", 0)].cumsum(axis=1)[0]

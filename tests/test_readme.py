@@ -1,0 +1,238 @@
+"""What a stranger reads is true: commands run, tables agree with the code, links lead somewhere."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from pydantic_core import PydanticUndefined
+
+from pipelines.cli import _parser, main
+from pipelines.pipeline import options_of
+from pipelines.spec import load
+from pipelines.spec_fields import Section
+from pipelines.spec_models import SpecModel
+from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+GUIDE = ROOT / "docs/guide.md"
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "templates/*.md", "privacy/*.md", "benchmarks/*.md")
+    for path in ROOT.glob(pattern)
+)
+WITH_COMMANDS = [README, ROOT / "CONTRIBUTING.md", ROOT / "templates/README.md"]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def commands(path: Path, language: str = "sh") -> list[list[str]]:
+    return [shlex.split(line) for block in blocks(path, language) for line in block.splitlines()]
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of all tables of the guide under a heading, cell by cell."""
+    section = re.split(r"^#+ ", GUIDE.read_text().split(f" {heading}\n", 1)[1], flags=re.MULTILINE)[0]
+    rows = [line for line in section.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows]
+
+
+def recipe(target: str) -> list[str]:
+    """What make would do for a target."""
+    told = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    return told.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the README's example files, in which its commands were run one after the other."""
+    folder = tmp_path_factory.mktemp("stranger")
+    (folder / ".venv").symlink_to(sys.prefix)
+    for name, text in re.findall(r"`([\w/.]+)`:\n\n```\w+\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    for command in commands(README):
+        if command[0] != "make":
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return folder
+
+
+def test_readme_takes_a_stranger_from_files_to_a_release(stranger: Path) -> None:
+    assert [command[1] for command in commands(README)] == ["demo", "test", "install", "plan", "evaluate", "run"]
+    assert (stranger / "out/wards/public/manifest.json").exists()
+    published = [pyarrow.csv.read_csv(path) for path in (stranger / "out/wards/public/estimates").iterdir()]
+    assert sum(one.num_rows for one in published) == 31 * 3 * 2
+
+
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=name_of)
+def test_every_make_command_is_a_target(path: Path) -> None:
+    targets = [command[1] for command in commands(path) if command[0] == "make"]
+
+    assert all(recipe(target) for target in targets)
+
+
+def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
+    steps = [line for line in recipe("demo") if "examples" in line]
+
+    assert [line.split("bin/")[-1] for line in steps] == [
+        "python -m examples.flights.build",
+        "slackwater run examples/flights/spec.yaml",
+        "python -m examples.flights.show",
+    ]
+
+
+def test_make_test_runs_the_whole_suite() -> None:
+    assert recipe("test")[-1].endswith("python -m pytest -n auto")
+
+
+def test_commands_for_clusters_name_only_options_that_exist() -> None:
+    found = commands(README, "sh-cluster")
+
+    assert len(found) == 2
+    for command in found:
+        arguments, flags = _parser().parse_known_args(command[1:])
+        options = options_of(flags)
+        assert arguments.command == "run"
+        assert options.get_all_options(retain_unknown_options=True).keys() == options.get_all_options().keys()
+
+
+@pytest.mark.parametrize("command", commands(ROOT / "templates/README.md"), ids=shlex.join)
+def test_every_template_can_be_planned(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    assert main(command[1:]) == 0
+    assert "differential privacy of the whole release" in capsys.readouterr().out
+
+
+def test_the_page_of_templates_names_every_template() -> None:
+    planned = {command[-1] for command in commands(ROOT / "templates/README.md")}
+
+    assert planned == {name_of(path) for path in (ROOT / "templates/specs").iterdir()}
+
+
+def test_the_guides_spec_is_a_spec(tmp_path: Path) -> None:
+    (text,) = blocks(GUIDE, "yaml")
+    (tmp_path / "spec.yaml").write_text(text)
+
+    assert load(tmp_path / "spec.yaml").release == "flights-2013"
+
+
+def sections_in(annotation: Any) -> Iterator[tuple[str, type[Section]]]:
+    """Sections that a type holds, with what stands between the key and theirs."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield "", annotation
+    between = ".*" if getattr(annotation, "__origin__", None) is dict else ""
+    for part in get_args(annotation):
+        yield from ((between + rest, section) for rest, section in sections_in(part))
+
+
+def keys_of(model: type[Section], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every key of a section with its default as the guide writes it."""
+    for name, field in model.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        if default is PydanticUndefined:
+            told = "required"
+        elif default is None or default in ([], {}):
+            told = "none"
+        else:
+            told = f"`[{', '.join(default)}]`" if isinstance(default, list) else f"`{default}`"
+        yield f"`{prefix}{name}`", told
+        for between, section in sections_in(field.annotation):
+            yield from keys_of(section, f"{prefix}{name}{between}.")
+
+
+def test_the_guide_lists_every_key_of_the_spec_with_its_default() -> None:
+    headings = ("Top", "changelog", "privacy", "schedule", "queries", "output")
+    told = {row[0]: row[2] for heading in headings for row in table(heading) if row[0] != "key"}
+
+    assert told == dict(keys_of(SpecModel))
+
+
+def test_the_guide_lists_every_command_and_flag() -> None:
+    words = {row[0].strip("`") for row in table("The command line")}
+    (subparsers,) = (action for action in _parser()._actions if isinstance(action.choices, dict))
+    assert isinstance(subparsers.choices, dict)
+    flags = {
+        flag
+        for parser in subparsers.choices.values()
+        for action in parser._actions
+        for flag in action.option_strings
+        if flag not in ("-h", "--help")
+    }
+
+    assert {word for word in words if word.startswith("--")} == flags
+    assert subparsers.choices.keys() <= words
+
+
+def test_the_guide_lists_every_exit_code() -> None:
+    codes = {row[0] for row in table("The command line") if re.fullmatch(r"`\d`", row[0])}
+    errors = (RefusedError, SpecError, InputError, SlackwaterError)
+
+    assert codes == {"`0`", *(f"`{error.exit_code}`" for error in errors)}
+
+
+@pytest.mark.parametrize("side", ["estimates", "nodes"])
+def test_the_guide_lists_every_published_column(stranger: Path, side: str) -> None:
+    told = [row[0].strip("`") for row in table(side) if row[0] != "column"]
+    path = next((stranger / "out/wards/public" / side).iterdir())
+
+    assert ["ward" if name.startswith("*") else name for name in told] == pyarrow.csv.read_csv(path).column_names
+
+
+def test_what_the_guide_says_of_the_private_folder_is_there(stranger: Path) -> None:
+    private = stranger / "out/wards/private"
+
+    assert {str(path.relative_to(private)) for path in private.rglob("*") if path.is_file()} == {
+        "diagnostics/dead_letters.parquet",
+        "diagnostics/read.json",
+    }
+    assert pq.read_schema(private / "diagnostics/dead_letters.parquet").names == ["file", "row", "reason"]
+
+
+def test_code_in_the_page_on_pipelines_is_code_of_the_example() -> None:
+    example = (ROOT / "examples/own_pipeline.py").read_text()
+    found = blocks(ROOT / "docs/pipelines.md", "python")
+
+    assert len(found) == 3
+    assert [block for block in found if block not in example] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = {
+        re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    }
+    broken = [
+        link
+        for link in re.findall(r"\]\(([^)\s]+)\)", text)
+        if not link.startswith("https://")
+        and not (link.removeprefix("#") in headings if link.startswith("#") else (path.parent / link).exists())
+    ]
+
+    assert broken == []
+
+
+def test_every_decision_is_in_the_list() -> None:
+    folder = ROOT / "docs/decisions"
+    listed = re.findall(r"\(([\w-]+\.md)\)", (folder / "README.md").read_text())
+
+    assert sorted(listed) == sorted(path.name for path in folder.iterdir() if path.name != "README.md")
