@@ -23,7 +23,10 @@ Kind = Literal["count", "sum", "mean", "second_moment", "variance"]
 KINDS: tuple[Kind, ...] = ("count", "sum", "mean", "second_moment", "variance")
 
 STEPS = 2**24
-"""Grid steps in the largest value of a component (at least; less than twice as many)."""
+"""Grid steps in the largest size of a component, where 64 bits leave room for as many."""
+
+FEWEST_STEPS = 2**12
+"""Bounds of centred values so close to each other, for their size, that fewer steps lie between them are refused."""
 
 Integers = NDArray[np.int64]
 
@@ -77,6 +80,13 @@ class Measure:
             raise ValueError(f"min={self.low} must be less than max={self.high}, and both finite")
         if max(abs(self.low), abs(self.high)) > 2**40:
             raise ValueError("min and max must lie within 2^40 of zero; use larger units")
+        if self.high - self.low < 2.0**-40:
+            raise ValueError("min and max must lie 2^-40 apart at the least; use smaller units")
+        if self._centred and self._high - self._low < FEWEST_STEPS:
+            raise ValueError(
+                f"min={self.low} and max={self.high} are too close to each other for their size; "
+                "measure the difference from a constant near them"
+            )
 
     @property
     def valued(self) -> bool:
@@ -85,10 +95,20 @@ class Measure:
 
     @property
     def grid(self) -> float:
-        """Units of the column in one step of a projected value."""
+        """Units of the column in one step of a projected value.
+
+        A power of two, so fine that `STEPS` steps lie in the largest sum, or in half the width of the bounds where
+        values are centred; at most 1, so that whole numbers are exact; and never so fine that 64 bits could
+        overflow: values stay below 2^35 steps, and what is squared below 2^31.
+        """
         if not self.valued:
             return 1.0
-        return _step(max(abs(self.low), abs(self.high), self.high - self.low))
+        size, half = max(abs(self.low), abs(self.high)), (self.high - self.low) / 2
+        fine = _power_of_two(half if self._centred else size) / STEPS
+        coarse = _power_of_two(size) / 2**34
+        if self.kind in ("second_moment", "variance"):
+            coarse = max(coarse, _power_of_two(size if self.kind == "second_moment" else half) / 2**30)
+        return max(min(1.0, fine), coarse)
 
     def project(self, values: NDArray[np.float64]) -> Integers:
         """Clamp finite or infinite values and round them to the grid; NaN is the caller's affair.
@@ -112,15 +132,13 @@ class Measure:
                 Component(name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle),
             )
         if self.kind == "second_moment":
-            least = 0 if low <= 0 <= high else min(low * low, high * high)
             squares = Component(
                 name="squares",
                 grid=self.grid**2 * 2**self._shift,
-                low=(least >> self._shift) - self._square_middle,
-                high=(max(low * low, high * high) >> self._shift) - self._square_middle,
+                low=(self._least_square >> self._shift) - self._square_middle,
+                high=(self._largest_square >> self._shift) - self._square_middle,
             )
             return (self._count, squares)
-        reach = max(high - self._middle, self._middle - low)
         return (
             self._count,
             Component(name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle),
@@ -128,7 +146,7 @@ class Measure:
                 name="squares",
                 grid=self.grid**2 * 2**self._shift,
                 low=-self._square_middle,
-                high=(reach * reach >> self._shift) - self._square_middle,
+                high=(self._largest_square >> self._shift) - self._square_middle,
             ),
         )
 
@@ -190,6 +208,10 @@ class Measure:
         return Component(name="count", grid=1.0 / steps, low=steps, high=steps)
 
     @property
+    def _centred(self) -> bool:
+        return self.kind in ("mean", "second_moment", "variance")
+
+    @property
     def _low(self) -> int:
         return round(self.low / self.grid)
 
@@ -209,20 +231,21 @@ class Measure:
         return max(low * low, high * high)
 
     @property
+    def _least_square(self) -> int:
+        low, high = self._low, self._high
+        return 0 if self.kind == "variance" or low <= 0 <= high else min(low * low, high * high)
+
+    @property
     def _shift(self) -> int:
-        """Bits by which squares are coarsened, so that they too fit the grid's number of steps."""
-        return max(0, self._largest_square.bit_length() - STEPS.bit_length())
+        """Bits by which squares are coarsened: a noisy sum of them needs no more steps than other components."""
+        half = (self._largest_square - self._least_square) // 2
+        return max(0, half.bit_length() - STEPS.bit_length())
 
     @property
     def _square_middle(self) -> int:
-        low, high = self._low, self._high
-        least = 0 if self.kind == "variance" or low <= 0 <= high else min(low * low, high * high)
-        return ((least >> self._shift) + (self._largest_square >> self._shift)) // 2
+        return ((self._least_square >> self._shift) + (self._largest_square >> self._shift)) // 2
 
 
-def _step(largest: float) -> float:
-    """A power of two with at least `STEPS` steps in `largest`: whole numbers stay exact up to 2^34."""
-    return max(
-        min(1.0, 2.0 ** math.floor(math.log2(largest / STEPS))),
-        2.0 ** (math.floor(math.log2(largest)) - 34),
-    )
+def _power_of_two(size: float) -> float:
+    """The largest power of two that is not above a positive number."""
+    return 2.0 ** math.floor(math.log2(size))

@@ -21,7 +21,7 @@ from privacy.accounting import (
 )
 from privacy.constraint import Constraint
 from privacy.disjoint import Kind
-from privacy.measure import STEPS, Measure
+from privacy.measure import Measure
 from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from privacy.sensitivity import Family, Horizon, Sensitivity, of_events, of_net
 
@@ -152,7 +152,7 @@ def make_plan(
         for (place, _), s in zip(families, sensitivities, strict=True)
     ]
     total = math.fsum(m.weight for m in measurements)
-    steps = STEPS if mechanism == "gaussian" else 1
+    steps = min(c.largest for demand in demands for c in demand.measure.components)
     calibration = calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
     paper = [
         paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight / total)

@@ -46,8 +46,9 @@ def commands(path: Path, language: str = "sh") -> list[list[str]]:
 
 def table(heading: str) -> list[list[str]]:
     """The rows of all tables of the guide under a heading, cell by cell."""
-    section = re.split(r"^#+ ", GUIDE.read_text().split(f" {heading}\n", 1)[1], flags=re.MULTILINE)[0]
-    rows = [line for line in section.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    text = GUIDE.read_text()
+    sections = dict(re.findall(r"^#+ (.*)\n((?:(?!#+ ).*\n)*)", text, re.MULTILINE))
+    rows = [line for line in sections[heading].splitlines() if line.startswith("|") and not line.startswith("|---")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows]
 
 

@@ -66,7 +66,9 @@ def bound(chains: Chains, constraint: Constraint, carry: Carry | None = None) ->
             before = carry.units["class"].to_numpy()
             class_of[place] = np.where(before != GONE, before, class_of[place])
     most, span = _limits(constraint, class_of, units)
-    in_time = (chains.time == BEFORE_ALL) | (chains.time - first_time[chains.unit] <= span[chains.unit])
+    # Unsigned, since times may lie more than 2^63 apart: a difference that wrapped would be in time for ever.
+    elapsed = (chains.time - first_time[chains.unit]).astype(np.uint64)
+    in_time = (chains.time == BEFORE_ALL) | (elapsed <= span[chains.unit].astype(np.uint64))
 
     masks, used_after = [], []
     for query in range(len(chains.cells)):

@@ -152,7 +152,8 @@ def _as_text(value: Scalar) -> str:
 
 def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
     """Grid steps of each value, and whether it counts: null and NaN by `invalid`, infinity at its bound."""
-    numbers = _one_chunk(column).cast(pa.float64()).to_numpy(zero_copy_only=False)  # null becomes NaN
+    # Whole numbers beyond 2^53 are rounded: bounds lie far below. Null becomes NaN.
+    numbers = _one_chunk(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
     if not missing.any():
         return query.measure.project(numbers), np.ones(len(numbers), dtype=bool)

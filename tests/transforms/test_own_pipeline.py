@@ -1,6 +1,7 @@
 """The example of docs/pipelines.md: the transforms in a pipeline that the command line knows nothing of."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ FALSE_ALARM = 1e-6
 CELLS = 3 * 365
 
 
-def write_changelog(path: Path, keys: list[str | None]) -> Path:
+def write_changelog(path: Path, keys: Sequence[str | None]) -> Path:
     """Cancellations at Newark on the day of the storm, one for each key."""
     rows = len(keys)
     start = own_pipeline.AGGREGATION.timeline.start + STORM * DAY
@@ -53,21 +54,11 @@ def test_only_the_day_and_airport_of_the_storm_raise_an_alarm(tmp_path: Path) ->
     assert sentence.startswith("(0.5, 0)-differential privacy")
 
 
-def test_one_flight_cancelled_a_thousand_times_raises_none(tmp_path: Path) -> None:
-    changelog = write_changelog(tmp_path / "flights.parquet", ["flight"] * BAD)
-
-    own_pipeline.run(str(changelog), tmp_path)
-
-    law = own_pipeline.plan().released[0].noise[0]
-    assert CELLS * math.exp(-(own_pipeline.MANY - 1) / law.scale) <= FALSE_ALARM
-    assert alarms(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("keys", "error", "released_before"), [(["a", None], InputError, False), (["a"], RefusedError, True)]
 )
 def test_bad_rows_and_a_second_release_publish_nothing(
-    tmp_path: Path, keys: list[str | None], error: type[SlackwaterError], released_before: bool
+    tmp_path: Path, keys: Sequence[str | None], error: type[SlackwaterError], released_before: bool
 ) -> None:
     changelog = write_changelog(tmp_path / "flights.parquet", keys)
     if released_before:
