@@ -8,6 +8,7 @@ data, 4 a failure of the engine.
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -31,7 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("slackwater: interrupted; nothing was published", file=sys.stderr)
         return 4
-    print(json.dumps(document, indent=1) if arguments.json else text)
+    try:
+        print(json.dumps(document, indent=1) if arguments.json else text, flush=True)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

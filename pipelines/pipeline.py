@@ -17,7 +17,8 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.runners.runner import create_runner
 
 from pipelines.job import Job
 from pipelines.progress import Display
@@ -92,6 +93,10 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
             "--direct_running_mode=multi_threading loses rows without a word in this version of Beam, "
             "so it is refused: leave it out, or use multi_processing"
         )
+    try:
+        create_runner(options.view_as(StandardOptions).runner)
+    except (ValueError, ImportError) as error:
+        raise SpecError(f"--runner: {' '.join(str(error).split())[:200]}") from None
     # Workers find our code installed; pickling the main session would carry the command line along.
     options.view_as(SetupOptions).save_main_session = False
     return options

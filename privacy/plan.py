@@ -77,8 +77,14 @@ class Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that is fixed before data is read; the guarantee is `sentence`."""
+    """All that is fixed before data is read; the guarantee is `sentence`.
 
+    It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
+    """
+
+    constraint: Constraint
+    window: int
+    windows: int | None
     demands: tuple[Demand, ...]
     released: tuple[Released, ...]
     mechanism: Law
@@ -173,6 +179,9 @@ def make_plan(
         )
     )
     return Plan(
+        constraint=constraint,
+        window=window,
+        windows=windows,
         demands=tuple(demands),
         released=released,
         mechanism=mechanism,

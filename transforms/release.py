@@ -28,10 +28,26 @@ ESTIMATES = "estimates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasePlan:
-    """The plan, and the aggregation whose sums it protects."""
+    """The plan, and the aggregation whose sums it protects.
+
+    Raises:
+        ValueError: they do not belong together, so that the plan's guarantee would not hold.
+    """
 
     plan: Plan
     aggregation: Aggregation
+
+    def __post_init__(self) -> None:
+        plan, aggregation = self.plan, self.aggregation
+        planned = [(d.name, d.measure, d.cells, d.families) for d in plan.demands]
+        summed = [(q.name, q.measure, q.cells, q.families) for q in aggregation.queries]
+        if planned != summed:
+            raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
+        if plan.constraint != aggregation.constraint:
+            raise ValueError("the plan was made for another constraint than the one that is enforced")
+        timeline = aggregation.timeline
+        if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
+            raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
 
 
 class Release(beam.PTransform):

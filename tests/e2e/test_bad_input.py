@@ -82,7 +82,7 @@ def with_null_key() -> list[Row]:
     return [{**row, "stay": None} if place == 6 else row for place, row in enumerate(ROWS)]
 
 
-@pytest.fixture()
+@pytest.fixture
 def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     return CommandLine(tmp_path, capsys)
 

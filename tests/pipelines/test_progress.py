@@ -19,7 +19,7 @@ from transforms.layout import Layout
 ROWS = 1_000
 
 
-@pytest.fixture()
+@pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     """A Parquet changelog of 1000 rows."""
     columns = {

@@ -1,0 +1,174 @@
+"""The definitions in plain SQL: what a release is about, computed by DuckDB from the changelog, without our code.
+
+A chain is one stay of one unit. Its states follow from the mutations in order, each told once; the image before the
+first one is a state from before the changelog. A change is where a query's cell or clamped value differs from that of
+the state before. The constraint says which changes of a unit count; the others are as if they had not been.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import duckdb
+import pyarrow as pa
+
+CHARGED = {
+    "entry": "select stay as unit, * from changelog",
+    "person": "select person as unit, * from changelog",
+    # A change of owner is an end for the old one and a beginning for the new one.
+    "nurse": """
+        select nurse as unit, changelog.* replace (
+            if(before.nurse = nurse, before, null) as before, if(after.nurse = nurse, after, null) as after)
+        from changelog, (select unnest(list_distinct([before.nurse, after.nurse])) as nurse)
+    """,
+}
+"""Mutations with the unit that answers for them, by the spec's `unit`."""
+
+CHAINED = """
+create or replace table states as
+with seen as (
+    select unit, stay, at, min(seq) as seq, before, after from ({charged}) group by unit, stay, at, {same} before, after
+), numbered as (
+    select *, row_number() over (partition by unit, stay order by at, seq) as n from seen
+)
+select unit, stay, at, seq, after as state from numbered
+union all select unit, stay, null, 0, before from numbered where n = 1 and before is not null;
+
+create or replace table units as
+select unit, min(at) as first_at,
+    first(state.fare order by at nulls first, {tie}) filter (state is not null) as class
+from states group by unit;
+"""
+
+CHANGES = """
+create or replace table changes as
+with projected as (
+    select unit, stay, at, seq, if(state is not null and coalesce({where}, false) and {usable}, {cell}, null) as cell,
+        if(cell is null, null, {value}) as v
+    from states
+), chained as (
+    select *, lag(cell) over chain as old_cell, lag(v) over chain as old_v from projected
+    window chain as (partition by unit, stay order by at nulls first, seq)
+), numbered as (
+    select *, row_number() over (partition by unit order by at nulls first, {tie}) as k from chained
+    where cell is distinct from old_cell or v is distinct from old_v
+)
+select *, if(at is null or at < $start, -1, date_diff('day', $start::timestamptz, at)) as day,
+    row_number() over (partition by unit, stay order by at nulls first, seq) as place
+from numbered join units using (unit)
+where {allowed} and (at is null or at < $until);
+"""
+
+NUMBERS = """
+with events as (
+    select 'change' as kind, day, cell, 1 as sign, v from changes where cell is not null
+    union all select 'change', day, old_cell, -1, old_v from changes where old_cell is not null
+    union all (select distinct on (unit, stay, day, cell) 'entered', day, cell, 1, v from changes
+        where cell is not null and cell is distinct from old_cell order by place)
+    union all (select distinct on (unit, stay, day, old_cell) 'left', day, old_cell, 1, old_v from changes
+        where old_cell is not null and cell is distinct from old_cell order by place)
+), told as (
+    select * from events
+    union all select 'level', until.day, cell, sign, v from events, range($days) as until(day)
+    where kind = 'change' and events.day <= until.day
+), sums as (
+    select kind, day, cell, sum(sign) as n, sum(sign * v) as s, sum(sign * v * v) as q from told group by all
+)
+select kind, day, cell, {statistic} as value
+from (select unnest({kinds}) as kind), range($days) as days(day), (select unnest({cells}) as cell)
+left join sums using (kind, day, cell)
+"""
+
+STATISTICS = {
+    "count": "coalesce(n, 0)::double",
+    "sum": "coalesce(s, 0)::double",
+    "mean": "if(n > 0, s / n, null)",
+    "second_moment": "if(n > 0, q / n, null)",
+    "variance": "if(n > 0, q / n - (s / n) * (s / n), null)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A query as the spec says it, and what the SQL needs of it.
+
+    Attributes:
+        spec: the query's entry in the spec, as YAML on one line.
+        by: keys in the order of their names, each with its cells.
+        low, high, invalid: of the measured column, if there is one.
+    """
+
+    name: str
+    spec: str
+    statistic: str
+    kinds: tuple[str, ...]
+    by: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    where: str = "true"
+    column: str | None = None
+    low: float = 0.0
+    high: float = 0.0
+    invalid: float | None = None
+
+    def parts(self) -> dict[str, str]:
+        """The pieces of SQL."""
+        keys = [
+            f"if(state.{key} in {(*values, '')}, state.{key}, {repr('other') if 'other' in values else 'null'})"
+            for key, values in self.by
+        ]
+        missing = f"(state.{self.column} is null or isnan(state.{self.column}))"
+        clamped = f"greatest(least(state.{self.column}, {self.high}), {self.low})"
+        cells = [[]]
+        for _, values in self.by:
+            cells = [[*cell, value] for cell in cells for value in values]
+        return {
+            "where": _states(self.where, ("n", "kind", "ward")),
+            "usable": f"{missing} is false" if self.column is not None and self.invalid is None else "true",
+            "cell": _whole(keys),
+            "value": "1" if self.column is None else f"if({missing}, {self.invalid or 0.0}, {clamped})",
+            "cells": repr(["|".join(cell) for cell in cells]),
+            "kinds": repr(list(self.kinds)),
+            "statistic": STATISTICS[self.statistic],
+        }
+
+
+def _whole(keys: list[str]) -> str:
+    """The keys as one text; null as soon as one of them is."""
+    return " || '|' || ".join(keys) or "''"
+
+
+def _states(condition: str, columns: tuple[str, ...]) -> str:
+    return " ".join(f"state.{word}" if word in columns else word for word in condition.split())
+
+
+def expected(
+    changelog: pa.Table,
+    queries: tuple[Asked, ...],
+    *,
+    unit: str,
+    allowed: str,
+    ordered: bool,
+    start: datetime,
+    until: datetime,
+) -> pa.Table:
+    """Every number: query, kind, day, cell, `exact` and `bounded`.
+
+    Args:
+        changelog: stay, person, at, seq, before, after.
+        allowed: which changes count, in SQL over `k`, `at`, `first_at` and `class`.
+        ordered: whether `seq` orders mutations of one instant across stays, or only within each.
+    """
+    database = duckdb.connect(config={"TimeZone": "UTC", "threads": 2})
+    database.register("changelog", changelog)
+    tie = "seq, stay" if ordered else "stay, seq"
+    database.execute(CHAINED.format(charged=CHARGED[unit], tie=tie, same="seq," if ordered else ""))
+    days = (until - start).days
+    told = []
+    for query in queries:
+        variants = []
+        for rule in ("true", allowed):
+            parts = query.parts()
+            database.execute(CHANGES.format(allowed=rule, tie=tie, **parts), {"start": start, "until": until})
+            variants.append(database.execute(NUMBERS.format(**parts), {"days": days}).to_arrow_table())
+        exact, bounded = (v.sort_by([(n, "ascending") for n in ("kind", "day", "cell")]) for v in variants)
+        named = exact.rename_columns(["kind", "day", "cell", "exact"]).append_column("bounded", bounded["value"])
+        told.append(named.add_column(0, "query", pa.array([query.name] * named.num_rows)))
+    return pa.concat_tables(told)
