@@ -51,6 +51,9 @@ from privacy.measure import Component
 
 Family = Literal["net", "entered", "left"]
 
+MOST_OF_OWNER = 10_000
+"""Most changes of an owner: the worst split of them among entries, (3), takes time in the square of their number."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
@@ -119,6 +122,8 @@ def of_net(
             continue
         if not isinstance(part, AtMost):
             raise ValueError("a time span does not bound an owner's entries; use at_most")
+        if part.changes > MOST_OF_OWNER:
+            raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
         shares = [AtMost(j) for j in range(1, part.changes + 1)]
         l1 = max(l1, _best_split([_farthest(j, r1, d1, horizon) for j in shares]))
         l2 = max(l2, _best_split([math.sqrt(_farthest(j, r2**2, d2**2, horizon)) for j in shares]))

@@ -82,7 +82,9 @@ class FirstFile:
             SpecError: the column is of another type.
         """
         type_ = self.type_of(column, key)
-        kind = dict(self.source.types).get(column, kind_of(type_))
+        # What CSV's text looks like is no ground: one unit's row would change how all others are read.
+        text = "int64" if key == "changelog.order" else "string"
+        kind = dict(self.source.types).get(column, text if self.source.format == "csv" else kind_of(type_))
         if kind not in ("int64", "string"):
             raise SpecError(
                 f"{key}: column {column!r} of {self.path} is {type_}; whole numbers or strings are expected"
@@ -101,6 +103,8 @@ class FirstFile:
         measured_text = number and self.rows is not None and all(self._may_measure(path) for path in types)
         if declared is not None:
             kinds = {declared}
+        elif self.source.format == "csv" and not number:
+            kinds = {"string"}  # see `key_kind`
         elif measured_text or kinds == {"int64", "float64"}:
             kinds = {"float64"}
         shown = " and ".join(f"{path!r} ({type_})" for path, type_ in types.items())

@@ -25,7 +25,7 @@ State = dict[str, Any] | None
 STATE = pa.struct(
     [
         ("ward", pa.string()),
-        ("kind", pa.string()),
+        ("care", pa.string()),
         ("x", pa.float64()),
         ("n", pa.int64()),
         ("fare", pa.string()),
@@ -112,7 +112,7 @@ def _next(chance: random.Random, state: State, distinct_from: list[State] | None
 def _state(chance: random.Random) -> dict[str, Any]:
     return {
         "ward": chance.choice(["a", "a", "b", "c", "other", None]),
-        "kind": chance.choice(["in", "in", "out", "day"]),
+        "care": chance.choice(["in", "in", "out", "day"]),
         "x": chance.choice([*VALUES, chance.randrange(-24, 40) / 8]),
         "n": chance.randrange(0, 40),
         "fare": chance.choice(["multi", "multi", "pass", "pass", "free", None]),

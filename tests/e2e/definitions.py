@@ -6,7 +6,6 @@ the state before. The constraint says which changes of a unit count; the others 
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 
 import duckdb
 import pyarrow as pa
@@ -26,36 +25,37 @@ CHARGED = {
 CHAINED = """
 create or replace table states as
 with seen as (
-    select unit, stay, at, min(seq) as seq, before, after from ({charged}) group by unit, stay, at, {same} before, after
+    select unit, stay, moment, min(seq) as place, before, after from ({charged})
+    group by unit, stay, moment, {same} before, after
 ), numbered as (
-    select *, row_number() over (partition by unit, stay order by at, seq) as n from seen
+    select *, row_number() over (partition by unit, stay order by moment, place) as n from seen
 )
-select unit, stay, at, seq, after as state from numbered
+select unit, stay, moment, place as seq, after as state from numbered
 union all select unit, stay, null, 0, before from numbered where n = 1 and before is not null;
 
 create or replace table units as
-select unit, min(at) as first_at,
-    first(state.fare order by at nulls first, {tie}) filter (state is not null) as class
+select unit, min(moment) as first_moment,
+    first(state.fare order by moment nulls first, {tie}) filter (state is not null) as class
 from states group by unit;
 """
 
 CHANGES = """
 create or replace table changes as
 with projected as (
-    select unit, stay, at, seq, if(state is not null and coalesce({where}, false) and {usable}, {cell}, null) as cell,
+    select unit, stay, moment, seq, if(state is not null and coalesce({where}, false) and {usable}, {cell}, null) as cell,
         if(cell is null, null, {value}) as v
     from states
 ), chained as (
     select *, lag(cell) over chain as old_cell, lag(v) over chain as old_v from projected
-    window chain as (partition by unit, stay order by at nulls first, seq)
+    window chain as (partition by unit, stay order by moment nulls first, seq)
 ), numbered as (
-    select *, row_number() over (partition by unit order by at nulls first, {tie}) as k from chained
+    select *, row_number() over (partition by unit order by moment nulls first, {tie}) as k from chained
     where cell is distinct from old_cell or v is distinct from old_v
 )
-select *, if(at is null or at < $start, -1, date_diff('day', $start::timestamptz, at)) as day,
-    row_number() over (partition by unit, stay order by at nulls first, seq) as place
+select *, if(moment is null or moment < $start, -1, (moment - $start) // $every) as day,
+    row_number() over (partition by unit, stay order by moment nulls first, seq) as place
 from numbered join units using (unit)
-where {allowed} and (at is null or at < $until);
+where {allowed} and (moment is null or moment < $start + $days * $every);
 """
 
 NUMBERS = """
@@ -74,8 +74,9 @@ with events as (
     select kind, day, cell, sum(sign) as n, sum(sign * v) as s, sum(sign * v * v) as q from told group by all
 )
 select kind, day, cell, {statistic} as value
-from (select unnest({kinds}) as kind), range($days) as days(day), (select unnest({cells}) as cell)
-left join sums using (kind, day, cell)
+from (
+    select * from (select unnest({kinds}) as kind), range($days) as days(day), (select unnest({cells}) as cell)
+) left join sums using (kind, day, cell)
 """
 
 STATISTICS = {
@@ -120,7 +121,7 @@ class Asked:
         for _, values in self.by:
             cells = [[*cell, value] for cell in cells for value in values]
         return {
-            "where": _states(self.where, ("n", "kind", "ward")),
+            "where": _states(self.where, ("n", "care", "ward")),
             "usable": f"{missing} is false" if self.column is not None and self.invalid is None else "true",
             "cell": _whole(keys),
             "value": "1" if self.column is None else f"if({missing}, {self.invalid or 0.0}, {clamped})",
@@ -146,28 +147,27 @@ def expected(
     unit: str,
     allowed: str,
     ordered: bool,
-    start: datetime,
-    until: datetime,
+    timeline: dict[str, int],
 ) -> pa.Table:
     """Every number: query, kind, day, cell, `exact` and `bounded`.
 
     Args:
-        changelog: stay, person, at, seq, before, after.
-        allowed: which changes count, in SQL over `k`, `at`, `first_at` and `class`.
+        changelog: stay, person, moment (microseconds), seq, before, after.
+        allowed: which changes count, in SQL over `k`, `moment`, `first_moment` and `class`.
         ordered: whether `seq` orders mutations of one instant across stays, or only within each.
+        timeline: `start` and `every` in microseconds, and the number of `days`.
     """
-    database = duckdb.connect(config={"TimeZone": "UTC", "threads": 2})
+    database = duckdb.connect()
     database.register("changelog", changelog)
     tie = "seq, stay" if ordered else "stay, seq"
     database.execute(CHAINED.format(charged=CHARGED[unit], tie=tie, same="seq," if ordered else ""))
-    days = (until - start).days
     told = []
     for query in queries:
         variants = []
         for rule in ("true", allowed):
             parts = query.parts()
-            database.execute(CHANGES.format(allowed=rule, tie=tie, **parts), {"start": start, "until": until})
-            variants.append(database.execute(NUMBERS.format(**parts), {"days": days}).to_arrow_table())
+            database.execute(CHANGES.format(allowed=rule, tie=tie, **parts), timeline)
+            variants.append(database.sql(NUMBERS.format(**parts), params={"days": timeline["days"]}).to_arrow_table())
         exact, bounded = (v.sort_by([(n, "ascending") for n in ("kind", "day", "cell")]) for v in variants)
         named = exact.rename_columns(["kind", "day", "cell", "exact"]).append_column("bounded", bounded["value"])
         told.append(named.add_column(0, "query", pa.array([query.name] * named.num_rows)))
