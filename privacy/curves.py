@@ -31,8 +31,9 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return math.inf
     from dp_accounting import gaussian_mechanism
 
-    # The solver works on log delta to about 1e-12: both margins exceed its error.
-    found = gaussian_mechanism.get_epsilon_gaussian(1 / mu, min(1.0, delta) * (1 - 1e-9))
+    # The solver works on log delta to about 1e-12: both margins exceed its error. It meets log 0 on its way, rightly.
+    with np.errstate(divide="ignore"):
+        found = gaussian_mechanism.get_epsilon_gaussian(1 / mu, min(1.0, delta) * (1 - 1e-9))
     return float(found) * (1 + 1e-12) + 1e-11
 
 

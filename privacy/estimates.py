@@ -109,10 +109,7 @@ def _ratio(
 
 def _quotient_range(top: Floats, top_width: Floats, bottom: Floats, bottom_width: Floats) -> tuple[Floats, Floats]:
     """Least and largest quotient over the box, where the bottom stays positive (elsewhere meaningless)."""
-    bottoms = (
-        np.maximum(bottom - bottom_width, np.finfo(float).tiny),
-        np.maximum(bottom + bottom_width, np.finfo(float).tiny),
-    )
-    with np.errstate(over="ignore"):
-        corners = [t / b for t in (top - top_width, top + top_width) for b in bottoms]
+    positive = bottom > bottom_width
+    bottoms = np.where(positive, bottom - bottom_width, 1.0), np.where(positive, bottom + bottom_width, 1.0)
+    corners = [t / b for t in (top - top_width, top + top_width) for b in bottoms]
     return np.minimum.reduce(corners), np.maximum.reduce(corners)

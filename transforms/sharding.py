@@ -99,7 +99,7 @@ def _hash_text(keys: pa.Array) -> np.ndarray:
     padded = np.concatenate([text[: offsets[-1]], np.zeros(8, np.uint8)])
     words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded.data, strides=(1,))  # one at every byte
     result = length.astype(np.uint64)
-    for place in range(0, int(length.max(initial=0)), 8):
+    for place in range(0, int(length.max(initial=1)), 8):  # an empty key is one word too, whatever stands beside it
         rows = slice(None) if place == 0 else np.flatnonzero(length > place)
         word = words[np.minimum(offsets[:-1][rows] + place, len(words) - 1)]
         left = np.minimum(length[rows] - place, 8)

@@ -70,7 +70,9 @@ def generate(seed: int, *, stays: int = 500, order: bool = True, plain: bool = F
     mutations: list[Mutation] = []
     for stay in range(stays):
         chain = _chain(chance, f"s{stay:03}", f"p{stay * 2 // 5:03}", order)
-        mutations += (m for m in chain if chance.random() > 0.03 or sum(m.at == o.at for o in chain) > 1)
+        # Where images alone tell the order of an instant, the state before it must be in the changelog.
+        linked = not order and len({m.at for m in chain}) < len(chain)
+        mutations += (m for m in chain if chance.random() > 0.03 or linked)
     if plain:
         mutations = [replace(m, before=_plain(m.before), after=_plain(m.after)) for m in mutations]
     mutations += chance.sample(mutations, len(mutations) // 20)
@@ -89,7 +91,8 @@ def _chain(chance: random.Random, stay: str, person: str, order: bool) -> list[M
         if chain and len(here) < 4 and chance.random() < 0.15:
             at = chain[-1].at
         here = [*here, state] if chain and at == chain[-1].at else [state]
-        after = _next(chance, state, None if order else here)
+        returns = len(here) == 2 and chain[0].at < at and chance.random() < 0.3
+        after = here[0] if returns else _next(chance, state, None if order else here)
         seq += chance.randint(1, 3)
         chain.append(Mutation(stay, person, at, seq, state, after))
         state = after

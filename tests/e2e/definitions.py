@@ -42,7 +42,8 @@ from states group by unit;
 CHANGES = """
 create or replace table changes as
 with projected as (
-    select unit, stay, moment, seq, if(state is not null and coalesce({where}, false) and {usable}, {cell}, null) as cell,
+    select unit, stay, moment, seq,
+        if(state is not null and coalesce({where}, false) and {usable}, {cell}, null) as cell,
         if(cell is null, null, {value}) as v
     from states
 ), chained as (

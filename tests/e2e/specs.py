@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -184,9 +184,3 @@ def _read(path: Path) -> pa.Table:
     if path.suffix == ".csv":
         return pyarrow.csv.read_csv(path)
     return pyarrow.json.read_json(path) if path.suffix == ".jsonl" else pq.read_table(path)
-
-
-def windows() -> Iterator[tuple[datetime, datetime]]:
-    """Start and end of each window of the spec."""
-    for number in range(WINDOWS):
-        yield START + number * DAY, START + (number + 1) * DAY

@@ -29,7 +29,7 @@ Maker = Callable[[Path], None]
 ROWS = changelog()
 SPEC_OF: dict[str, Changes] = {
     "parquet": (),
-    "csv": (("format: parquet", "format: csv"), ("*.parquet", "*.csv*")),
+    "csv": (("format: parquet", "format: csv\n  types: {age: float64}"), ("*.parquet", "*.csv*")),
     "jsonl": (("format: parquet", "format: jsonl"), ("*.parquet", "*.jsonl*")),
 }
 FORMATS = tuple(SPEC_OF)
@@ -188,7 +188,7 @@ FLAGS = [
     (["--direct_running_mode=multi_threading"], "--direct_running_mode=multi_threading loses rows without a word"),
     (["--direct_running_mode", "multi_threading"], "--direct_running_mode=multi_threading loses rows without a word"),
     (["--untill=2026-01-03T00:00:00Z"], "--untill: "),
-    (["--runner=NoRunner"], "pipeline options: Unexpected pipeline runner: NoRunner. Valid values are "),
+    (["--runner=NoRunner"], "--runner: Unexpected pipeline runner: NoRunner. Valid values are "),
     (["--direct_num_workers=two"], "pipeline options: argument --direct_num_workers: invalid int value: 'two'"),
 ]
 

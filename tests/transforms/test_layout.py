@@ -42,14 +42,16 @@ def test_a_struct_column_is_preferred_to_a_prefix(tmp_path):
     assert layout.entry == "int64"
 
 
-def test_csv_types_are_inferred_and_measured_columns_are_floats(tmp_path):
-    header = ["id", "at", "after_x", "after_n", "after_w", "after_none"]
-    write_csv(tmp_path / "a.csv", header, [["1", NOON, "3", "4", "b", None]])
+@pytest.mark.parametrize("value", ["4", "04", "x", "true", None])
+def test_csv_holds_text_and_numbers_where_measured_whatever_its_values_look_like(tmp_path, value):
+    """Types that followed the values would let one row change how all others are read."""
+    header = ["id", "at", "seq", "after_x", "after_n"]
+    write_csv(tmp_path / "a.csv", header, [["1", NOON, "7", "3", value], ["2", NOON, value or "8", "3", "4"]])
 
-    layout = look(tmp_path / "a.csv", "csv", numbers="x", others="n w none", before=None)
+    layout = look(tmp_path / "a.csv", "csv", numbers="x", others="n", before=None, order=("seq",))
 
-    assert dict(layout.states) == {"x": "float64", "n": "int64", "w": "string", "none": "string"}
-    assert layout.entry == "string"
+    assert dict(layout.states) == {"x": "float64", "n": "string"}
+    assert (layout.entry, layout.order) == ("string", ("int64",))
 
 
 def test_json_types_are_inferred_from_the_lines_that_can_be_read(tmp_path):

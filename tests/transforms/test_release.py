@@ -17,6 +17,7 @@ from privacy.disjoint import Kind
 from privacy.measure import Measure
 from privacy.mechanisms import DiscreteLaplace
 from privacy.plan import Demand, Plan, make_plan
+from privacy.sensitivity import Family
 from transforms.bounded_sums import BOUNDED, Aggregation, NodeKey, dense
 from transforms.queries import Query, Timeline
 from transforms.release import add_noise
@@ -144,7 +145,7 @@ def test_noise_is_added_to_the_exact_sums_which_stay_as_they_are() -> None:
     [(("level",), "net", True), (("change",), "net", False), (("level", "left"), "left", False)],
 )
 def test_the_opening_node_is_drawn_for_where_it_is_released_and_zero_elsewhere(
-    kinds: tuple[Kind, ...], family: str, opening: bool
+    kinds: tuple[Kind, ...], family: Family, opening: bool
 ) -> None:
     plan = plan_for(kinds, 500, 2)
     key: NodeKey = (BOUNDED, 0, family, 0)

