@@ -18,7 +18,7 @@ from pipelines import evaluate as evaluation
 from pipelines.job import job_of, plan_of, timeline_of
 from pipelines.pipeline import options_of, run_release, run_sums
 from pipelines.plan_report import plan_document, plan_text
-from pipelines.publish import Attempt, manifest_of, publish
+from pipelines.publish import COMMITTED, Attempt, manifest_of, publish, show
 from pipelines.spec import Spec, load
 from pipelines.spec_models import within
 from pipelines.times import microseconds, time_text
@@ -46,6 +46,9 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     manifest = manifest_of(spec.output.public)
     if manifest is not None:
         return _already(spec, manifest, timeline)
+    committed = manifest_of(spec.output.private, COMMITTED)
+    if committed is not None:
+        return _finish(spec, committed)
     if timeline.windows == 0:
         return _nothing_due(spec, "no window has closed yet")
     began = time.monotonic()
@@ -58,7 +61,8 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             _judge(spec, diagnosis)
             paths = publish(spec, job.plan, timeline, attempt)
         finally:
-            _end(attempt)
+            if not _awaits_publication(spec, attempt):
+                _end(attempt)
     document = {
         "release": spec.release,
         "until": _text(timeline.until),
@@ -122,6 +126,35 @@ def _already(spec: Spec, manifest: dict[str, Any], timeline: Timeline) -> Result
             "makes a release in one run, and a second one would draw new noise for the same windows"
         )
     return _nothing_due(spec, f"all {manifest['windows']} windows are released already")
+
+
+def _finish(spec: Spec, committed: dict[str, Any]) -> Result:
+    """A run died after it had committed its draw: publish that, and draw no other."""
+    if committed["spec_sha256"] != spec.sha256:
+        raise RefusedError(
+            f"{spec.output.private}: holds release {committed['release']!r} made from another spec, drawn but not yet "
+            "published; run that spec, or choose other output folders and add up both losses"
+        )
+    with _failures_kept(spec):
+        paths = show(spec, committed)
+        _end(Attempt.of(spec.output.private, committed["attempt"]))
+    document = {
+        "release": spec.release,
+        "until": _text(committed["until"]),
+        "windows": committed["windows"],
+        "loss": committed["loss"],
+        "statement": committed["statement"],
+        "public": spec.output.public,
+        "files": paths,
+    }
+    lines = [f"{spec.release}: published what an earlier run had drawn", *(f"  {path}" for path in paths)]
+    return document, "\n".join(lines)
+
+
+def _awaits_publication(spec: Spec, attempt: Attempt) -> bool:
+    """Whether an attempt is committed and not yet published, so that a later run needs its files."""
+    committed = manifest_of(spec.output.private, COMMITTED)
+    return committed is not None and committed["attempt"] == attempt.name and manifest_of(spec.output.public) is None
 
 
 def _nothing_due(spec: Spec, why: str) -> Result:

@@ -1,8 +1,10 @@
-"""Publish what a run made, at once or not at all.
+"""Publish what a run made: one draw of noise for a release, ever, and all of it or nothing.
 
-Until now all files stand in an attempt's folder on the private side. Here they are copied to the public
-side under the attempt's own names, and then the manifest is created, which only one run can do. The manifest is what
-publishes: a file that it does not list is not part of the release.
+1. All files of an attempt stand in its folder on the private side.
+2. The attempt is committed: `committed.json` is created on the private side, which only one run can do. From now on
+   this draw is the release's, whatever happens; no other is ever made.
+3. Its files are copied to the public side, and the manifest is created there. A file that it does not list is not part
+   of the release. A run that dies in this step is finished by the next one, from the same draw.
 """
 
 import hashlib
@@ -24,6 +26,7 @@ from transforms.release import ESTIMATES, NODES
 from transforms.sinks import make_folder
 
 MANIFEST = "manifest.json"
+COMMITTED = "committed.json"
 VERSION = 1
 
 
@@ -36,12 +39,15 @@ class Attempt:
 
     @staticmethod
     def begin(private: str) -> "Attempt":
-        name = secrets.token_hex(8)
-        folder = FileSystems.join(private, "attempts", name)
-        make_folder(folder)
+        attempt = Attempt.of(private, secrets.token_hex(8))
+        make_folder(attempt.folder)
         if "://" not in private:
             Path(private).chmod(0o700)
-        return Attempt(name, folder)
+        return attempt
+
+    @staticmethod
+    def of(private: str, name: str) -> "Attempt":
+        return Attempt(name, FileSystems.join(private, "attempts", name))
 
     def end(self) -> None:
         """Remove the working folder."""
@@ -51,13 +57,13 @@ class Attempt:
             FileSystems.delete([self.folder])
 
 
-def manifest_of(public: str) -> dict[str, Any] | None:
-    """The manifest of a release; None if nothing was published.
+def manifest_of(folder: str, name: str = MANIFEST) -> dict[str, Any] | None:
+    """The manifest in a release's public folder, or what is committed in its private one; None if there is none.
 
     Raises:
         RefusedError: it is there but cannot be understood; releasing again could spend the budget twice.
     """
-    path = FileSystems.join(public, MANIFEST)
+    path = FileSystems.join(folder, name)
     if not FileSystems.exists(path):
         return None
     try:
@@ -66,55 +72,74 @@ def manifest_of(public: str) -> dict[str, Any] | None:
     except ValueError:
         manifest = {}
     if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
-        raise RefusedError(
-            f"{path}: not a manifest of this version; restore it, or release under another output.public"
-        )
+        raise RefusedError(f"{path}: not a manifest of this version; restore it, or release under other output folders")
     return manifest
 
 
 def publish(spec: Spec, plan: Plan, timeline: Timeline, attempt: Attempt) -> list[str]:
-    """Copy the attempt's files and create the manifest; the public paths of all files.
+    """Commit an attempt and show it; the public paths of all files.
 
     Raises:
-        RefusedError: another run published first; nothing of this one is left.
+        RefusedError: another run committed or published first; nothing of this one is shown.
+    """
+    manifest = {
+        "version": VERSION,
+        "release": spec.release,
+        "attempt": attempt.name,
+        "spec_sha256": spec.sha256,
+        "statement": plan.sentence,
+        "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
+        "windows": timeline.windows,
+        "start": timeline.start,
+        "until": timeline.until,
+        "committed_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "files": {name: _sha256(path) for side in (NODES, ESTIMATES) for name, path in _made(attempt, side)},
+    }
+    create_once(FileSystems.join(spec.output.private, COMMITTED), _json(manifest))
+    return show(spec, manifest)
+
+
+def show(spec: Spec, manifest: dict[str, Any]) -> list[str]:
+    """Copy a committed attempt's files to the public side and create the manifest there.
+
+    May be called again after a failure: it copies the same bytes.
     """
     public = spec.output.public
+    attempt = Attempt.of(spec.output.private, manifest["attempt"])
+    sources = {name: path for side in (NODES, ESTIMATES) for name, path in _made(attempt, side)}
+    if sources.keys() != manifest["files"].keys():
+        raise RefusedError(
+            f"{spec.output.private}: what was committed for release {manifest['release']!r} is neither published nor "
+            "there any more; restore the public folder, since a new release would spend a second budget"
+        )
     copied: list[str] = []
     try:
-        for side in (NODES, ESTIMATES):
-            _copy(FileSystems.join(attempt.folder, side), FileSystems.join(public, side), attempt.name, copied)
-        manifest = {
-            "version": VERSION,
-            "release": spec.release,
-            "attempt": attempt.name,
-            "spec_sha256": spec.sha256,
-            "statement": plan.sentence,
-            "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
-            "windows": timeline.windows,
-            "start": timeline.start,
-            "until": timeline.until,
-            "committed_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "files": {path.removeprefix(public).lstrip("/"): _sha256(path) for path in copied},
-        }
-        create_once(FileSystems.join(public, MANIFEST), json.dumps(manifest, indent=1).encode())
+        for name, source in sources.items():
+            path = FileSystems.join(public, *name.split("/"))
+            make_folder(path.rsplit("/", 1)[0])
+            copied.append(path)  # before it is there, so that none is forgotten
+            with FileSystems.open(source) as file:
+                _write(path, file.read())
+        create_once(FileSystems.join(public, MANIFEST), _json(manifest))
     except BaseException:
-        if (manifest_of(public) or {}).get("attempt") == attempt.name:
-            raise  # interrupted after the one step that publishes
-        FileSystems.delete([path for path in copied if FileSystems.exists(path)])
+        if (manifest_of(public) or {}).get("attempt") != attempt.name:
+            FileSystems.delete([path for path in copied if FileSystems.exists(path)])
         raise
-    _write(FileSystems.join(public, "spec.yaml"), spec.path.read_bytes())
+    _write(FileSystems.join(public, "spec.yaml"), spec.text.encode())
     return copied
 
 
-def _copy(source: str, target: str, attempt: str, copied: list[str]) -> None:
-    """Copy a folder's files; `copied` has each path before its file is there, so that none is forgotten."""
-    make_folder(target)
-    for found in sorted(FileSystems.match([FileSystems.join(source, "*")])[0].metadata_list, key=lambda f: f.path):
+def _made(attempt: Attempt, side: str) -> list[tuple[str, str]]:
+    """Public name and private path of each file of one side; the attempt is part of the name."""
+    made = []
+    for found in FileSystems.match([FileSystems.join(attempt.folder, side, "*")])[0].metadata_list:
         name, ending = FileSystems.split(found.path)[1].rsplit(".", 1)
-        path = FileSystems.join(target, f"{name}-{attempt}.{ending}")
-        copied.append(path)
-        with FileSystems.open(found.path) as file:
-            _write(path, file.read())
+        made.append((f"{side}/{name}-{attempt.name}.{ending}", found.path))
+    return sorted(made)
+
+
+def _json(manifest: dict[str, Any]) -> bytes:
+    return json.dumps(manifest, indent=1).encode()
 
 
 def _write(path: str, content: bytes) -> None:

@@ -9,7 +9,7 @@ modules beside this one.
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -155,6 +155,7 @@ class Spec:
     Attributes:
         path: the file it was read from, as given.
         base: the folder of that file.
+        text: the file as it was read.
         sha256: of the content alone, whatever its comments, layout and order of keys.
     """
 
@@ -167,6 +168,7 @@ class Spec:
     output: Output
     path: Path
     base: Path
+    text: str = field(compare=False, repr=False)
     sha256: str
 
 
@@ -193,6 +195,7 @@ def load(path: str | Path) -> Spec:
         output=Output(**model.output.model_dump()),
         path=path,
         base=path.parent,
+        text=document.text,
         sha256=_sha256(model),
     )
 

@@ -30,11 +30,13 @@ class Document:
 
     Attributes:
         name: the file's path as the user gave it.
+        text: the file as it was read.
         content: the top mapping, made of dict, list, str, int, float, bool and None only.
         lines: for every place its line, counted from 1.
     """
 
     name: str
+    text: str
     content: dict[str, Any]
     lines: dict[Place, int]
 
@@ -63,13 +65,14 @@ def read_document(path: Path) -> Document:
         SpecError: one line with the file, the line and what to do.
     """
     name = str(path)
-    parsed = _parse(name, _text(name, path))
+    text = _text(name, path)
+    parsed = _parse(name, text)
     if parsed is None:
         raise SpecError(f"{name}:1: the file is empty; it must hold a spec, beginning with `release:`")
     if not isinstance(parsed, CommentedMap):
         raise SpecError(f"{name}:1: expected keys with values, beginning with `release:`")
     lines: dict[Place, int] = {(): parsed.lc.line + 1}
-    return Document(name=name, content=_plain(parsed, name, (), lines), lines=lines)
+    return Document(name=name, text=text, content=_plain(parsed, name, (), lines), lines=lines)
 
 
 def _text(name: str, path: Path) -> str:

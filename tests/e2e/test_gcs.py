@@ -25,6 +25,7 @@ from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from transforms.errors import RefusedError
 
 DIAGNOSTICS = ("private/diagnostics/dead_letters.parquet", "private/diagnostics/read.json")
+COMMITTED = "private/committed.json"
 
 LOCAL = (("data/*.parquet", "local/*.parquet"),)
 REMOTE = (

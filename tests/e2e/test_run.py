@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import stat
 import subprocess
@@ -370,7 +371,35 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_leaves_nothing(
     listed = set(json.loads(public["manifest.json"])["files"])
     assert set(public) == {*listed, "manifest.json", "spec.yaml"}
     assert len(published(tmp_path, "nodes")) == (WINDOWS + 1) * 3
-    assert sorted(contents(tmp_path / "private")) == ["diagnostics/dead_letters.parquet", "diagnostics/read.json"]
+    assert sorted(contents(tmp_path / "private")) == [
+        "committed.json",
+        "diagnostics/dead_letters.parquet",
+        "diagnostics/read.json",
+    ]
+
+
+def test_a_run_that_dies_while_it_publishes_is_finished_from_the_same_draw(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first run ends before anything is public, and without any clean-up, as if it had been killed."""
+    write(tmp_path / "data" / "a.parquet", changelog())
+    write_spec(tmp_path)
+    dying = "import os; from pipelines import cli, publish; publish.show = lambda *_: os._exit(9); cli.main(['run', 'spec.yaml'])"
+    root = Path(cli.__file__).parents[1]
+    died = subprocess.run([sys.executable, "-c", dying], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)})
+    assert died.returncode == 9
+    assert not (tmp_path / "public").exists()
+    (attempt,) = (tmp_path / "private" / "attempts").iterdir()
+    drawn = {path.name: path.read_bytes() for path in (attempt / "nodes").iterdir()}
+
+    with chdir(tmp_path):
+        assert cli.main(["run", "spec.yaml"]) == 0
+        assert "published what an earlier run had drawn" in capsys.readouterr().out
+        shown = {path.name: path.read_bytes() for path in (tmp_path / "public" / "nodes").iterdir()}
+        assert sorted(shown.values()) == sorted(drawn.values())
+        assert not attempt.exists()
+        assert cli.main(["run", "spec.yaml"]) == 0
+        assert "nothing is due" in capsys.readouterr().out
 
 
 def test_json_is_one_document_with_the_promised_members(slackwater: CommandLine) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines import publish as publishing
 from pipelines.job import plan_of, timeline_of
-from pipelines.publish import Attempt, manifest_of, publish
+from pipelines.publish import COMMITTED, Attempt, manifest_of, publish, show
 from pipelines.spec import Spec, load
 from tests.e2e.specs import contents, write_spec
 from transforms.errors import RefusedError
@@ -87,14 +87,43 @@ def test_a_copy_that_fails_half_way_leaves_no_file(spec: Spec, monkeypatch: pyte
     assert manifest_of("public") is None
 
 
-def test_an_interruption_before_the_manifest_leaves_no_file(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+def test_what_could_not_be_copied_is_published_later_from_the_same_draw(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(publishing, "_sha256", interrupted)
+    attempt = attempt_of(spec, b"first")
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "_write", full)
+        with pytest.raises(OSError, match="No space left"):
+            published(spec, attempt)
+    committed = manifest_of("private", COMMITTED)
+    assert committed is not None
 
-    with pytest.raises(KeyboardInterrupt):
-        published(spec, attempt_of(spec))
+    with pytest.raises(RefusedError, match="another run has published this release"):
+        published(spec, attempt_of(spec, b"second"))
+    assert contents(Path("public")) == {}
+
+    show(spec, committed)
+    files = {name: content for name, content in contents(Path("public")).items() if "/" in name}
+    assert sorted(files) == sorted(committed["files"])
+    assert all(content.startswith(b"first") for content in files.values())
+
+
+def test_a_committed_draw_that_is_lost_is_never_drawn_again(spec: Spec) -> None:
+    attempt = attempt_of(spec)
+    published(spec, attempt)
+    attempt.end()
+    for path in Path("public").rglob("*.*"):
+        path.unlink()
+    committed = manifest_of("private", COMMITTED)
+    assert committed is not None
+
+    with pytest.raises(
+        RefusedError, match="restore the public folder, since a new release would spend a second budget"
+    ):
+        show(spec, committed)
 
     assert contents(Path("public")) == {}
 
@@ -103,7 +132,9 @@ def test_an_interruption_before_the_manifest_leaves_no_file(spec: Spec, monkeypa
 def test_a_manifest_that_cannot_be_understood_is_never_taken_for_none(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
 
-    with pytest.raises(RefusedError, match="not a manifest of this version; restore it, or release under another"):
+    with pytest.raises(
+        RefusedError, match="not a manifest of this version; restore it, or release under other output folders"
+    ):
         manifest_of(str(tmp_path))
 
 
