@@ -202,6 +202,7 @@ def test_what_the_guide_says_of_the_private_folder_is_there(stranger: Path) -> N
     private = stranger / "out/wards/private"
 
     assert {str(path.relative_to(private)) for path in private.rglob("*") if path.is_file()} == {
+        "committed.json",
         "diagnostics/dead_letters.parquet",
         "diagnostics/read.json",
     }

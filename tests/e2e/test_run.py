@@ -384,7 +384,10 @@ def test_a_run_that_dies_while_it_publishes_is_finished_from_the_same_draw(
     """The first run ends before anything is public, and without any clean-up, as if it had been killed."""
     write(tmp_path / "data" / "a.parquet", changelog())
     write_spec(tmp_path)
-    dying = "import os; from pipelines import cli, publish; publish.show = lambda *_: os._exit(9); cli.main(['run', 'spec.yaml'])"
+    dying = (
+        "import os; from pipelines import cli, publish; publish.show = lambda *_: os._exit(9); "
+        "cli.main(['run', 'spec.yaml'])"
+    )
     root = Path(cli.__file__).parents[1]
     died = subprocess.run([sys.executable, "-c", dying], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)})
     assert died.returncode == 9
