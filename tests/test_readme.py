@@ -54,7 +54,9 @@ def table(heading: str) -> list[list[str]]:
 
 def recipe(target: str) -> list[str]:
     """What make would do for a target."""
-    told = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        ["make", "--no-print-directory", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert told.returncode == 0, told.stderr
     return told.stdout.splitlines()
 
