@@ -116,8 +116,9 @@ class Measure:
         >>> Measure(kind="sum", low=0, high=1).project(np.array([-3, 0.5, np.inf])).tolist()
         [0, 8388608, 16777216]
         """
-        clipped = np.clip(values, self.low, self.high)
-        return np.rint(clipped / self.grid).astype(np.int64)
+        scaled = np.clip(np.asarray(values, dtype=np.float64), self.low, self.high)
+        scaled /= self.grid
+        return np.rint(scaled, out=scaled).astype(np.int64)
 
     @property
     def components(self) -> tuple[Component, ...]:

@@ -105,7 +105,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         projected[f"{side}.{number}.cell"] = cell
     if projection.by_class is not None:
         column, names_listed = projection.by_class
-        code = _codes(states[column], names_listed)
+        code = _codes(states[column], names_listed, range(len(names_listed)), -1)
         projected[f"{side}.class"] = np.where(exists, code, GONE)
     return projected
 
@@ -117,33 +117,29 @@ def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> 
     >>> cell_codes(states, [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
     [0, 3, 2]
     """
-    cell = np.zeros(states.num_rows, dtype=np.int32)
+    cell: np.ndarray | None = None
     for column, values in by:
-        code = _codes(states[column], [value for value in values if value != OTHER])
-        if OTHER in values:
-            places = [place for place, value in enumerate(values) if value != OTHER]
-            lookup = np.array([*places, values.index(OTHER)], dtype=np.int32)
-            code = lookup[code]
-        cell = np.where((cell >= 0) & (code >= 0), cell * len(values) + code, -1)
-    return cell
+        listed = [value for value in values if value != OTHER]
+        places = [place for place, value in enumerate(values) if value != OTHER]
+        code = _codes(states[column], listed, places, values.index(OTHER) if OTHER in values else -1)
+        cell = code if cell is None else np.where((cell >= 0) & (code >= 0), cell * len(values) + code, -1)
+    return np.zeros(states.num_rows, dtype=np.int32) if cell is None else cell
 
 
-def _codes(column: pa.ChunkedArray, values: Sequence[Scalar]) -> np.ndarray:
-    """Position of each row's value in `values`, -1 where it is not there; a dictionary is mapped once."""
+def _codes(
+    column: pa.ChunkedArray | pa.Array, listed: Sequence[Scalar], codes: Sequence[int], unlisted: int
+) -> np.ndarray:
+    """The code of each row's value, `unlisted` for all others and null; a dictionary is mapped once."""
     column = _one_chunk(column)
     if pa.types.is_dictionary(column.type):
-        if len(column.dictionary) == 0:
-            return np.full(len(column), -1, dtype=np.int32)
-        of_dictionary = _codes(pa.chunked_array([column.dictionary]), values)
-        index = column.indices
-        code = of_dictionary[_to_numpy(index.fill_null(0))]
-        return np.where(_to_numpy(index.is_valid()), code, -1)
-    wanted = pa.array([_as_text(value) for value in values], type=pa.string())
-    if not pa.types.is_integer(column.type) or not all(type(value) is int for value in values):
-        found = pc.index_in(column.cast(pa.string()), value_set=wanted)
+        of_dictionary = np.append(_codes(column.dictionary, listed, codes, unlisted), np.int32(unlisted))
+        return of_dictionary[_to_numpy(column.indices.fill_null(len(column.dictionary)))]
+    if pa.types.is_integer(column.type) and all(type(value) is int for value in listed):
+        found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(listed, type=pa.int64()))
     else:
-        found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(values, type=pa.int64()))
-    return _to_numpy(found.fill_null(-1)).astype(np.int32, copy=False)
+        wanted = pa.array([_as_text(value) for value in listed], type=pa.string())
+        found = pc.index_in(column.cast(pa.string()), value_set=wanted)
+    return np.array([*codes, unlisted], dtype=np.int32)[_to_numpy(found.fill_null(-1))]
 
 
 def _as_text(value: Scalar) -> str:
@@ -156,7 +152,7 @@ def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarr
     numbers = _one_chunk(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
     if not missing.any():
-        return query.measure.project(numbers), np.ones(len(numbers), dtype=bool)
+        return query.measure.project(numbers), ~missing
     stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[query.invalid]
     steps = query.measure.project(np.where(missing, stand_in, numbers))
     return steps, ~missing if query.invalid == "drop" else np.ones(len(numbers), dtype=bool)
