@@ -175,6 +175,18 @@ def test_the_claim_for_a_time_span_is_reached_with_the_opening_node():
     assert norms(COUNT, nodes, opening=True) == (claimed.l1, pytest.approx(claimed.l2), claimed.nodes)
 
 
+def test_an_entry_from_before_the_start_may_move_its_whole_diameter_in_every_window():
+    """Its state at the start is not released and costs nothing, so (2) is what it reaches, and (1) is exceeded."""
+    wards = "ababababa"
+    states = [{"ward": ward, "x": 0.0, "fare": "multi"} for ward in wards]
+    mutations = [Mutation("e", 10 * i + 5, i, states[i], states[i + 1]) for i in range(TIMELINE.windows)]
+    nodes = kernel(mutations, AtMost(9))[(BOUNDED, 0, "net", 0)]
+    claimed = claim(COUNT, "net", AtMost(9), opening=False, owner=False)
+
+    assert norms(COUNT, nodes, opening=False) == (claimed.l1, pytest.approx(claimed.l2), claimed.nodes)
+    assert claimed.l1 == 2.0 * TIMELINE.windows
+
+
 def test_the_claim_for_owners_is_reached_when_entries_move_together():
     query = QUERIES[1]
     mutations = [Mutation(f"e{i}", 5, i, None, {"ward": "a", "x": 0.0, "fare": "multi"}, "p") for i in range(6)]
