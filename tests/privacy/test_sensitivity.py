@@ -210,7 +210,7 @@ def test_the_claim_for_entered_and_left_is_reached(k, family, expected):
 
 
 def test_insertion_costs_the_largest_value_not_the_range():
-    """maths A.1, 3a: f in [5, 6] moves the sum by 6 when an entry appears."""
+    """Pan takes |b - a|, but f in [5, 6] moves the sum by 6 when an entry appears."""
     measure = Measure(kind="sum", low=5, high=6)
     horizon = Horizon(window=1, windows=10, opening=False)
     claimed = of_net(components=measure.components, cells=1, constraint=AtMost(1), horizon=horizon, owner=False)
@@ -221,7 +221,7 @@ def test_insertion_costs_the_largest_value_not_the_range():
 
 @pytest.mark.parametrize(("k", "cells", "squared"), [(1, 1, 1), (4, 1, 4), (1, 20, 1), (4, 20, 7), (8, 20, 15)])
 def test_counts_have_the_sensitivities_of_the_theory(k, cells, squared):
-    """maths B (i): L2^2 = k for one cell and 2k - 1 for a histogram, over disjoint windows."""
+    """The theory: L2^2 = k for one cell and 2k - 1 for a histogram, over disjoint windows."""
     measure = Measure(kind="count")
     horizon = Horizon(window=1, windows=None, opening=False)
     claimed = of_net(
@@ -237,7 +237,7 @@ def test_counts_have_the_sensitivities_of_the_theory(k, cells, squared):
 
 @pytest.mark.parametrize(("span", "window", "windows"), [(1, 1, 2), (30, 1, 31), (0, 10, 1), (15, 10, 3), (20, 10, 3)])
 def test_a_time_span_meets_the_corrected_number_of_windows(span, window, windows):
-    """maths A.1, 1: ceil(B / W) + 1, against all placements."""
+    """Pan (theorem 4.3) drops a ceiling; it is ceil(B / W) + 1, against all placements."""
     measure = Measure(kind="count")
     horizon = Horizon(window=window, windows=None, opening=False)
     claimed = of_net(
