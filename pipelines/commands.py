@@ -210,8 +210,9 @@ def _failures_kept(spec: Spec) -> Iterator[None]:
     except SlackwaterError:
         raise
     except Exception as error:
+        stands = "nothing was published" if manifest_of(spec.output.public) is None else "the release stands published"
         raise SlackwaterError(
-            f"the run failed with {type(error).__name__}; nothing was published; {_keep_trace(spec, error)}"
+            f"the run failed with {type(error).__name__}; {stands}; {_keep_trace(spec, error)}"
         ) from None
 
 

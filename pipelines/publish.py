@@ -117,6 +117,8 @@ def show(spec: Spec, manifest: dict[str, Any]) -> list[str]:
         for name, source in sources.items():
             path = FileSystems.join(public, *name.split("/"))
             make_folder(path.rsplit("/", 1)[0])
+            if FileSystems.exists(path) and _sha256(path) == manifest["files"][name]:
+                continue  # shown by a run that died, or by one that is finishing beside this one
             copied.append(path)  # before it is there, so that none is forgotten
             with FileSystems.open(source) as file:
                 _write(path, file.read())
@@ -126,7 +128,7 @@ def show(spec: Spec, manifest: dict[str, Any]) -> list[str]:
             FileSystems.delete([path for path in copied if FileSystems.exists(path)])
         raise
     _write(FileSystems.join(public, "spec.yaml"), spec.text.encode())
-    return copied
+    return [FileSystems.join(public, *name.split("/")) for name in sources]
 
 
 def _made(attempt: Attempt, side: str) -> list[tuple[str, str]]:
@@ -143,8 +145,17 @@ def _json(manifest: dict[str, Any]) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
-    with FileSystems.create(path, mime_type="application/octet-stream") as file:
-        file.write(content)
+    """Write a file whole or not at all, also over one that somebody reads."""
+    if "://" in path:
+        with FileSystems.create(path, mime_type="application/octet-stream") as file:
+            file.write(content)
+        return
+    draft = Path(f"{path}.{secrets.token_hex(8)}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _sha256(path: str) -> str:

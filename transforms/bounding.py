@@ -30,7 +30,7 @@ class Carry:
     Attributes:
         units: `key`, `first_time` (of its first mutation), `class` (only with classes; GONE: not seen yet)
             and for query i `used.<i>`, its projected changes so far.
-        entries: `unit` (owners only), `entry`, `time` and the last state, named as in a projected table.
+        entries: `unit` (owners only), `entry` and the last state, named as in a projected table.
     """
 
     units: pa.Table

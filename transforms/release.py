@@ -93,8 +93,7 @@ def add_noise(exact: np.ndarray, plan: Plan, key: NodeKey) -> np.ndarray:
     """
     _, number, family, _ = key
     released = plan.of(number, family)
-    leaves = exact.copy()
-    nodes = np.stack([disjoint.advance(None, component)[0] for component in leaves])
+    nodes = np.stack([disjoint.advance(None, component)[0] for component in exact])
     noisy = nodes + np.stack([law.noise(nodes[0].size).reshape(nodes[0].shape) for law in released.noise])
     if family != "net" or not plan.demands[number].opening:
         noisy[:, 0] = 0

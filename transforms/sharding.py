@@ -47,7 +47,8 @@ def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
         yield 0, to_bytes(table)
         return
     shard = unit_hash(unit) % np.uint64(shards)
-    order = np.argsort(shard.astype(np.uint16), kind="stable")
+    # NumPy sorts 16 bits in linear time; more shards than those can tell apart would mix units.
+    order = np.argsort(shard.astype(np.uint16) if shards <= 2**16 else shard, kind="stable")
     ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=shards))
     sorted_table = table.take(pa.array(order))
     begin = 0

@@ -111,6 +111,21 @@ def test_what_could_not_be_copied_is_published_later_from_the_same_draw(
     assert all(content.startswith(b"first") for content in files.values())
 
 
+def test_showing_again_rewrites_no_file_that_stands(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs may finish one release side by side: neither may touch what the other has shown."""
+    published(spec, attempt_of(spec))
+    committed = manifest_of("private", COMMITTED)
+    assert committed is not None
+    written: list[str] = []
+    monkeypatch.setattr(publishing, "_write", lambda path, _: written.append(path))
+
+    with pytest.raises(RefusedError, match="another run has published this release"):
+        show(spec, committed)
+
+    assert written == []
+    assert {name for name in contents(Path("public")) if "/" in name} == set(committed["files"])
+
+
 def test_a_committed_draw_that_is_lost_is_never_drawn_again(spec: Spec) -> None:
     attempt = attempt_of(spec)
     published(spec, attempt)

@@ -122,6 +122,21 @@ def test_a_slice_travels_without_the_rest_of_its_table() -> None:
     assert from_bytes(to_bytes(rows.slice(5, 2))).equals(rows.slice(5, 2))
 
 
+def test_more_shards_than_sixteen_bits_tell_apart_still_keep_units_together() -> None:
+    """A unit in two shards would have its bound twice."""
+    shards = 2**17
+    units = [f"u{i}" for i in range(2_000)]
+    where: dict[str, set[int]] = {unit: set() for unit in units}
+    for rows in (units, units[::-1]):
+        table = pa.table({"entry": rows, "time": pa.array(range(len(rows)), pa.int64())})
+        for shard, part in shard_table(table, shards=shards):
+            for unit in from_bytes(part)["entry"].to_pylist():
+                where[unit].add(shard)
+
+    expected = unit_hash(pa.array(units)) % np.uint64(shards)
+    assert where == {unit: {int(shard)} for unit, shard in zip(units, expected, strict=True)}
+
+
 def test_no_shards_at_all_are_refused() -> None:
     with pytest.raises(ValueError, match="shards=0 must be at least 1"):
         ShardByUnit(shards=0)
