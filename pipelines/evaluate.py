@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.job import Job
-from privacy import disjoint
-from privacy.disjoint import Kind
-from privacy.estimates import estimate
+from pipelines.plan_report import series_document, series_text
+from privacy.plan import Released
+from privacy.series import Series, totals
 from transforms.bounded_sums import BOUNDED, EXACT, NodeKey, dense
-from transforms.published import truth_table
+from transforms.published import estimates_of, truth_table
 from transforms.release import add_noise
 
 NOTICE = "NOT FOR RELEASE: exact values and errors made from them; keep this on the private side"
@@ -27,12 +27,12 @@ def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
         variant, number, family, chunk = key
         if variant != EXACT:
             continue
-        kinds: list[Kind] = [k for k in job.plan.demands[number].kinds if disjoint.family_of(k) == family]
+        series = [s for s in job.plan.demands[number].series if s.family == family]
         exact = dense(sums[key], job.aggregation, key)
         bounded_key = (BOUNDED, number, family, chunk)
         bounded = dense(sums[bounded_key], job.aggregation, bounded_key)
         first_cell = chunk * job.aggregation.chunk_cells(number)
-        tables.append(truth_table(exact, bounded, job.aggregation, number, kinds, first_cell))
+        tables.append(truth_table(exact, bounded, job.aggregation, number, series, first_cell))
     return pa.concat_tables(tables)
 
 
@@ -43,24 +43,22 @@ def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) ->
         runs: how often the noise is drawn.
 
     Returns:
-        for each query `name`, `strategy` and `numbers`: `kind`, `rmse_observed` and `rmse_predicted` (of the noise,
+        for each query `name`, `strategy` and `numbers`: `kind` (and `width`, `every`), `rmse_observed` and `rmse_predicted` (of the noise,
         against the bounded truth), `bounding_rmse` (bounded against exact truth), `rmse_total` (what is published
         against the exact truth) and `rows`. Cells in which a ratio has no truth are left out of its errors.
     """
     told = []
     for number, query in enumerate(job.aggregation.queries):
-        numbers = []
-        for kind in job.plan.demands[number].kinds:
-            family = disjoint.family_of(kind)
-            errors = _Errors()
+        errors = {series: _Errors() for series in job.plan.demands[number].series}
+        for released in (r for r in job.plan.released if r.query == number):
             for chunk in range(job.aggregation.chunks(number)):
-                key: NodeKey = (BOUNDED, number, family, chunk)
-                exact_key: NodeKey = (EXACT, number, family, chunk)
+                key: NodeKey = (BOUNDED, number, released.family, chunk)
+                exact_key: NodeKey = (EXACT, number, released.family, chunk)
                 bounded = dense(sums[key], job.aggregation, key)
                 exact = dense(sums[exact_key], job.aggregation, exact_key)
-                _compare(errors, job, key, kind, bounded, exact, runs)
-            numbers.append({"kind": kind, **errors.summary()})
-        told.append({"name": query.name, "strategy": "disjoint", "numbers": numbers})
+                _compare(errors, job, released, bounded, exact, runs)
+        numbers = [{**series_document(series, job.plan), **errors[series].summary()} for series in errors]
+        told.append({"name": query.name, "strategy": job.plan.options[number][0].name, "numbers": numbers})
     return told
 
 
@@ -86,32 +84,27 @@ class _Errors:
 
 
 def _compare(
-    errors: _Errors,
-    job: Job,
-    key: NodeKey,
-    kind: Kind,
-    bounded: np.ndarray,
-    exact: np.ndarray,
-    runs: int,
+    errors: Mapping[Series, _Errors], job: Job, released: Released, bounded: np.ndarray, exact: np.ndarray, runs: int
 ) -> None:
-    _, number, family, _ = key
-    measure = job.aggregation.queries[number].measure
-    noise = job.plan.of(number, family).noise
-    terms = disjoint.terms(kind, job.aggregation.timeline.windows)
+    measure = job.aggregation.queries[released.query].measure
 
-    def numbers_of(nodes: np.ndarray) -> np.ndarray:
-        return measure.estimate([disjoint.combine(kind, component).astype(np.float64) for component in nodes])
+    def numbers_of(leaves: np.ndarray, series: Series) -> np.ndarray:
+        return measure.estimate([totals(series, component).astype(np.float64) for component in leaves])
 
-    aim, goal = numbers_of(bounded), numbers_of(exact)
-    errors.rows += aim.size
-    predicted = estimate(measure, [disjoint.combine(kind, component) for component in bounded], noise, terms)
-    errors.add("rmse_predicted", np.where(np.isnan(aim), np.nan, predicted.stddev))
-    errors.add("bounding_rmse", aim - goal)
+    aims = [numbers_of(bounded, series) for series in released.series]
+    goals = [numbers_of(exact, series) for series in released.series]
+    for series, aim, goal in zip(released.series, aims, goals, strict=True):
+        found = errors[series]
+        found.rows += aim.size
+        certain = estimates_of(series, [totals(series, c) for c in bounded], job.aggregation, released)
+        found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
+        found.add("bounding_rmse", aim - goal)
     for _ in range(runs):
-        noisy = add_noise(bounded, job.plan, key)
-        told = estimate(measure, [disjoint.combine(kind, component) for component in noisy], noise, terms)
-        errors.add("rmse_observed", told.value - aim)
-        errors.add("rmse_total", told.value - goal)
+        drawn = add_noise(bounded, released)
+        for series, sums, aim, goal in zip(released.series, drawn.sums, aims, goals, strict=True):
+            told = estimates_of(series, sums, job.aggregation, released)
+            errors[series].add("rmse_observed", told.value - aim)
+            errors[series].add("rmse_total", told.value - goal)
 
 
 def evaluate_text(document: dict[str, Any]) -> str:
@@ -120,7 +113,7 @@ def evaluate_text(document: dict[str, Any]) -> str:
         document["notice"],
         f"{document['release']}: {document['windows']} windows, noise drawn {document['runs']} times",
         "",
-        f"{'query':<16} {'kind':<8} "
+        f"{'query':<16} {'kind':<14} "
         f"{'observed':>10} {'predicted':>10} {'bounding':>10} {'in total':>10} {'numbers':>9}",
     ]
     for query in document["queries"]:
@@ -130,7 +123,7 @@ def evaluate_text(document: dict[str, Any]) -> str:
                 for name in ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
             ]
             lines.append(
-                f"{query['name']:<16} {number['kind']:<8} {told[0]:>10} {told[1]:>10} {told[2]:>10} {told[3]:>10} "
+                f"{query['name']:<16} {series_text(number):<14} {told[0]:>10} {told[1]:>10} {told[2]:>10} {told[3]:>10} "
                 f"{number['rows']:>9}"
             )
     return "\n".join(lines)

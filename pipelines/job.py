@@ -45,7 +45,16 @@ def plan_of(spec: Spec) -> Plan:
     schedule = spec.schedule
     windows = None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
     demands = [
-        Demand(name=q.name, measure=q.measure, cells=q.cells, kinds=q.publish, weight=q.weight) for q in spec.queries
+        Demand(
+            name=query.name,
+            measure=query.measure,
+            cells=query.cells,
+            series=query.publish,
+            weight=query.weight,
+            choice=query.strategy,
+            expected=query.expected,
+        )
+        for query in spec.queries
     ]
     try:
         return make_plan(
@@ -57,6 +66,7 @@ def plan_of(spec: Spec) -> Plan:
             budget=Loss(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
             mechanism=spec.privacy.mechanism,
             accounting=spec.privacy.accounting,
+            split=spec.privacy.split,
         )
     except ValueError as error:
         raise SpecError(f"{spec.path}: {error}") from None
@@ -89,12 +99,13 @@ def job_of(spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: 
     queries = tuple(
         Query(
             name=query.name,
-            measure=query.measure,
+            measure=demand.measure,
             column=query.column,
             invalid=query.invalid,
             where=None if query.where is None else Condition.parse(query.where),
             by=query.by,
             families=demand.families,
+            consistent=query.consistent,
         )
         for query, demand in zip(spec.queries, plan.demands, strict=True)
     )

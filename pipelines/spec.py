@@ -1,9 +1,9 @@
 """The spec of a release: read, checked and frozen.
 
-`load` gives values that the rest of the program can trust: nothing is left on `auto` but the
-strategy, times are microseconds since the epoch (UTC), durations are microseconds, and mappings
-whose order must not matter are sorted. The shape of the file and its rules are in the `spec_*`
-modules beside this one.
+`load` gives values that the rest of the program can trust: nothing is left on `auto` but what the planner settles
+(strategies, and the law of the noise where there is a delta), times are microseconds since the epoch (UTC), durations
+are microseconds, and mappings whose order must not matter are sorted. The shape of the file and its rules are in the
+`spec_*` modules beside this one.
 """
 
 import hashlib
@@ -17,14 +17,17 @@ from pydantic import ValidationError
 
 from pipelines.spec_document import read_document
 from pipelines.spec_errors import describe
-from pipelines.spec_models import ChangelogSection, PrivacySection, ScheduleSection, SpecModel
-from pipelines.spec_queries import QuerySection
+from pipelines.spec_models import ChangelogSection, ScheduleSection, SpecModel
+from pipelines.spec_privacy import Mechanism, PrivacySection, Split
+from pipelines.spec_queries import Published, QuerySection
+from pipelines.spec_strategies import Strategy, StrategySection
 from pipelines.times import microseconds
-from privacy.accounting import Accounting, Law
+from privacy.accounting import Accounting
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
-from privacy.disjoint import Kind
 from privacy.measure import Measure
+from privacy.planner import Choice
+from privacy.series import Series
 from transforms.errors import SpecError
 from transforms.expression import Condition
 from transforms.queries import Scalar
@@ -70,11 +73,14 @@ class Changelog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy:
-    """Who is protected, how well, and what each may contribute; nothing is left on `auto`.
+    """Who is protected, how well, and what each may contribute.
 
     Attributes:
         unit: `entry`, or the column that names the owner.
         constraint: what is enforced; from `states` if the spec gives no constraint.
+        mechanism: `auto`, for the planner to settle, only if delta is above 0.
+        accounting: None only if the mechanism is `auto`: the planner takes what suits the law.
+        split: what the queries' shares of the budget follow: their weights, or equal errors relative to `expected`.
         states: the state machine, each state with those that may follow it; None if not given.
         bound: what the state machine allows an entry; None without one.
     """
@@ -83,8 +89,9 @@ class Privacy:
     epsilon: float
     delta: float
     constraint: Constraint
-    mechanism: Law
-    accounting: Accounting
+    mechanism: Mechanism
+    accounting: Accounting | None
+    split: Split = "weights"
     states: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     bound: Bound | None = None
 
@@ -112,8 +119,12 @@ class Query:
         invalid: what null and NaN count as.
         where: the condition's text, known to parse; None for all states.
         by: keys in the order of their names, each with its cells in the order of the spec.
-        publish: kinds of numbers, without repeats.
+        measure: on the plain grid; Gaussian noise needs the fine one.
+        publish: which numbers, without repeats; widths and steps in windows.
         weight: share of the budget, relative to the other queries.
+        expected: a typical size of the numbers; given if the budget is split by relative error, else None.
+        consistent: whether levels, entered and left are made non-negative, with sums that agree.
+        strategy: the query's own, or else the spec's; `sliding` only where sliding numbers are published.
     """
 
     name: str
@@ -122,8 +133,11 @@ class Query:
     invalid: Literal["drop", "min", "max"] = "drop"
     where: str | None = None
     by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
-    publish: tuple[Kind, ...] = ("change",)
+    publish: tuple[Series, ...] = (Series(kind="change"),)
     weight: float = 1.0
+    expected: float | None = None
+    consistent: bool = False
+    strategy: Choice = field(default_factory=Choice)
 
     @property
     def cells(self) -> int:
@@ -164,7 +178,6 @@ class Spec:
     privacy: Privacy
     schedule: Schedule
     queries: tuple[Query, ...]
-    strategy: Literal["auto", "disjoint"]
     output: Output
     path: Path
     base: Path
@@ -184,14 +197,12 @@ def load(path: str | Path) -> Spec:
         model = SpecModel.model_validate(document.content)
     except ValidationError as error:
         raise SpecError(describe(error, document, SpecModel)) from None
-    privacy = _privacy(model.privacy)
     return Spec(
         release=model.release,
         changelog=_changelog(model.changelog),
-        privacy=privacy,
+        privacy=_privacy(model.privacy),
         schedule=_schedule(model.schedule),
-        queries=tuple(_query(q, fine=privacy.mechanism == "gaussian") for q in model.queries),
-        strategy=model.strategy,
+        queries=tuple(_query(q, every=model.schedule.every, strategy=model.strategy) for q in model.queries),
         output=Output(**model.output.model_dump()),
         path=path,
         base=path.parent,
@@ -224,6 +235,7 @@ def _privacy(section: PrivacySection) -> Privacy:
         constraint=section.enforced(),
         mechanism=section.law,
         accounting=section.composition,
+        split=section.split,
         states=None if states is None else tuple((s, tuple(states[s])) for s in sorted(states)),
         bound=section.bound(),
     )
@@ -234,17 +246,33 @@ def _schedule(section: ScheduleSection) -> Schedule:
     return Schedule(start=microseconds(section.start), every=section.every, until=until)
 
 
-def _query(section: QuerySection, *, fine: bool) -> Query:
+def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
     return Query(
         name=section.name,
-        measure=section.measure.measure(fine=fine),
+        measure=section.measure.measure(),
         column=section.measure.column,
         invalid=section.measure.invalid,
         where=section.where,
         by=tuple((key, tuple(section.by[key])) for key in sorted(section.by)),
-        publish=tuple(section.publish),
+        publish=tuple(_series(number, every) for number in section.publish),
         weight=section.weight,
+        expected=section.expected,
+        consistent=section.consistent,
+        strategy=_choice(section, strategy if section.strategy is None else section.strategy),
     )
+
+
+def _series(number: Published, every: int) -> Series:
+    if isinstance(number, str):
+        return Series(kind=number)
+    step = every if number.every is None else number.every
+    return Series(kind="sliding", width=number.sliding // every, every=step // every)
+
+
+def _choice(section: QuerySection, strategy: Strategy) -> Choice:
+    if isinstance(strategy, StrategySection):
+        return strategy.choice()
+    return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
 def _sha256(model: SpecModel) -> str:

@@ -51,6 +51,7 @@ _EXAMPLES = {
     "queries": "queries: [{name: entries, measure: count}]",
     "queries[].name": "name: entries",
     "queries[].measure": "measure: count",
+    "queries[].publish[].settings.sliding": "sliding: 7d, the width of the sliding windows",
     "output": "output: {public: out/public, private: out/private}",
     "output.public": "public: out/public",
     "output.private": "private: out/private",

@@ -12,9 +12,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
+    Tag,
 )
 
 from pipelines.durations import parse_duration
@@ -45,6 +47,16 @@ def _reader(parse: Callable[[str], Parsed], example: str) -> Callable[[Any], Par
 def as_list(value: Any) -> Any:
     """One value where a list may stand, as a list of one."""
     return value if isinstance(value, list) else [value]
+
+
+def _word_or_settings(value: Any) -> str:
+    return "word" if isinstance(value, str) else "settings"
+
+
+# A value that is a word or keys: the tags keep pydantic from telling what is wrong with it as the other one.
+# A tag is a step in the place of a problem, which pipelines.spec_errors leaves out as the file does not have it.
+WORD, SETTINGS = Tag("word"), Tag("settings")
+EITHER = Discriminator(_word_or_settings)
 
 
 def _zone(name: str) -> str:

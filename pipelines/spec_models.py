@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.durations import duration_text
-from pipelines.spec_errors import Problem, not_one_of, refuse, show, wrong
+from pipelines.spec_errors import Problem, refuse, wrong
 from pipelines.spec_fields import (
     Duration,
     Moment,
@@ -23,13 +23,18 @@ from pipelines.spec_fields import (
 )
 from pipelines.spec_privacy import PrivacySection
 from pipelines.spec_queries import QuerySection
+from pipelines.spec_rules import (
+    MOST_WINDOWS,
+    consistency_problems,
+    sliding_problems,
+    split_problems,
+    strategy_problems,
+)
+from pipelines.spec_strategies import Strategy
 from pipelines.times import time_text
 
 FORMATS = ("parquet", "csv", "jsonl")
 LATER_FORMATS = ("debezium", "datastream", "snapshots")
-STRATEGIES = ("auto", "disjoint")
-LATER_STRATEGIES = ("tree", "sliding", "factorised")
-MOST_WINDOWS = 10_000_000
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -37,19 +42,6 @@ _MICROSECOND = timedelta(microseconds=1)
 def _format(value: Any) -> Any:
     if value in LATER_FORMATS:
         raise wrong(f"{value} is not available in this version; convert to parquet")
-    return value
-
-
-def _strategy(value: Any) -> Any:
-    word = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else value
-    if word in LATER_STRATEGIES:
-        raise wrong(f"{word} is not available in this version; use auto or disjoint")
-    if isinstance(word, str) and word not in STRATEGIES:
-        raise wrong(not_one_of(word, (*STRATEGIES, *LATER_STRATEGIES)))
-    if word != value:
-        raise wrong(f"{word} takes no settings; write strategy: {word}")
-    if not isinstance(value, str):
-        raise wrong(f"expected auto or disjoint, not {show(value)}")
     return value
 
 
@@ -106,6 +98,11 @@ class ScheduleSection(Section):
             refuse([(("every",), message)])
         return self
 
+    @property
+    def windows(self) -> int | None:
+        """How many there are; None without an end."""
+        return None if self.until is None else (self.until - self.start) // _MICROSECOND // self.every
+
 
 def _ends(start: datetime, windows: int, every: int) -> list[str]:
     """When the first `windows` windows end and when one more would, where there is such a time."""
@@ -149,7 +146,7 @@ class SpecModel(Section):
     privacy: PrivacySection
     schedule: ScheduleSection
     queries: Annotated[list[QuerySection], Field(min_length=1), AfterValidator(_unique)]
-    strategy: Annotated[Literal["auto", "disjoint"], BeforeValidator(_strategy)] = "auto"
+    strategy: Strategy = "auto"
     output: OutputSection
 
     @model_validator(mode="after")
@@ -161,6 +158,11 @@ class SpecModel(Section):
             if within(path, self.output.public):
                 message = "lies inside output.public; a changelog is never public, move one of them"
                 problems.append((("changelog", "path", place), message))
+        windows = self.schedule.windows
+        problems += sliding_problems(self.queries, every=self.schedule.every, windows=windows)
+        problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows)
+        problems += split_problems(self.queries, split=self.privacy.split)
+        problems += consistency_problems(self.queries, windows=windows)
         refuse(problems)
         return self
 

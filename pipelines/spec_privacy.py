@@ -6,9 +6,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from pipelines.spec_errors import Problem, refuse, wrong
 from pipelines.spec_fields import Duration, Number, Section, Text
-from privacy.accounting import Accounting, Law
+from privacy.accounting import Accounting
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, ByClass, Constraint, Within
+
+Mechanism = Literal["auto", "laplace", "gaussian"]
+Split = Literal["weights", "relative_error"]
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 
@@ -88,8 +91,9 @@ class PrivacySection(Section):
     epsilon: Annotated[Number, Field(gt=0)]
     delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     constraint: ConstraintSection | None = None
-    mechanism: Literal["auto", "laplace", "gaussian"] = "auto"
+    mechanism: Mechanism = "auto"
     accounting: Accounting | None = None
+    split: Split = "weights"
     states: Annotated[dict[str, list[str]], Field(min_length=1), AfterValidator(_machine)] | None = None
 
     @model_validator(mode="after")
@@ -98,16 +102,16 @@ class PrivacySection(Section):
         return self
 
     @property
-    def law(self) -> Law:
-        """The noise: `auto` is Gaussian where there is a delta to spend, and Laplace elsewhere."""
-        if self.mechanism == "auto":
-            return "gaussian" if self.delta > 0 else "laplace"
-        return self.mechanism
+    def law(self) -> Mechanism:
+        """The noise: `auto`, which the planner settles, only where there is a delta to spend on Gaussian noise."""
+        return "laplace" if self.mechanism == "auto" and self.delta == 0 else self.mechanism
 
     @property
-    def composition(self) -> Accounting:
-        """How losses are composed, if the spec does not say."""
-        return self.accounting or ("naive" if self.law == "laplace" else "pld")
+    def composition(self) -> Accounting | None:
+        """How losses are composed; None if neither the spec nor the law settles it."""
+        if self.accounting is not None or self.law == "auto":
+            return self.accounting
+        return "naive" if self.law == "laplace" else "pld"
 
     def bound(self) -> Bound | None:
         """What the state machine allows an entry, if one is given."""

@@ -1,13 +1,14 @@
 """The shape of `queries:` in a spec: what is measured, where, by which cells, what is published."""
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
 
+from pipelines.durations import duration_text
 from pipelines.spec_errors import Problem, not_one_of, refuse, show, wrong
-from pipelines.spec_fields import Number, QueryName, Section, Text, as_list
-from privacy.disjoint import Kind
+from pipelines.spec_fields import EITHER, SETTINGS, WORD, Duration, Number, QueryName, Section, Text, as_list
+from pipelines.spec_strategies import Strategy
 from privacy.measure import KINDS, Measure
 from transforms.errors import SpecError
 from transforms.expression import Condition
@@ -62,7 +63,7 @@ class MeasureSection(Section):
             if bound is None
         )
         try:
-            self.measure(fine=False)
+            self.measure()
         except ValueError as error:
             refuse([(("min",), str(error))])
         return self
@@ -72,12 +73,12 @@ class MeasureSection(Section):
         """The column that is measured; None for counts."""
         return self.sum or self.mean or self.second_moment or self.variance
 
-    def measure(self, *, fine: bool) -> Measure:
-        """The measure, on the fine grid or the plain one."""
+    def measure(self) -> Measure:
+        """The measure, on the plain grid."""
         for kind in KINDS[1:]:
             if getattr(self, kind) is not None and self.min is not None and self.max is not None:
-                return Measure(kind=kind, low=self.min, high=self.max, fine=fine)
-        return Measure(kind="count", fine=fine)
+                return Measure(kind=kind, low=self.min, high=self.max)
+        return Measure(kind="count")
 
 
 def _condition(text: str) -> str:
@@ -100,23 +101,60 @@ def _cell(value: Any) -> Scalar:
     raise wrong(f"expected text, a whole number, true or false, not {show(value)}; put text in quotes")
 
 
-def _kind(value: Any) -> Any:
-    word = next(iter(value), "") if isinstance(value, dict) else value
-    if word == "sliding":
-        raise wrong("sliding is not available in this version; publish change and add up windows")
+class SlidingSection(Section):
+    """Sliding windows of one width; without `every` one begins with each window of the schedule."""
+
+    sliding: Duration
+    every: Duration | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        spans = {"sliding": self.sliding, "every": self.every}
+        refuse(((key,), "expected a duration above zero, such as 7d") for key, span in spans.items() if span == 0)
+        return self
+
+
+PlainKind = Literal["change", "level", "entered", "left"]
+_PLAIN: tuple[PlainKind, ...] = get_args(PlainKind)
+
+
+def _number(value: Any) -> Any:
+    if value == "sliding":
+        raise wrong("sliding needs a width; write {sliding: 7d}")
+    if isinstance(value, str) and value not in _PLAIN:
+        raise wrong(not_one_of(value, (*_PLAIN, "sliding")))
+    if not isinstance(value, str | dict):
+        raise wrong(f"expected one of {', '.join(_PLAIN)} or {{sliding: 7d}}, not {show(value)}")
     return value
 
 
-def _once(kinds: list[Kind]) -> list[Kind]:
+Published = PlainKind | SlidingSection
+
+
+def _once(numbers: list[Published]) -> list[Published]:
+    """Windows of one width may not be listed with two steps: where both fall, a window would have two numbers."""
+    listed = [n.sliding if isinstance(n, SlidingSection) else n for n in numbers]
     refuse(
-        ((place,), f"{kind} is listed twice; list it once") for place, kind in enumerate(kinds) if kind in kinds[:place]
+        ((place,), f"{_shown(one)} is listed twice; list it once")
+        for place, one in enumerate(listed)
+        if one in listed[:place]
     )
-    return kinds
+    return numbers
+
+
+def _shown(listed: str | int) -> str:
+    return listed if isinstance(listed, str) else f"sliding: {duration_text(listed)}"
 
 
 Cells = Annotated[list[Annotated[Scalar, PlainValidator(_cell)]], Field(min_length=1)]
-Kinds = Annotated[
-    list[Annotated[Kind, BeforeValidator(_kind)]],
+Numbers = Annotated[
+    list[
+        Annotated[
+            Annotated[PlainKind, WORD] | Annotated[SlidingSection, SETTINGS],
+            EITHER,
+            BeforeValidator(_number),
+        ]
+    ],
     BeforeValidator(as_list),
     Field(min_length=1),
     AfterValidator(_once),
@@ -130,8 +168,21 @@ class QuerySection(Section):
     measure: MeasureSection
     where: Annotated[Text, AfterValidator(_condition)] | None = None
     by: dict[Text, Cells] = Field(default_factory=dict)
-    publish: Kinds = Field(default_factory=lambda: list[Kind](["change"]))
+    publish: Numbers = Field(default_factory=lambda: list[Published](["change"]))
     weight: Annotated[Number, Field(gt=0)] = 1.0
+    expected: Annotated[Number, Field(gt=0)] | None = None
+    consistent: bool = False
+    strategy: Strategy | None = None
+
+    @property
+    def cells(self) -> int:
+        """Number of cells: the product over the keys, 1 without any."""
+        return math.prod(len(cells) for cells in self.by.values())
+
+    @property
+    def slides(self) -> bool:
+        """Whether sliding windows are published."""
+        return any(isinstance(number, SlidingSection) for number in self.publish)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -141,12 +192,24 @@ class QuerySection(Section):
                 message = "the published files have a column of this name; rename it in the source"
                 problems.append((("by", key), message))
             problems.extend((("by", key, *place), text) for place, text in _listed_twice(cells))
-        total = math.prod(len(cells) for cells in self.by.values())
-        if total >= MOST_CELLS:
-            message = f"{total:,} cells; list fewer, below {MOST_CELLS:,} in all"
+        if self.cells >= MOST_CELLS:
+            message = f"{self.cells:,} cells; list fewer, below {MOST_CELLS:,} in all"
             problems.append((("by",), message))
+        if self.consistent:
+            problems.extend((("consistent",), text) for text in self._inconsistent())
         refuse(problems)
         return self
+
+    def _inconsistent(self) -> list[str]:
+        """Why the numbers cannot be made consistent."""
+        problems = []
+        if self.measure.column is not None and self.measure.sum is None:
+            problems.append("for counts and sums only; remove it")
+        elif self.measure.min is not None and self.measure.min < 0:
+            problems.append("a sum of values below 0 may be negative; use min: 0, or remove it")
+        if not {"level", "entered", "left"}.intersection(n for n in self.publish if isinstance(n, str)):
+            problems.append("changes may be negative; publish level, entered or left, or remove it")
+        return problems
 
 
 def _listed_twice(cells: list[Scalar]) -> list[Problem]:

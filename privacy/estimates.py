@@ -1,11 +1,12 @@
 """From noisy sums to published numbers, each with its standard deviation and 95 % interval.
 
-Post-processing only: nothing here sees exact data in a release. Sums are integers in grid steps, one array a component
-of the measure. Counts and sums are unbiased and their intervals hold the truth (the bounded sums) with at least the
-stated probability. A mean, second moment or variance is a ratio of noisy sums: it is cut to the measure's public
-range, its standard deviation is that of the linearised ratio, and its interval is the range of the ratio
-over a box that holds all component sums with that probability together (Bonferroni), so that it keeps its coverage
-where the noisy count is small. With a noisy count of zero or less nothing is known: the middle of the range is given.
+Post-processing only: nothing here sees exact data in a release. Sums are in grid steps, one array a component of the
+measure. Counts and sums are unbiased and their intervals hold the truth (the bounded sums) with at least the stated
+probability; privacy.consistency can make histograms of them agree, at the price of a bias. A mean, second moment or
+variance is a ratio of noisy sums: it is cut to the measure's public range, its standard deviation is that of the
+linearised ratio, and its interval is the range of the ratio over a box that holds all component sums with that
+probability together (Bonferroni), so that it keeps its coverage where the noisy count is small. With a noisy count of
+zero or less nothing is known: the middle of the range is given.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.measure import Measure
-from privacy.mechanisms import Mechanism
 
 CONFIDENCE = 0.95
 
@@ -33,47 +33,47 @@ class Estimates:
     ci_high: Floats
 
 
-def estimate(measure: Measure, sums: Sequence[Integers], noise: Sequence[Mechanism], terms: Integers) -> Estimates:
+def confidence_of(components: int) -> float:
+    """The confidence that each component's half width needs, so that all hold together with `CONFIDENCE` (Bonferroni).
+
+    >>> round(confidence_of(2), 6)
+    0.975
+    """
+    return 1 - (1 - CONFIDENCE) / components
+
+
+def estimate(
+    measure: Measure,
+    sums: Sequence[Integers | Floats],
+    deviations: Sequence[Floats],
+    widths: Sequence[Floats],
+) -> Estimates:
     """Numbers from noisy sums.
 
     Args:
         measure: what is estimated.
-        sums: noisy component sums in grid steps, each [windows, cells].
-        noise: the noise of one node, a component each.
-        terms: [windows] how many draws each window's sums hold.
+        sums: noisy component sums in grid steps, each [numbers, cells].
+        deviations: standard deviations of their noise, likewise in steps, each [numbers].
+        widths: half widths h in steps, each [numbers]: the noise is within h with probability at least
+            `confidence_of` the number of components (privacy.weighted.spreads gives both).
     """
-    values: list[Floats] = [s.astype(np.float64) * c.grid for s, c in zip(sums, measure.components, strict=True)]
-    deviations: list[Floats] = [
-        _column(np.sqrt(terms * law.variance)) * component.grid
-        for law, component in zip(noise, measure.components, strict=True)
-    ]
-    widths = [
-        _column(_half_widths(law, terms, 1 - (1 - CONFIDENCE) / len(noise))) * component.grid
-        for law, component in zip(noise, measure.components, strict=True)
-    ]
+    grids = [component.grid for component in measure.components]
+    values = [np.asarray(numbers, dtype=np.float64) * grid for numbers, grid in zip(sums, grids, strict=True)]
+    spreads = [deviation[:, None] * grid for deviation, grid in zip(deviations, grids, strict=True)]
+    reaches = [width[:, None] * grid for width, grid in zip(widths, grids, strict=True)]
     if len(values) == 1:
-        shape = values[0].shape
         return Estimates(
             value=values[0],
-            stddev=np.broadcast_to(deviations[0], shape),
-            ci_low=values[0] - widths[0],
-            ci_high=values[0] + widths[0],
+            stddev=np.broadcast_to(spreads[0], values[0].shape),
+            ci_low=values[0] - reaches[0],
+            ci_high=values[0] + reaches[0],
         )
-    return _ratio(measure, list(sums), values, deviations, widths)
-
-
-def _column(by_window: Floats) -> Floats:
-    return np.asarray(by_window, dtype=np.float64)[:, None]
-
-
-def _half_widths(law: Mechanism, terms: Integers, confidence: float) -> Floats:
-    distinct, place = np.unique(terms, return_inverse=True)
-    return np.array([law.half_width(int(count), confidence) for count in distinct])[place]
+    return _ratio(measure, sums, values, spreads, reaches)
 
 
 def _ratio(
     measure: Measure,
-    sums: list[Integers],
+    sums: Sequence[Integers | Floats],
     values: list[Floats],
     deviations: list[Floats],
     widths: list[Floats],

@@ -1,18 +1,19 @@
-"""The plan of a release: how much noise each family of nodes gets, and the loss of it all. Made without data.
+"""The plan of a release: how each query is released, how much noise it gets, and the loss of it all. Made without data.
 
-Each query's weight is its share of the budget; a query that releases several families of nodes splits its share evenly.
+Each query's weight is its share of the budget; a query that is released in several parts splits its share evenly.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy import disjoint
 from privacy.accounting import (
     Accounting,
+    Calibration,
     Law,
     Loss,
     Measurement,
@@ -20,10 +21,16 @@ from privacy.accounting import (
     paper_epsilon,
 )
 from privacy.constraint import Constraint
-from privacy.disjoint import Kind
+from privacy.counters import Counter
+from privacy.direct import Direct
 from privacy.measure import Measure
 from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from privacy.sensitivity import Family, Horizon, Sensitivity, of_events, of_net
+from privacy.planner import NOMINAL, Choice, Option, Part, Question, certified, options
+from privacy.sensitivity import Sensitivity
+from privacy.series import Family, Series
+from privacy.trees import Tree
+
+Split = Literal["weights", "relative_error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,47 +39,57 @@ class Demand:
 
     Attributes:
         name: the query's.
-        measure: what is added up.
+        measure: what is added up, on the plain grid; the plan makes it fine where Gaussian noise asks for that.
         cells: in how many cells.
-        kinds: which numbers are published.
+        series: which numbers are published.
         weight: share of the budget, relative to the other queries.
+        choice: what is said of the strategy.
+        expected: a public guess of how large a number is, for `relative_error`.
     """
 
     name: str
     measure: Measure
     cells: int
-    kinds: tuple[Kind, ...]
+    series: tuple[Series, ...]
     weight: float = 1.0
+    choice: Choice = Choice()
+    expected: float | None = None
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """The families of nodes that the kinds need."""
-        return tuple(dict.fromkeys(disjoint.family_of(kind) for kind in self.kinds))
-
-    @property
-    def opening(self) -> bool:
-        """Whether the level at start is released."""
-        return "level" in self.kinds
+        """The families of leaf sums that the series need."""
+        return tuple(dict.fromkeys(series.family for series in self.series))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """One family of nodes of one query, with its noise.
+    """One part of one query, with its noise.
 
     Attributes:
         query: the query's place among the demands.
+        family: the leaf sums that it is made from.
+        leaf: windows in one leaf of the strategy.
+        strategy: which nodes are told, and how numbers are made from them.
+        series: what is published from them, in windows.
         sensitivity: in normalised units.
-        noise: the law of the noise of each component, in grid steps.
+        noise: the law of each component's noise, in grid steps.
         share: of the loss; `Plan.share_unit` says in what.
-        paper_epsilon: what the paper's composition would state for this noise.
+        paper_epsilon: what the paper's composition would state for this noise; None where it has none.
     """
 
     query: int
     family: Family
+    leaf: int
+    strategy: Tree | Direct | Counter
+    series: tuple[Series, ...]
     sensitivity: Sensitivity
     noise: tuple[Mechanism, ...]
     share: float
-    paper_epsilon: float
+    paper_epsilon: float | None
+
+    def variances(self, series: Series, windows: int) -> NDArray[np.float64]:
+        """[numbers]: how often the variance of one node's noise is in each number."""
+        return self.strategy.variances(series.merged(self.leaf), windows // self.leaf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +97,10 @@ class Plan:
     """All that is fixed before data is read; the guarantee is `sentence`.
 
     It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
+
+    Attributes:
+        options: for each query, the best way of each kind to release it; the first is taken.
+        weights: the share of the budget of each query, 1 in sum.
     """
 
     constraint: Constraint
@@ -87,14 +108,21 @@ class Plan:
     windows: int | None
     demands: tuple[Demand, ...]
     released: tuple[Released, ...]
+    options: tuple[tuple[Option, ...], ...]
+    weights: tuple[float, ...]
     mechanism: Law
     accounting: Accounting
     loss: Loss
     share_unit: str
     sentence: str
 
-    def of(self, query: int, family: Family) -> Released:
-        return next(r for r in self.released if r.query == query and r.family == family)
+    def of(self, query: int, family: Family) -> tuple[Released, ...]:
+        """The parts that are made from these leaf sums."""
+        return tuple(r for r in self.released if r.query == query and r.family == family)
+
+    def publishing(self, query: int, series: Series) -> Released:
+        """The part from which a series is published."""
+        return next(r for r in self.released if r.query == query and series in r.series)
 
 
 def make_plan(
@@ -105,10 +133,11 @@ def make_plan(
     windows: int | None,
     owner: bool,
     budget: Loss,
-    mechanism: Law,
-    accounting: Accounting,
+    mechanism: Law | Literal["auto"],
+    accounting: Accounting | None,
+    split: Split = "weights",
 ) -> Plan:
-    """Calibrate the noise of a disjoint release.
+    """Choose the strategies and calibrate the noise of a release.
 
     Args:
         demands: one for each query.
@@ -116,75 +145,103 @@ def make_plan(
         window: length in microseconds.
         windows: how many, or None if the release has no end.
         owner: whether a unit may own several entries.
-        budget, mechanism, accounting: see privacy.accounting.
+        budget: see privacy.accounting.
+        mechanism: `auto` takes the law with the least error: Laplace noise without a delta or where a unit touches few
+            nodes, Gaussian elsewhere.
+        accounting: None is `naive` for Laplace noise and `pld` for Gaussian.
+        split: by the demands' weights, or so that all errors are the same share of `expected`.
 
     Raises:
         ValueError: a budget, law and accounting that do not fit together, or a query without any sensitivity.
     """
-    families = [(place, family) for place, demand in enumerate(demands) for family in demand.families]
-    sensitivities = []
-    for place, family in families:
-        demand = demands[place]
-        horizon = Horizon(window=window, windows=windows, opening=family == "net" and demand.opening)
-        components = demand.measure.components
-        if family == "net":
-            sensitivity = of_net(
-                components=components,
-                cells=demand.cells,
-                constraint=constraint,
-                horizon=horizon,
-                owner=owner,
-            )
-        else:
-            sensitivity = of_events(
-                family,
-                components=components,
-                cells=demand.cells,
-                constraint=constraint,
-                horizon=horizon,
-                owner=owner,
-            )
-        sensitivities.append(sensitivity)
+    laws: tuple[Law, ...] = ("laplace", "gaussian") if budget.delta > 0 else ("laplace",)
+    if mechanism != "auto":
+        laws = (mechanism,)
+    plans = [
+        _plan(
+            demands,
+            constraint=constraint,
+            window=window,
+            windows=windows,
+            owner=owner,
+            budget=budget,
+            law=law,
+            accounting=accounting or ("naive" if law == "laplace" else "pld"),
+            split=split,
+        )
+        for law in laws
+        if mechanism != "auto" or _serves(law, demands)
+    ]
+    return min(plans, key=_typical_error)
+
+
+def _serves(law: Law, demands: Sequence[Demand]) -> bool:
+    return law == "gaussian" or all(demand.choice.name != "factorised" for demand in demands)
+
+
+def _plan(
+    demands: Sequence[Demand],
+    *,
+    constraint: Constraint,
+    window: int,
+    windows: int | None,
+    owner: bool,
+    budget: Loss,
+    law: Law,
+    accounting: Accounting,
+    split: Split,
+) -> Plan:
+    demands = [replace(d, measure=replace(d.measure, fine=law == "gaussian")) for d in demands]
+    questions = [
+        Question(
+            measure=demand.measure,
+            cells=demand.cells,
+            series=demand.series,
+            constraint=constraint,
+            window=window,
+            windows=windows,
+            owner=owner,
+            law=law,
+            paper=accounting == "paper",
+        )
+        for demand in demands
+    ]
+    found = [tuple(options(q, demand.choice)) for q, demand in zip(questions, demands, strict=True)]
+    weights = _weights(demands, [tried[0] for tried in found], law=law, split=split)
+    planned = [
+        (place, certified(part, questions[place]), weights[place] / len(tried[0].parts))
+        for place, tried in enumerate(found)
+        for part in tried[0].parts
+    ]
     measurements = [
         Measurement(
-            l1=s.l1,
-            l2=s.l2,
-            nodes=s.nodes,
-            node_l1=s.node_l1,
-            node_l2=s.node_l2,
-            coordinates=s.coordinates,
-            weight=demands[place].weight / len(demands[place].families),
+            l1=part.sensitivity.l1,
+            l2=part.sensitivity.l2,
+            nodes=part.sensitivity.nodes,
+            node_l1=part.sensitivity.node_l1,
+            node_l2=part.sensitivity.node_l2,
+            coordinates=part.sensitivity.coordinates,
+            weight=weight,
         )
-        for (place, _), s in zip(families, sensitivities, strict=True)
+        for _, part, weight in planned
     ]
-    total = math.fsum(m.weight for m in measurements)
     steps = min(c.largest for demand in demands for c in demand.measure.components)
-    calibration = calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
-    paper = [
-        paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight / total)
-        for m, scale in zip(measurements, calibration.scales, strict=True)
+    calibration = calibrate(measurements, budget=budget, mechanism=law, accounting=accounting, steps=steps)
+    stated = [
+        None
+        if isinstance(part.strategy, Counter)
+        else paper_epsilon([m], [scale], mechanism=law, delta=budget.delta * m.weight)
+        for (_, part, _), m, scale in zip(planned, measurements, calibration.scales, strict=True)
     ]
-    law = DiscreteLaplace if mechanism == "laplace" else DiscreteGaussian
-    released = tuple(
-        Released(
-            query=place,
-            family=family,
-            sensitivity=sensitivity,
-            noise=tuple(law(math.nextafter(scale * c.largest, math.inf)) for c in demands[place].measure.components),
-            share=share,
-            paper_epsilon=stated,
-        )
-        for (place, family), sensitivity, scale, share, stated in zip(
-            families, sensitivities, calibration.scales, calibration.shares, paper, strict=True
-        )
-    )
     return Plan(
         constraint=constraint,
         window=window,
         windows=windows,
         demands=tuple(demands),
-        released=released,
-        mechanism=mechanism,
+        released=_released(demands, [(place, part) for place, part, _ in planned], calibration, law, stated),
+        options=tuple(found),
+        weights=weights,
+        mechanism=law,
         accounting=accounting,
         loss=calibration.loss,
         share_unit=calibration.unit,
@@ -192,15 +249,84 @@ def make_plan(
     )
 
 
-def stddev(plan: Plan, query: int, kind: Kind, windows: int) -> NDArray[np.float64]:
-    """Exact standard deviation of each window's published number, [windows]; of the sum for ratios' numerators.
+def _released(
+    demands: Sequence[Demand],
+    planned: Sequence[tuple[int, Part]],
+    calibration: Calibration,
+    law: Law,
+    stated: Sequence[float | None],
+) -> tuple[Released, ...]:
+    kind = DiscreteLaplace if law == "laplace" else DiscreteGaussian
+    return tuple(
+        Released(
+            query=place,
+            family=part.family,
+            leaf=part.leaf,
+            strategy=part.strategy,
+            series=part.series,
+            sensitivity=part.sensitivity,
+            noise=tuple(
+                kind(math.nextafter(scale * c.largest, math.inf))
+                for c in demands[place].measure.components
+            ),
+            share=share,
+            paper_epsilon=epsilon,
+        )
+        for (place, part), scale, share, epsilon in zip(
+            planned, calibration.scales, calibration.shares, stated, strict=True
+        )
+    )
+
+
+def _weights(demands: Sequence[Demand], chosen: Sequence[Option], *, law: Law, split: Split) -> tuple[float, ...]:
+    """Each query's share of the budget.
+
+    With a share w an option's error is error / sqrt(w) under Gaussian noise and error / w under Laplace noise, so that
+    equal relative errors ask for w in proportion to (error / expected)^2, or error / expected.
+    """
+    if split == "weights":
+        raw = [demand.weight for demand in demands]
+    else:
+        raw = []
+        for demand, option in zip(demands, chosen, strict=True):
+            if demand.expected is None:
+                raise ValueError(f"query {demand.name}: equal relative errors need its `expected` size")
+            if len(demand.measure.components) > 1:
+                raise ValueError(f"query {demand.name}: the error of a {demand.measure.kind} depends on the data")
+            component = demand.measure.components[0]
+            relative = option.error * component.largest * component.grid / demand.expected
+            raw.append(relative**2 if law == "gaussian" else relative)
+    total = math.fsum(raw)
+    return tuple(weight / total for weight in raw)
+
+
+def _typical_error(plan: Plan) -> float:
+    """The mean over queries, by weight, of the logarithm of the root mean square error in normalised units."""
+    logs = []
+    for place, weight in enumerate(plan.weights):
+        squares, numbers = 0.0, 0
+        for released in (r for r in plan.released if r.query == place):
+            component = plan.demands[place].measure.components[0]
+            for series in released.series:
+                variances = released.variances(series, _nominal(plan.windows))
+                squares += float(variances.sum()) * released.noise[0].variance / component.largest**2
+                numbers += len(variances)
+        logs.append(weight * math.log(squares / numbers) if numbers else 0.0)
+    return math.fsum(logs)
+
+
+def _nominal(windows: int | None) -> int:
+    return NOMINAL if windows is None else windows
+
+
+def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.float64]:
+    """Exact standard deviation of each published number, [numbers], in the measure's units.
 
     Only for counts and sums, whose error does not depend on the data.
     """
-    demand = plan.demands[query]
-    noise = plan.of(query, disjoint.family_of(kind)).noise
-    if len(noise) > 1:
+    released = plan.publishing(query, series)
+    if len(released.noise) > 1:
         raise ValueError("the error of a ratio depends on the data")
-    variance = noise[0].variance * demand.measure.components[0].grid ** 2
-    deviations: NDArray[np.float64] = np.sqrt(disjoint.terms(kind, windows) * variance)
+    variance = released.noise[0].variance * plan.demands[query].measure.components[0].grid ** 2
+    deviations: NDArray[np.float64] = np.sqrt(released.variances(series, windows) * variance)
     return deviations

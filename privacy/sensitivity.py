@@ -1,55 +1,48 @@
-"""How far one privacy unit's whole bounded changelog can move the node values of a disjoint release.
+"""How far one privacy unit's whole bounded changelog can move the nodes of a release.
 
 Neighbours: two changelogs that differ by all mutations of one privacy unit (add or remove). The difference of
 their exact node vectors is the unit's own node vector, since a release is a sum over units. Norms are taken
 over all nodes, cells and components together, each component divided by its largest value (its unit here).
 
-A *family* is a set of nodes that are released together:
+A *family* is a set of leaf sums:
 
-    net       net change of the query per window and cell, and the opening node (the level at start)
+    net       net change of the query per window and cell, and the opening (the level at the start)
     entered   entries that came to satisfy the query in a cell, once per entry, window and cell
     left      entries that ceased to, the same way
 
-Proof for `net`. Let an entry's state at the windows' ends be x_0, x_1, x_2, ..., with x_0 its state at the start; a
-window's node holds x_i - x_{i-1} (telescoping: what happened inside the window cancels) and the opening node x_0.
-|x_i| <= r and |x_i - x_j| <= D for the radius r and the diameter D of the set of states, no state (0) among them. So a
-node that starts from 0 is at most r, any other at most D. Let an entry touch at most m of these nodes.
+For `net`, what one entry can do is in privacy.reach. An owner of several entries shares one k among them. Entry e with
+j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle inequality the owner's is at most
 
-    opening released       the first touched node starts from 0:        L1 <= r + (m - 1) D            (1)
-    opening not released   an entry that is there at the start has x_0 for nothing, and all m windows
-                           that it touches may be D:                    L1 <= m D                      (2)
+    max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
 
-and the same with squares for L2^2. AtMost(k): a touched node holds a projected change, and being there at the
-start has used one up. So m = min(k, windows + 1) in (1); without the opening an entry either starts from 0, which is
-(1) with m = min(k, windows), or it is (2) with m = min(k - 1, windows). Within(B): the kept times lie in [t, t + B],
-which meets at most ceil(B/W) + 1 windows [iW, (i+1)W), and the opening node comes on top. All of these are reached, by
-an entry that swings between two states at distance D of which one has size r.
-
-An owner of several entries shares one k among them. Entry e with j_e changes has a vector of norm at most g(j_e),
-the bound above for k = j_e; by the triangle inequality the owner's is at most
-
-    max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                (3)
-
-reached when equal entries move together.
+reached for disjoint windows when equal entries move together.
 
 Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an
-entry at most one to each block. N events of one entry stand in N different blocks: L1 <= N r, L2 <= sqrt(N) r. Events
-of different entries of an owner may share a block: L2 <= N r. With k changes and one cell, entering and leaving take
+entry at most one to each block. N events of one entry stand in N different blocks; a node of a tree with c^i leaves
+holds at most c^i of them in one cell. So in each layer L1 <= N r, and the sum of squares is the largest when they fill nodes:
+floor(N / c^i) full ones and the rest in one more. Events of different entries of an owner may share a block: L2 <= N r in each
+layer. With k changes and one cell, entering and leaving take
 turns, entering first: N = ceil(k/2) and floor(k/2); but an owner's k changes may all be insertions, so there
 N = k enter (the usual count is for one entry). With several cells a move both leaves and enters: N = k and k - 1. With
 a time span every block of the touched windows may be met: N = windows x cells.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from privacy import energy, reach
 from privacy.constraint import AtMost, Constraint, Within, parts
+from privacy.counters import Counter
+from privacy.direct import Direct
 from privacy.measure import Component
-
-Family = Literal["net", "entered", "left"]
+from privacy.odd_nodes import layer_sizes
+from privacy.series import Family
+from privacy.states import States, in_l1, in_l2_squared
+from privacy.trees import Tree
 
 MOST_OF_OWNER = 10_000
 """Most changes of an owner: the worst split of them among entries, (3), takes time in the square of their number."""
@@ -60,7 +53,7 @@ class Sensitivity:
     """Joint norms of one unit's node vector, in normalised units (component / its largest value).
 
     Attributes:
-        l1, l2: over the whole release.
+        l1, l2: over the whole release; for filters, which are for Gaussian noise alone, l1 is by Cauchy and Schwarz.
         nodes: nodes that the unit can touch.
         node_l1, node_l2: largest norm within one node (all its cells and components).
         coordinates: numbers that can differ between neighbours.
@@ -75,155 +68,191 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Horizon:
-    """The windows of a release: their length in microseconds and how many, if it ever ends.
+class Contribution:
+    """What one unit contributes, whatever the strategy.
 
     Attributes:
-        opening: whether the level at start is released as one more node.
+        components: of the measure.
+        cells: of the query.
+        constraint: what is enforced.
+        window: length of a leaf in microseconds.
+        owner: whether a unit may own several entries.
     """
 
+    components: tuple[Component, ...]
+    cells: int
+    constraint: Constraint
     window: int
-    windows: int | None
-    opening: bool
-
-    @property
-    def nodes(self) -> float:
-        return math.inf if self.windows is None else self.windows + int(self.opening)
+    owner: bool
 
 
-def of_net(
-    *,
-    components: tuple[Component, ...],
-    cells: int,
-    constraint: Constraint,
-    horizon: Horizon,
-    owner: bool,
-) -> Sensitivity:
-    """Sensitivity of the net changes (1) and, for an owner of several entries, (2).
+def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, toggles: reach.Toggles = energy.toggles) -> Sensitivity:
+    """Sensitivity of net changes under a strategy.
+
+    Args:
+        toggles: how a filter's energy on a line is bounded; a certificate is closer and slower.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> year = Horizon(window=1, windows=365, opening=True)
-    >>> one = of_net(components=count, cells=1, constraint=AtMost(4), horizon=year, owner=False)
-    >>> one.l1, one.l2
-    (4.0, 2.0)
-    >>> many = of_net(components=count, cells=20, constraint=AtMost(4), horizon=year, owner=False)
-    >>> many.l1, round(many.l2**2, 9)
-    (7.0, 7.0)
+    >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
+    >>> of_net(Tree(branching=2, height=1, refine="none", windows=365, opening=True), unit).l1
+    4.0
+    >>> of_net(Tree(branching=2, height=9, refine="none", windows=365, opening=False), unit).l1
+    30.0
     """
-    r1, r2 = _radius(components)
-    d1, d2 = _diameter(components, cells)
-    l1 = l2 = 0.0
-    nodes = 1
-    for part in parts(constraint):
-        nodes = max(nodes, _touched(part, horizon))
-        if not owner:
-            l1 = max(l1, _farthest(part, r1, d1, horizon))
-            l2 = max(l2, math.sqrt(_farthest(part, r2**2, d2**2, horizon)))
-            continue
-        if not isinstance(part, AtMost):
-            raise ValueError("a time span does not bound an owner's entries; use at_most")
-        if part.changes > MOST_OF_OWNER:
-            raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
-        shares = [AtMost(j) for j in range(1, part.changes + 1)]
-        l1 = max(l1, _best_split([_farthest(j, r1, d1, horizon) for j in shares]))
-        l2 = max(l2, _best_split([math.sqrt(_farthest(j, r2**2, d2**2, horizon)) for j in shares]))
-    together = _most_changes(constraint) if owner else 1
-    moves = together if owner else nodes
+    _refuse_spans_of_owners(unit)
+    l2 = _worst(strategy, unit, in_l2_squared(unit.components, unit.cells), 0.5, toggles)
+    nodes = max(_nodes(strategy, part, unit.window) for part in parts(unit.constraint))
+    together = _most_changes(unit.constraint) if unit.owner else 1
+    moved = min(unit.cells, 2) * len(unit.components)
+    if isinstance(strategy, Counter):
+        # Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets.
+        changes = max(_most_touched(strategy, part, unit.window) for part in parts(unit.constraint))
+        cells = min(unit.cells, changes + 1)
+        l2 += math.sqrt(cells * math.fsum(strategy.rounding(changes, c.largest) ** 2 for c in unit.components))
+        if strategy.windows is None:
+            coordinates = changes * moved * len(strategy.coefficients)
+        else:
+            coordinates = strategy.draws(strategy.windows) * cells * len(unit.components)
+        l1 = l2 * math.sqrt(coordinates)
+        return Sensitivity(l1=l1, l2=l2, nodes=1, node_l1=l1, node_l2=l2, coordinates=coordinates)
     return Sensitivity(
-        l1=l1,
+        l1=_worst(strategy, unit, in_l1(unit.components, unit.cells), 1, toggles),
         l2=l2,
         nodes=nodes,
-        node_l1=together * d1,
-        node_l2=together * d2,
-        coordinates=moves * len(components) * min(cells, 2),
+        node_l1=together * in_l1(unit.components, unit.cells).diameter,
+        node_l2=together * math.sqrt(in_l2_squared(unit.components, unit.cells).diameter),
+        coordinates=nodes * moved,
     )
 
 
-def of_events(
-    family: Literal["entered", "left"],
-    *,
-    components: tuple[Component, ...],
-    cells: int,
-    constraint: Constraint,
-    horizon: Horizon,
-    owner: bool,
-) -> Sensitivity:
-    """Sensitivity of the entries that entered or left, per window and cell.
+def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution) -> Sensitivity:
+    """Sensitivity of the entries that entered or left, per node and cell.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> year = Horizon(window=1, windows=365, opening=False)
-    >>> of_events("entered", components=count, cells=1, constraint=AtMost(5), horizon=year, owner=False).l1
+    >>> unit = Contribution(components=count, cells=1, constraint=AtMost(5), window=1, owner=False)
+    >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, opening=False), unit).l1
     3.0
     """
-    r1, r2 = _radius(components)
-    most = 0
-    in_node = 0
-    for part in parts(constraint):
-        windows = horizon.windows if horizon.windows is not None else math.inf
-        if isinstance(part, AtMost):
-            k = part.changes
-            if cells == 1 and not (owner and family == "entered"):
-                events = (k + 1) // 2 if family == "entered" else k // 2
-            else:
-                events = k if family == "entered" else k - 1
-            blocks = events if owner else min(events, windows * cells)
-        else:
-            blocks = min(_windows_met(part.span, horizon), windows) * cells
-        most = max(most, int(blocks))
-        in_node = max(in_node, int(blocks if owner else min(blocks, cells)))
+    _refuse_spans_of_owners(unit)
+    r1 = in_l1(unit.components, unit.cells).radius
+    r2 = math.sqrt(in_l2_squared(unit.components, unit.cells).radius)
+    most = max(_events(family, part, tree.windows, unit) for part in parts(unit.constraint))
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
-    spread = float(most) if owner else math.sqrt(most)
+    in_layers = [
+        _fullest(most, tree.branching**layer, size, unit)
+        for layer, size in enumerate(layer_sizes(tree.branching, tree.height, tree.windows))
+        if size > 0
+    ]
+    together = max(max(counts) for counts in in_layers)
+    in_node = most if unit.owner else min(most, unit.cells * tree.branching ** (len(in_layers) - 1))
     return Sensitivity(
-        l1=most * r1,
-        l2=spread * r2,
-        nodes=most,
+        l1=len(in_layers) * most * r1,
+        l2=math.sqrt(sum(count * count for counts in in_layers for count in counts)) * r2,
+        nodes=len(in_layers) * most,
         node_l1=in_node * r1,
-        node_l2=(in_node if owner else math.sqrt(in_node)) * r2,
-        coordinates=most * len(components),
+        node_l2=math.sqrt(in_node * together) * r2,
+        coordinates=len(in_layers) * most * len(unit.components),
     )
 
 
-def _touched(part: AtMost | Within, horizon: Horizon) -> int:
-    """How many nodes an entry can touch, the opening node among them where it is released."""
-    if isinstance(part, AtMost):
-        return int(min(part.changes, horizon.nodes))
-    return int(min(_windows_met(part.span, horizon) + int(horizon.opening), horizon.nodes))
+def _worst(
+    strategy: Tree | Direct | Counter, unit: Contribution, states: States, power: float, toggles: reach.Toggles
+) -> float:
+    """The unit's norm: of one entry's bounds to `power` (squared norms), or of the worst split among an owner's."""
+    worst = 0.0
+    for part in parts(unit.constraint):
+        if not unit.owner or isinstance(part, Within):
+            worst = max(worst, _entry(strategy, part, unit.window, states, toggles)[-1] ** power)
+            continue
+        if part.changes > MOST_OF_OWNER:
+            raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
+        if isinstance(strategy, Counter):
+            bounds = _entry(strategy, part, unit.window, states, toggles)[1:]
+            bounds += [bounds[-1]] * (part.changes - len(bounds))
+        else:
+            shares = range(1, part.changes + 1)
+            bounds = [_entry(strategy, AtMost(j), unit.window, states, toggles, part.changes)[-1] for j in shares]
+        worst = max(worst, _best_split([bound**power for bound in bounds]))
+    return worst
 
 
-def _farthest(part: AtMost | Within, radius: float, diameter: float, horizon: Horizon) -> float:
-    """The larger of (1) and (2) for one entry; from squares of r and D it is a squared L2 norm."""
-    from_nothing = radius + (_touched(part, horizon) - 1) * diameter
-    if horizon.opening:
-        return from_nothing
-    if isinstance(part, AtMost):
-        return max(from_nothing, min(part.changes - 1, horizon.nodes) * diameter)
-    return _touched(part, horizon) * diameter
+def _entry(
+    strategy: Tree | Direct | Counter,
+    part: AtMost | Within,
+    window: int,
+    states: States,
+    toggles: reach.Toggles,
+    most: int = 1,
+) -> Sequence[float]:
+    """Bounds for one entry; the last is for all its changes."""
+    if isinstance(strategy, Tree):
+        return [reach.of_tree(strategy, part, window, states, most=most)]
+    if isinstance(strategy, Direct):
+        return [reach.of_direct(strategy, part, window, states)]
+    return reach.of_filter(
+        strategy.coefficients,
+        leaves=_leaves(strategy),
+        opening=strategy.opening,
+        part=part,
+        window=window,
+        states=states,
+        toggles=toggles,
+    )
 
 
-def _radius(components: tuple[Component, ...]) -> tuple[float, float]:
-    """L1 and L2 of the largest state: each component is at most 1 in its own unit, and all can be at once."""
-    return float(len(components)), math.sqrt(len(components))
+def _nodes(strategy: Tree | Direct | Counter, part: AtMost | Within, window: int) -> int:
+    """How many nodes an entry can touch, the opening among them where it is released."""
+    if isinstance(strategy, Direct):
+        return int(reach.direct_nodes(strategy, part, window))
+    if isinstance(strategy, Counter):
+        return 1
+    layers = reach.tree_layers(strategy, part, window)
+    appearing, present = sum(t.appearing for t in layers), sum(t.present for t in layers)
+    return max(appearing, present + int(strategy.opening))
 
 
-def _diameter(components: tuple[Component, ...], cells: int) -> tuple[float, float]:
-    """Largest L1 and L2 distance between two states, the missing one among them.
-
-    Within a cell component i moves by at most high_i - low_i; into another cell both states count in full.
-    """
-    within = [(c.high - c.low) / c.largest for c in components]
-    r1, r2 = _radius(components)
-    d1, d2 = max(r1, sum(within)), max(r2, math.sqrt(sum(w * w for w in within)))
-    return (max(d1, 2 * r1), max(d2, math.sqrt(2) * r2)) if cells > 1 else (d1, d2)
+def _leaves(counter: Counter) -> int | None:
+    """All leaves of the horizon, the opening among them where it is released."""
+    return None if counter.windows is None else counter.draws(counter.windows)
 
 
-def _windows_met(span: int, horizon: Horizon) -> int:
-    """Windows that a closed time span can meet: ceil(B/W) + 1 (erratum of 004, theorem 4.3)."""
-    return -(-span // horizon.window) + 1
+def _most_touched(counter: Counter, part: AtMost | Within, window: int) -> int:
+    leaves = _leaves(counter)
+    nodes = math.inf if leaves is None else leaves
+    return reach.touched(part, length=window, nodes=nodes).appearing
+
+
+def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: int | None, unit: Contribution) -> int:
+    """N of the proof."""
+    nodes = math.inf if windows is None else windows
+    if isinstance(part, Within):
+        return reach.touched(part, length=unit.window, nodes=nodes).appearing * unit.cells
+    k = part.changes
+    if unit.cells == 1 and not (unit.owner and family == "entered"):
+        events = (k + 1) // 2 if family == "entered" else k // 2
+    else:
+        events = k if family == "entered" else k - 1
+    return events if unit.owner else int(min(events, nodes * unit.cells))
+
+
+def _fullest(events: int, size: int, nodes: float, unit: Contribution) -> list[int]:
+    """How many events stand in each node and cell of a layer where their squares add up to the most."""
+    if unit.owner:
+        return [events]
+    full, rest = divmod(events, size)
+    if full <= MOST_OF_OWNER:
+        return [size] * full + [rest]
+    return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
 
 
 def _most_changes(constraint: Constraint) -> int:
     return max(part.changes for part in parts(constraint) if isinstance(part, AtMost))
+
+
+def _refuse_spans_of_owners(unit: Contribution) -> None:
+    if unit.owner and any(isinstance(part, Within) for part in parts(unit.constraint)):
+        raise ValueError("a time span does not bound an owner's entries; use at_most")
 
 
 def _best_split(gain: list[float]) -> float:

@@ -4,7 +4,7 @@ Windows are numbered 1, 2, ..., n; boundary t is the end of window t, boundary 0
 series is what happened between two boundaries, or, for a level, all that happened up to one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -54,6 +54,16 @@ class Series:
         'net'
         """
         return self.kind if self.kind == "entered" or self.kind == "left" else "net"
+
+    def merged(self, leaf: int) -> "Series":
+        """The same series where `leaf` windows are one.
+
+        >>> Series(kind="sliding", width=14, every=7).merged(7)
+        Series(kind='sliding', width=2, every=1)
+        """
+        if self.width % leaf or self.every % leaf:
+            raise ValueError(f"{leaf} windows in one do not fit into {self.kind} numbers of {self.width}")
+        return replace(self, width=self.width // leaf, every=self.every // leaf)
 
     def ends(self, windows: int) -> Ints:
         """Boundaries at which the numbers of the first `windows` windows end, increasing."""

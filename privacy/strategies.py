@@ -53,11 +53,6 @@ class Strategy(Protocol):
         """What was chosen, for plans: JSON values."""
         ...
 
-    @property
-    def unit(self) -> int:
-        """How many integer steps of a node stand for one step of a leaf sum; noise is scaled by it."""
-        ...
-
     def draws(self, windows: int) -> int:
         """Rows of noise that are needed: one for each told node, then one for each that is drawn in advance."""
         ...
@@ -79,18 +74,18 @@ class Strategy(Protocol):
         ...
 
     def publish(self, series: Series, leaves: Ints, noise: Ints) -> Floats:
-        """A x + W z: the numbers of a series, [numbers, cells], in steps of a leaf sum.
+        """A x + W z: the numbers of a series, [numbers, cells]. Everything is in steps of a leaf sum.
 
         Args:
             leaves: [1 + windows, cells], row 0 the opening.
-            noise: [draws, cells], in steps of a node.
+            noise: [draws, cells].
         """
         ...
 
     def variances(self, series: Series, windows: int) -> Floats:
-        """[numbers]: the sum of squares of the row of W, in units of one node's noise, over `unit` squared."""
+        """[numbers]: the sum of squares of each row of W: how often the variance of one node is in a number."""
         ...
 
     def weights(self, series: Series, windows: int) -> list[Floats]:
-        """For each number the sizes of the non-zero entries of its row of W over `unit`, in any order."""
+        """For each number the sizes of the non-zero entries of its row of W, in any order."""
         ...

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.constraint import Constraint
-from privacy.sensitivity import Family
+from privacy.series import Family
 from transforms import progress
 from transforms.bounding import bound, changed
 from transforms.chains import build_chains
@@ -49,7 +49,9 @@ class Aggregation:
     exact: bool = False
 
     def chunk_cells(self, query: int) -> int:
-        """Cells in one chunk of a query."""
+        """Cells in one chunk of a query; all of them where they are made consistent with each other."""
+        if self.queries[query].consistent:
+            return self.queries[query].cells
         return max(1, min(self.queries[query].cells, CHUNK_NODES // (self.timeline.windows + 1)))
 
     def chunks(self, query: int) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacy.sensitivity import Family
+from privacy.series import Family
 from transforms.chains import Chains
 from transforms.queries import Query, Timeline
 

@@ -1,51 +1,87 @@
-"""The tables that are published, and their private twins: one row a window and cell, whatever the data.
+"""The tables that are published, and their private twins: one row a number and cell, whatever the data.
 
     estimates   query, kind, window_start, window_end, <keys>, value, stddev, ci_low, ci_high
     nodes       query, layer, node_start, node_end, <keys>, noisy_value, scale, mechanism
     truth       query, kind, window_start, window_end, <keys>, exact, bounded          (private)
 
 All queries of a release share the columns: a key that a query does not have is null. A query with several components
-or families names its nodes `query`, `query/count`, `query/entered/sum` and so on. The opening node has no `node_start`.
+or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The opening node has no `node_start`.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
-from privacy import disjoint
-from privacy.disjoint import Kind
-from privacy.estimates import estimate
+from privacy.consistency import consistent
+from privacy.direct import Direct
+from privacy.estimates import Estimates, confidence_of, estimate
 from privacy.mechanisms import Mechanism
-from privacy.sensitivity import Family
+from privacy.plan import Released
+from privacy.series import BEFORE_ALL, Series, totals
+from privacy.strategies import Strategy
+from privacy.weighted import spreads
 from transforms.bounded_sums import Aggregation
 from transforms.queries import Query, Scalar
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
-def estimates_table(
-    noisy: np.ndarray,
-    aggregation: Aggregation,
-    number: int,
-    kinds: Sequence[Kind],
-    first_cell: int,
-    noise: Sequence[Mechanism],
-) -> pa.Table:
-    """Published numbers of one chunk; `noisy` [components, 1 + windows, cells] in grid steps."""
-    measure = aggregation.queries[number].measure
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protected:
+    """What one part of a release makes public of one chunk of cells, in grid steps.
+
+    Attributes:
+        nodes: for each component [nodes, cells].
+        sums: for each series and component [numbers, cells].
+    """
+
+    nodes: list[np.ndarray]
+    sums: list[list[np.ndarray]]
+
+
+def estimates_table(protected: Protected, aggregation: Aggregation, released: Released, first_cell: int) -> pa.Table:
+    """Published numbers of one chunk."""
     tables = []
-    for kind in kinds:
-        sums = [disjoint.combine(kind, nodes) for nodes in noisy]
-        told = estimate(measure, sums, noise, disjoint.terms(kind, aggregation.timeline.windows))
+    for series, sums in zip(released.series, protected.sums, strict=True):
+        told = estimates_of(series, sums, aggregation, released)
         numbers = {
             "value": told.value.ravel(),
             "stddev": told.stddev.ravel(),
             "ci_low": told.ci_low.ravel(),
             "ci_high": told.ci_high.ravel(),
         }
-        tables.append(_by_window(aggregation, number, kind, first_cell, noisy.shape[2], numbers))
+        tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
     return pa.concat_tables(tables)
+
+
+def estimates_of(
+    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released
+) -> Estimates:
+    """The numbers of one series with their errors, [numbers, cells]."""
+    query = aggregation.queries[released.query]
+    leaves = aggregation.timeline.windows // released.leaf
+    told = [
+        _spreads(law, released.strategy, series.merged(released.leaf), leaves, confidence_of(len(released.noise)))
+        for law in released.noise
+    ]
+    found = estimate(query.measure, sums, [deviations for deviations, _ in told], [widths for _, widths in told])
+    return consistent(found) if query.consistent and series.kind in ("level", "entered", "left") else found
+
+
+@lru_cache(maxsize=256)
+def _spreads(
+    law: Mechanism, strategy: Strategy, series: Series, windows: int, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviation and half width of each number, in grid steps; the same for all chunks."""
+    return spreads(
+        law,
+        variances=strategy.variances(series, windows),
+        weights=lambda: strategy.weights(series, windows),
+        confidence=confidence,
+    )
 
 
 def truth_table(
@@ -53,49 +89,45 @@ def truth_table(
     bounded: np.ndarray,
     aggregation: Aggregation,
     number: int,
-    kinds: Sequence[Kind],
+    series: Sequence[Series],
     first_cell: int,
 ) -> pa.Table:
     """The same rows without noise, for the owner's eyes; a ratio over nothing is null."""
     measure = aggregation.queries[number].measure
     tables = []
-    for kind in kinds:
+    for one in series:
         numbers = {}
-        for name, nodes in (("exact", exact), ("bounded", bounded)):
-            sums = [disjoint.combine(kind, component).astype(np.float64) for component in nodes]
+        for name, leaves in (("exact", exact), ("bounded", bounded)):
+            sums = [totals(one, component).astype(np.float64) for component in leaves]
             numbers[name] = pa.array(measure.estimate(sums).ravel(), from_pandas=True)
-        tables.append(_by_window(aggregation, number, kind, first_cell, exact.shape[2], numbers))
+        tables.append(_by_number(aggregation, number, one, first_cell, exact.shape[2], numbers))
     return pa.concat_tables(tables)
 
 
-def nodes_table(
-    noisy: np.ndarray,
-    aggregation: Aggregation,
-    number: int,
-    family: Family,
-    first_cell: int,
-    noise: Sequence[Mechanism],
-    opening: bool,
-) -> pa.Table:
+def nodes_table(protected: Protected, aggregation: Aggregation, released: Released, first_cell: int) -> pa.Table:
     """Noisy nodes of one chunk, in the measure's units; the opening node only if it is released."""
-    query, timeline = aggregation.queries[number], aggregation.timeline
-    cells = noisy.shape[2]
-    first = 0 if opening else 1
-    index = np.arange(first, timeline.windows + 1).repeat(cells)
-    starts = timeline.start + (index - 1) * timeline.every
+    query, timeline = aggregation.queries[released.query], aggregation.timeline
+    cells = protected.nodes[0].shape[1]
+    nodes = released.strategy.nodes(timeline.windows // released.leaf)
+    length = timeline.every * released.leaf
+    starts, ends = ((timeline.start + boundary * length).repeat(cells) for boundary in (nodes.begin, nodes.end))
+    untold = (nodes.begin == BEFORE_ALL).repeat(cells)
+    rows = len(starts)
     tables = []
-    for component, nodes, law in zip(query.measure.components, noisy, noise, strict=True):
+    for component, values, law in zip(query.measure.components, protected.nodes, released.noise, strict=True):
         names = [query.name]
-        names += [family] if family != "net" else []
-        names += [component.name] if len(noise) > 1 else []
-        rows = len(index)
+        names += [released.family] if released.family != "net" else []
+        if isinstance(released.strategy, Direct):
+            (series,) = released.series
+            names.append(f"sliding-{series.width}-{series.every}")
+        names += [component.name] if len(released.noise) > 1 else []
         columns: dict[str, pa.Array] = {
             "query": _constant("/".join(names), rows),
-            "layer": pa.array(np.zeros(rows, dtype=np.int32)),
-            "node_start": pa.array(starts, type=pa.int64(), mask=index == 0).cast(TIME),
-            "node_end": pa.array(starts + timeline.every, type=pa.int64()).cast(TIME),
-            **_keys(aggregation, number, first_cell, cells, rows),
-            "noisy_value": pa.array(nodes[first:].ravel() * component.grid),
+            "layer": pa.array(nodes.layer.astype(np.int32).repeat(cells)),
+            "node_start": pa.array(starts, type=pa.int64(), mask=untold).cast(TIME),
+            "node_end": pa.array(ends, type=pa.int64()).cast(TIME),
+            **_keys(aggregation, released.query, first_cell, cells, rows),
+            "noisy_value": pa.array(values.ravel() * component.grid),
             "scale": pa.array(np.full(rows, law.scale * component.grid)),
             "mechanism": _constant(law.name, rows),
         }
@@ -103,22 +135,22 @@ def nodes_table(
     return pa.concat_tables(tables)
 
 
-def _by_window(
+def _by_number(
     aggregation: Aggregation,
     number: int,
-    kind: Kind,
+    series: Series,
     first_cell: int,
     cells: int,
     numbers: dict[str, np.ndarray],
 ) -> pa.Table:
     timeline = aggregation.timeline
-    starts = (timeline.start + np.arange(timeline.windows) * timeline.every).repeat(cells)
-    rows = len(starts)
+    ends = timeline.start + series.ends(timeline.windows).repeat(cells) * timeline.every
+    rows = len(ends)
     columns = {
         "query": _constant(aggregation.queries[number].name, rows),
-        "kind": _constant(kind, rows),
-        "window_start": pa.array(starts, type=pa.int64()).cast(TIME),
-        "window_end": pa.array(starts + timeline.every, type=pa.int64()).cast(TIME),
+        "kind": _constant(series.kind, rows),
+        "window_start": pa.array(ends - series.width * timeline.every, type=pa.int64()).cast(TIME),
+        "window_end": pa.array(ends, type=pa.int64()).cast(TIME),
         **_keys(aggregation, number, first_cell, cells, rows),
         **numbers,
     }

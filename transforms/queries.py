@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from privacy.measure import Measure
-from privacy.sensitivity import Family
+from privacy.series import Family
 from transforms.expression import Condition
 
 Scalar = str | int | bool
@@ -24,6 +24,7 @@ class Query:
         where: which states satisfy the query; None for all.
         by: public keys with their listed values; a query has one cell for each combination.
         families: which families of nodes are released.
+        consistent: whether released histograms are made non-negative with agreeing sums.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Query:
     where: Condition | None = None
     by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
     families: tuple[Family, ...] = ("net",)
+    consistent: bool = False
 
     @property
     def cells(self) -> int:

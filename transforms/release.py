@@ -15,11 +15,9 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from privacy import disjoint
-from privacy.disjoint import Kind
-from privacy.plan import Plan
+from privacy.plan import Plan, Released
 from transforms.bounded_sums import Aggregation, NodeKey, dense
-from transforms.published import estimates_table, nodes_table
+from transforms.published import Protected, estimates_table, nodes_table
 from transforms.sharding import from_bytes, to_bytes
 
 NODES = "nodes"
@@ -80,28 +78,78 @@ class _AddNoise(beam.DoFn):
 
     def process(self, chunk: tuple[NodeKey, Iterable[bytes]]) -> Iterator[tuple[NodeKey, bytes]]:
         key, payloads = chunk
+        _, number, family, _ = key
         exact = dense((p for p in payloads if p), self._release.aggregation, key)
-        noisy = add_noise(exact, self._release.plan, key)
-        yield key, to_bytes(pa.table({f"noisy.{i}": row.ravel() for i, row in enumerate(noisy)}))
+        yield key, _pack([add_noise(exact, released) for released in self._release.plan.of(number, family)])
 
 
-def add_noise(exact: np.ndarray, plan: Plan, key: NodeKey) -> np.ndarray:
-    """Noisy node values, [components, 1 + windows, cells]; the opening node stays 0 where it is not released.
+def add_noise(exact: np.ndarray, released: Released) -> Protected:
+    """One part's noisy nodes and the numbers that are published from the same draws.
 
-    Neighbours, sensitivity, guarantee and source: privacy.sensitivity and privacy.accounting; the noise of component
-    i is `plan.released[...].noise[i]`, one independent draw for each node and cell.
+    Neighbours, sensitivity, guarantee and source: privacy.strategies, privacy.sensitivity and privacy.accounting. The noise
+    of component i is `released.noise[i]`, one independent draw for each node and cell, also for those drawn in advance.
+
+    Args:
+        exact: leaf sums [components, 1 + windows, cells], row 0 the opening.
     """
-    _, number, family, _ = key
-    released = plan.of(number, family)
-    nodes = np.stack([disjoint.advance(None, component)[0] for component in exact])
-    noisy = nodes + np.stack([law.noise(nodes[0].size).reshape(nodes[0].shape) for law in released.noise])
-    if family != "net" or not plan.demands[number].opening:
-        noisy[:, 0] = 0
-    return noisy
+    strategy = released.strategy
+    nodes, sums = [], []
+    for component, law in zip(exact, released.noise, strict=True):
+        leaves = merge(component, released.leaf)
+        shape = strategy.draws(len(leaves) - 1), leaves.shape[1]
+        noise = law.noise(shape[0] * shape[1]).reshape(shape)
+        exact_nodes, _ = strategy.advance(None, leaves)
+        nodes.append(exact_nodes + noise[: len(exact_nodes)])
+        sums.append([strategy.publish(series.merged(released.leaf), leaves, noise) for series in released.series])
+    return Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
+
+
+def merge(leaves: np.ndarray, windows: int) -> np.ndarray:
+    """Leaf sums of `windows` windows each; the opening stays, an unfinished leaf is left out.
+
+    >>> merge(np.array([[9], [1], [2], [3]]), 2).ravel().tolist()
+    [9, 3]
+    """
+    if windows == 1:
+        return leaves
+    whole = (len(leaves) - 1) // windows
+    merged = leaves[1 : 1 + whole * windows].reshape(whole, windows, -1).sum(axis=1)
+    return np.concatenate([leaves[:1], merged])
+
+
+def _pack(protected: list[Protected]) -> bytes:
+    """One row, a list for each array: a payload that a runner moves as bytes."""
+    columns = {}
+    for place, part in enumerate(protected):
+        for component, nodes in enumerate(part.nodes):
+            columns[f"{place}.nodes.{component}"] = nodes
+        for number, sums in enumerate(part.sums):
+            for component, values in enumerate(sums):
+                columns[f"{place}.{number}.{component}"] = values
+    return to_bytes(pa.table({name: _one_list(values.ravel()) for name, values in columns.items()}))
+
+
+def _one_list(values: np.ndarray) -> pa.Array:
+    return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), pa.array(values))
+
+
+def _unpack(payload: bytes, parts: tuple[Released, ...], cells: int) -> list[Protected]:
+    table = from_bytes(payload)
+
+    def array(name: str) -> np.ndarray:
+        return table[name].combine_chunks().values.to_numpy(zero_copy_only=False).reshape(-1, cells)
+
+    return [
+        Protected(
+            nodes=[array(f"{place}.nodes.{c}") for c in range(len(part.noise))],
+            sums=[[array(f"{place}.{n}.{c}") for c in range(len(part.noise))] for n in range(len(part.series))],
+        )
+        for place, part in enumerate(parts)
+    ]
 
 
 class _Tell(beam.DoFn):
-    """Noisy nodes to one kind of published table."""
+    """What was drawn to one kind of published table."""
 
     def __init__(self, release: ReleasePlan, side: str) -> None:
         self._release = release
@@ -110,25 +158,12 @@ class _Tell(beam.DoFn):
     def process(self, chunk: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
         key, payload = chunk
         _, number, family, part = key
-        aggregation, plan = self._release.aggregation, self._release.plan
-        query = aggregation.queries[number]
-        table = from_bytes(payload)
-        shape = aggregation.timeline.windows + 1, -1
-        noisy = np.stack([column.to_numpy().reshape(shape) for column in table.columns])
+        aggregation, parts = self._release.aggregation, self._release.plan.of(number, family)
         first_cell = part * aggregation.chunk_cells(number)
-        name = f"{query.name}-{family}-{part:05d}"
-        if self._side == NODES:
-            opening = family == "net" and plan.demands[number].opening
-            told = nodes_table(
-                noisy,
-                aggregation,
-                number,
-                family,
-                first_cell,
-                plan.of(number, family).noise,
-                opening,
-            )
-        else:
-            kinds: list[Kind] = [k for k in plan.demands[number].kinds if disjoint.family_of(k) == family]
-            told = estimates_table(noisy, aggregation, number, kinds, first_cell, plan.of(number, family).noise)
-        yield name, to_bytes(told)
+        cells = min(aggregation.chunk_cells(number), aggregation.queries[number].cells - first_cell)
+        tell = nodes_table if self._side == NODES else estimates_table
+        tables = [
+            tell(protected, aggregation, released, first_cell)
+            for protected, released in zip(_unpack(payload, parts, cells), parts, strict=True)
+        ]
+        yield f"{aggregation.queries[number].name}-{family}-{part:05d}", to_bytes(pa.concat_tables(tables))

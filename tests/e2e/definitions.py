@@ -71,6 +71,8 @@ with events as (
     select * from events
     union all select 'level', until.day, cell, sign, v from events, range($days) as until(day)
     where kind = 'change' and events.day <= until.day
+    union all select 'sliding', since.day, cell, sign, v from events, range($days) as since(day)
+    where kind = 'change' and events.day between since.day and since.day + 2
 ), sums as (
     select kind, day, cell, sum(sign) as n, sum(sign * v) as s, sum(sign * v * v) as q from told group by all
 )
@@ -78,7 +80,11 @@ select kind, day, cell, {statistic} as value
 from (
     select * from (select unnest({kinds}) as kind), range($days) as days(day), (select unnest({cells}) as cell)
 ) left join sums using (kind, day, cell)
+where kind <> 'sliding' or (day % 2 = 0 and day + 3 <= $days)
 """
+
+SLIDING = "{sliding: 3d, every: 2d}"
+"""The sliding windows of the SQL, as a spec asks for them; `day` is their first."""
 
 STATISTICS = {
     "count": "coalesce(n, 0)::double",

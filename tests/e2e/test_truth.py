@@ -16,7 +16,7 @@ import pytest
 from pipelines.cli import main
 from pipelines.times import microseconds
 from tests.e2e.changelogs import DAYS, START, WRITERS, Mutation, cut, flat, generate, table
-from tests.e2e.definitions import Asked, expected
+from tests.e2e.definitions import SLIDING, Asked, expected
 
 QUERIES = (
     Asked(
@@ -32,7 +32,7 @@ QUERIES = (
         statistic="count",
         where="n >= 18 and care <> 'day'",
         by=(("care", ("in", "out")), ("ward", ("b", "a"))),
-        kinds=("change", "entered", "left"),
+        kinds=("change", "sliding", "entered", "left"),
     ),
     Asked(
         name="total",
@@ -42,7 +42,7 @@ QUERIES = (
         low=-3,
         high=5,
         by=(("ward", ("a", "b")),),
-        kinds=("level", "change", "left"),
+        kinds=("level", "sliding", "left"),
     ),
     Asked(
         name="middle",
@@ -184,10 +184,14 @@ def write(folder: Path, case: Case, mutations: list[Mutation]) -> None:
         f"privacy: {{unit: {case.unit}, epsilon: 1.0, constraint: {case.constraint}}}",
         f"schedule: {{start: {START.isoformat()}, every: 1d, until: {(START + timedelta(days=DAYS)).isoformat()}}}",
         "queries:",
-        *(f"  - {{name: {q.name}, {q.spec}, publish: [{', '.join(q.kinds)}]}}" for q in case.queries),
+        *(f"  - {{name: {q.name}, {q.spec}, publish: [{', '.join(map(_asked, q.kinds))}]}}" for q in case.queries),
         "output: {public: public, private: private}",
     ]
     (folder / "spec.yaml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _asked(kind: str) -> str:
+    return SLIDING if kind == "sliding" else kind
 
 
 def seen(case: Case, mutations: list[Mutation]) -> pa.Table:

@@ -32,6 +32,7 @@ privacy:
   constraint: {by: fare, classes: {day: {at_most: 2}, month: {within: 31d}}}
   mechanism: gaussian
   accounting: rdp
+  split: weights
   states: {none: [a], a: [b, none], b: [none]}
 schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-02-01T00:00:00Z}
 queries:
@@ -41,7 +42,12 @@ queries:
     by: {ward: [a, b, other], sex: [1, 2]}
     publish: [level, change]
     weight: 2
-strategy: disjoint
+  - name: stays
+    measure: {sum: nights, min: 0, max: 30}
+    publish: [entered, {sliding: 1w, every: 2d}]
+    consistent: false
+    strategy: {factorised: leaky}
+strategy: {tree: {branching: 16, height: 3, refine: bottom_up}}
 output: {public: out/public, private: out/private, format: jsonl}
 """
 
@@ -63,7 +69,7 @@ CHANGES = [
     ("at_most: 2", "at_most: 3"),
     ("within: 31d", "within: 30d"),
     ("{day:", "{days:"),
-    ("mechanism: gaussian", "mechanism: laplace"),
+    ("mechanism: gaussian", "mechanism: auto"),
     ("accounting: rdp", "accounting: pld"),
     ("b: [none]", "b: [a]"),
     ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
@@ -72,7 +78,7 @@ CHANGES = [
     ("name: beds", "name: bed"),
     ("variance: waited", "mean: waited"),
     ("variance: waited", "variance: waiting"),
-    ("min: 0", "min: 1"),
+    ("min: 0, max: 240", "min: 1, max: 240"),
     ("max: 240", "max: 241"),
     ("invalid: max", "invalid: min"),
     ("ward <> 'x'", "ward <> 'y'"),
@@ -81,7 +87,16 @@ CHANGES = [
     ("sex:", "gender:"),
     ("[level, change]", "[change, level]"),
     ("weight: 2", "weight: 3"),
-    ("strategy: disjoint", "strategy: auto"),
+    ("sliding: 1w", "sliding: 8d"),
+    ("every: 2d", "every: 3d"),
+    ("{sliding: 1w, every: 2d}", "left"),
+    ("consistent: false", "consistent: true"),
+    ("factorised: leaky", "factorised: arma"),
+    ("    strategy: {factorised: leaky}\n", ""),
+    ("branching: 16", "branching: 8"),
+    ("height: 3", "height: 4"),
+    ("bottom_up", "none"),
+    ("strategy: {tree: {branching: 16, height: 3, refine: bottom_up}}", "strategy: auto"),
     ("public: out/public", "public: out/open"),
     ("private: out/private", "private: out/closed"),
     ("format: jsonl", "format: parquet"),
@@ -94,6 +109,16 @@ def test_a_changed_field_changes_the_hash(tmp_path: Path, old: str, new: str) ->
     after = loaded(tmp_path, changed(old, new, FULL))
 
     assert before.sha256 != after.sha256
+
+
+def test_split_and_expected_change_the_hash(tmp_path: Path) -> None:
+    text = changed("    weight: 1\n", "    expected: 100\n")
+    text = changed("{mean: waited, min: 0, max: 240}", "count\n    expected: 10", text)
+    split = changed("delta: 0", "split: relative_error", text)
+
+    texts = [GOOD, split, changed("expected: 100", "expected: 200", split)]
+
+    assert len({loaded(tmp_path, text).sha256 for text in texts}) == 3
 
 
 def test_unit_changes_the_hash(tmp_path: Path) -> None:
@@ -118,8 +143,16 @@ def test_the_same_said_in_other_words_has_the_same_hash(tmp_path: Path) -> None:
     same = changed("every: 1d", "every: 24h", same)
     same = changed("2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", same)
     same = changed("strategy: auto\n", "", same)
+    same = changed("weight: 1", "consistent: false", same)
 
     assert loaded(tmp_path, same).sha256 == loaded(tmp_path, GOOD).sha256
+
+
+def test_a_tree_without_settings_and_a_week_in_days_are_the_same(tmp_path: Path) -> None:
+    first = changed("[level, change]", "{sliding: 1w}", changed("strategy: auto", "strategy: tree"))
+    second = changed("[level, change]", "[{sliding: 168h}]", changed("strategy: auto", "strategy: {tree: {}}"))
+
+    assert loaded(tmp_path, first).sha256 == loaded(tmp_path, second).sha256
 
 
 def _shuffled(value: Any, order: random.Random) -> Any:

@@ -32,6 +32,13 @@ release: wards
   every: 1d
   {schedule}queries:
   - name: beds
+    publish:
+      - sliding: 1d
+        {publish}
+    strategy:
+      tree:
+        height: 2
+        {tree}
     measure:
       mean: waited
       min: 0
@@ -46,11 +53,13 @@ release: wards
 LEVELS = {
     "top": "release changelog privacy schedule queries strategy output",
     "changelog": "format path entry time before after order timezone types bad_rows",
-    "privacy": "unit epsilon delta constraint mechanism accounting states",
+    "privacy": "unit epsilon delta constraint mechanism accounting split states",
     "constraint": "at_most within by classes",
     "classes": "at_most within",
     "schedule": "start every until",
-    "query": "name measure where by publish weight",
+    "query": "name measure where by publish weight expected consistent strategy",
+    "publish": "sliding every",
+    "tree": "branching height refine",
     "measure": "sum mean second_moment variance min max invalid",
     "output": "public private format",
 }

@@ -5,22 +5,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.estimates import CONFIDENCE, Estimates, estimate
+from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
 from privacy.measure import KINDS, Kind, Measure
-from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.mechanisms import DiscreteLaplace
 
 LOW, HIGH = -3.0, 5.0
 RATIOS: list[Kind] = ["mean", "second_moment", "variance"]
-LAWS = [DiscreteLaplace, DiscreteGaussian]
 
 
-def noise_of(measure: Measure, scale: float, law: type[Mechanism] = DiscreteLaplace) -> list[Mechanism]:
+def noise_of(measure: Measure, scale: float) -> list[DiscreteLaplace]:
     """Noise of `scale` times each component's largest value."""
-    return [law(scale * component.largest) for component in measure.components]
+    return [DiscreteLaplace(scale * component.largest) for component in measure.components]
 
 
 def measure_of(kind: Kind, *, fine: bool = False) -> Measure:
     return Measure(kind=kind, low=LOW, high=HIGH, fine=fine)
+
+
+def told(measure: Measure, sums: list[np.ndarray], noise: list[DiscreteLaplace], terms: list[int]) -> Estimates:
+    """Estimates of numbers whose noise is a sum of so many draws."""
+    confidence = confidence_of(len(noise))
+    return estimate(
+        measure,
+        sums,
+        [np.sqrt(np.array(terms) * law.variance) for law in noise],
+        [np.array([law.half_width(count, confidence) for count in terms]) for law in noise],
+    )
 
 
 def sums_of(measure: Measure, values: list[float]) -> list[np.ndarray]:
@@ -28,27 +38,32 @@ def sums_of(measure: Measure, values: list[float]) -> list[np.ndarray]:
     return [component.sum().reshape(1, 1) for component in measure.contributions(steps, len(values))]
 
 
-def one(told: Estimates) -> tuple[float, float, float, float]:
-    return tuple(getattr(told, name).item() for name in ("value", "stddev", "ci_low", "ci_high"))  # type: ignore[return-value]
+def one(result: Estimates) -> tuple[float, float, float, float]:
+    return tuple(getattr(result, name).item() for name in ("value", "stddev", "ci_low", "ci_high"))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("kind", ["count", "sum"])
-@given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5), st.floats(0.5, 1e4))
-def test_counts_and_sums_are_the_noisy_sums_themselves(kind, law, numbers, scale):
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5), st.data())
+def test_counts_and_sums_are_the_noisy_sums_themselves(kind, dtype, numbers, data):
     """Nothing is cut off, not even below zero: noise of mean zero stays unbiased."""
     measure = measure_of(kind)
-    noise = noise_of(measure, scale, law)
-    terms = np.arange(2, len(numbers) + 2)
+    sizes = st.lists(st.floats(0.5, 1e6), min_size=len(numbers), max_size=len(numbers)).map(np.array)
+    deviations, widths = data.draw(sizes), data.draw(sizes)
 
-    told = estimate(measure, [np.array(numbers)[:, None]], noise, terms)
+    result = estimate(measure, [np.array(numbers, dtype=dtype)[:, None]], [deviations], [widths])
 
     grid = measure.components[0].grid
-    assert told.value[:, 0].tolist() == [number * grid for number in numbers]
-    np.testing.assert_allclose(told.stddev[:, 0] ** 2, terms * noise[0].variance * grid**2)
-    widths = np.array([noise[0].half_width(int(count), CONFIDENCE) for count in terms]) * grid
-    np.testing.assert_array_equal(told.ci_low[:, 0], told.value[:, 0] - widths)
-    np.testing.assert_array_equal(told.ci_high[:, 0], told.value[:, 0] + widths)
+    assert result.value[:, 0].tolist() == [number * grid for number in numbers]
+    np.testing.assert_array_equal(result.stddev[:, 0], deviations * grid)
+    np.testing.assert_array_equal(result.ci_low[:, 0], result.value[:, 0] - widths * grid)
+    np.testing.assert_array_equal(result.ci_high[:, 0], result.value[:, 0] + widths * grid)
+
+
+@pytest.mark.parametrize(("components", "each"), [(1, 0.95), (2, 0.975), (3, 1 - 0.05 / 3)])
+def test_components_share_what_an_interval_may_miss(components, each):
+    assert confidence_of(components) == pytest.approx(each, abs=1e-15)
+    assert components * (1 - each) == pytest.approx(1 - CONFIDENCE)
 
 
 @pytest.mark.parametrize("kind", RATIOS)
@@ -58,13 +73,11 @@ def test_the_truth_is_in_the_interval_whenever_the_noise_is_in_its_own(kind, val
     measure = measure_of(kind)
     noise = noise_of(measure, scale)
     exact = sums_of(measure, values)
-    reach = [int(law.half_width(2, 1 - (1 - CONFIDENCE) / len(noise))) for law in noise]
+    reach = [int(law.half_width(2, confidence_of(len(noise)))) for law in noise]
     drawn = [data.draw(st.sampled_from([-most, 0, most]) | st.integers(-most, most)) for most in reach]
     truth = measure.estimate([s.astype(float) for s in exact]).item()
 
-    value, stddev, low, high = one(
-        estimate(measure, [s + d for s, d in zip(exact, drawn, strict=True)], noise, np.array([2]))
-    )
+    value, stddev, low, high = one(told(measure, [s + d for s, d in zip(exact, drawn, strict=True)], noise, [2]))
 
     # What rounding to the grid takes from the truth itself: a variance of nothing may come out below zero.
     rounding = measure.components[-1].grid + 1e-9
@@ -80,19 +93,19 @@ def test_without_a_positive_count_nothing_is_known(kind, count, rest):
     low, high = measure.bounds
     sums = [np.array([[count]]), *[np.array([[rest]])] * (len(measure.components) - 1)]
 
-    told = one(estimate(measure, sums, noise_of(measure, 3.0), np.array([1])))
+    result = one(told(measure, sums, noise_of(measure, 3.0), [1]))
 
-    assert told == ((low + high) / 2, (high - low) / 2, low, high)
+    assert result == ((low + high) / 2, (high - low) / 2, low, high)
 
 
 @pytest.mark.parametrize("kind", RATIOS)
 def test_a_count_that_may_be_zero_gives_the_whole_range(kind):
     measure = measure_of(kind)
     noise = noise_of(measure, 3.0)
-    width = int(noise[0].half_width(1, 1 - 0.05 / len(noise)))
+    width = int(noise[0].half_width(1, confidence_of(len(noise))))
 
     uncertain, certain = (
-        one(estimate(measure, sums_of(measure, [1.0] * count), noise, np.array([1]))) for count in (width, 100 * width)
+        one(told(measure, sums_of(measure, [1.0] * count), noise, [1])) for count in (width, 100 * width)
     )
 
     assert uncertain[2:] == measure.bounds
@@ -105,7 +118,7 @@ def test_a_ratio_is_cut_to_the_range_of_what_it_can_be(kind, sign):
     measure = measure_of(kind)
     sums = [np.array([[10]]), *[np.array([[sign * 10**12]])] * (len(measure.components) - 1)]
 
-    value, _, low, high = one(estimate(measure, sums, noise_of(measure, 0.5), np.array([1])))
+    value, _, low, high = one(told(measure, sums, noise_of(measure, 0.5), [1]))
 
     assert value in measure.bounds
     assert measure.bounds[0] <= low <= high <= measure.bounds[1]
@@ -118,7 +131,7 @@ def test_without_noise_to_speak_of_a_ratio_is_the_plain_statistic(kind, values):
     numbers = np.array(values)
     plain = {"mean": numbers.mean(), "second_moment": (numbers**2).mean(), "variance": numbers.var()}[kind]
 
-    value, stddev, low, high = one(estimate(measure, sums_of(measure, values), noise_of(measure, 1e-7), np.array([1])))
+    value, stddev, low, high = one(told(measure, sums_of(measure, values), noise_of(measure, 1e-7), [1]))
 
     assert value == pytest.approx(plain, abs=1e-5)
     assert stddev < 1e-4
@@ -138,9 +151,9 @@ def test_the_deviation_of_a_ratio_is_that_of_its_linear_part(kind):
         slope = (measure.estimate(up) - measure.estimate(down)).item() / (2 * step)
         squares += slope**2 * law.variance
 
-    told = estimate(measure, [s.astype(np.int64) for s in sums], noise, np.array([1]))
+    result = told(measure, sums, noise, [1])
 
-    assert told.stddev.item() == pytest.approx(squares**0.5, rel=1e-4)
+    assert result.stddev.item() == pytest.approx(squares**0.5, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,12 +162,12 @@ def test_windows_and_cells_keep_their_places(kind):
     cases = [[[1.0] * 500, [2.0] * 900], [[0.5] * 700, [-2.0, 3.0] * 400], [[5.0] * 600, [0.0] * 800]]
     single = [[sums_of(measure, values) for values in row] for row in cases]
     together = [np.array([[cell[c].item() for cell in row] for row in single]) for c in range(len(single[0][0]))]
-    noise, terms = noise_of(measure, 1.5), np.array([2, 3, 4])
+    noise, terms = noise_of(measure, 1.5), [2, 3, 4]
 
-    told = estimate(measure, together, noise, terms)
+    result = told(measure, together, noise, terms)
 
     for window, row in enumerate(single):
         for cell, sums in enumerate(row):
-            alone = one(estimate(measure, sums, noise, terms[[window]]))
-            got = [getattr(told, name)[window, cell] for name in ("value", "stddev", "ci_low", "ci_high")]
+            alone = one(told(measure, sums, noise, [terms[window]]))
+            got = [getattr(result, name)[window, cell] for name in ("value", "stddev", "ci_low", "ci_high")]
             assert got == pytest.approx(alone)

@@ -13,12 +13,14 @@ from privacy.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
 from privacy.composition import paper_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.curves import zcdp_epsilon
-from privacy.disjoint import Kind
 from privacy.measure import STEPS, Measure
-from privacy.plan import Demand, Plan, make_plan, stddev
-from privacy.sensitivity import MOST_OF_OWNER, Horizon, Sensitivity, of_events, of_net
+from privacy.plan import Demand, Plan, Split, make_plan, stddev
+from privacy.planner import Choice
+from privacy.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
+from privacy.series import Kind, Series
 
 FOUR = AtMost(4)
+DISJOINT = Choice(name="disjoint")
 
 LAPLACE: list[tuple[Law, Accounting, float]] = [("laplace", "naive", 0.0), ("laplace", "paper", 0.0)]
 WITH_DELTA: list[tuple[Law, Accounting, float]] = [
@@ -42,8 +44,16 @@ def demand(
     cells: int = 1,
     weight: float = 1.0,
     name: str = "q",
+    choice: Choice = DISJOINT,
 ) -> Demand:
-    return Demand(name=name, measure=measure or Measure(kind="count"), cells=cells, kinds=kinds, weight=weight)
+    return Demand(
+        name=name,
+        measure=measure or Measure(kind="count"),
+        cells=cells,
+        series=tuple(Series(kind=kind) for kind in kinds),
+        weight=weight,
+        choice=choice,
+    )
 
 
 def plan(
@@ -82,12 +92,16 @@ def several(fine: bool) -> list[Demand]:
 def expected_sensitivity(made: Plan, place: int, constraint: Constraint, windows: int | None) -> Sensitivity:
     released = made.released[place]
     asked = made.demands[released.query]
-    opening = released.family == "net" and "level" in asked.kinds
-    horizon = Horizon(window=10, windows=windows, opening=opening)
-    arguments = {"components": asked.measure.components, "cells": asked.cells, "constraint": constraint}
+    unit = Contribution(
+        components=asked.measure.components, cells=asked.cells, constraint=constraint, window=10, owner=False
+    )
+    assert released.strategy.windows == windows
+    assert released.strategy.opening == (
+        released.family == "net" and any(series.kind == "level" for series in asked.series)
+    )
     if released.family == "net":
-        return of_net(**arguments, horizon=horizon, owner=False)
-    return of_events(released.family, **arguments, horizon=horizon, owner=False)
+        return of_net(released.strategy, unit)
+    return of_events(released.family, released.strategy, unit)
 
 
 def measurements_and_scales(made: Plan) -> tuple[list[Measurement], list[float]]:
@@ -143,7 +157,7 @@ def test_families_of_a_query_share_its_weight_evenly():
 
     assert [released.family for released in made.released] == ["net", "entered"]
     assert [released.noise[0].scale for released in made.released] == pytest.approx([10, 6])
-    assert made.of(0, "entered") is made.released[1]
+    assert made.of(0, "entered") == (made.released[1],)
 
 
 @pytest.mark.parametrize(("mechanism", "accounting", "delta"), [*LAPLACE, *WITH_DELTA])
@@ -297,7 +311,8 @@ def test_the_error_of_a_level_grows_with_the_draws_it_holds():
     made = plan(demand(("level", "change")))
     one = made.released[0].noise[0].variance
 
-    np.testing.assert_allclose(stddev(made, 0, "level", 5) ** 2, one * np.arange(2, 7))
-    np.testing.assert_allclose(stddev(made, 0, "change", 5) ** 2, one * np.ones(5))
+    level, change = Series(kind="level"), Series(kind="change")
+    np.testing.assert_allclose(stddev(made, 0, level, 5) ** 2, one * np.arange(2, 7))
+    np.testing.assert_allclose(stddev(made, 0, change, 5) ** 2, one * np.ones(5))
     with pytest.raises(ValueError, match="ratio"):
-        stddev(plan(demand(measure=Measure(kind="mean", low=0, high=1))), 0, "change", 5)
+        stddev(plan(demand(measure=Measure(kind="mean", low=0, high=1))), 0, change, 5)

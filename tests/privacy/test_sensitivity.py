@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, Constraint, Within, parts
 from privacy.measure import Measure
-from privacy.sensitivity import Family, Horizon, Sensitivity, of_events, of_net
+from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.series import Family
+from privacy.trees import Tree
 from tests.reference import Mutation
 from tests.strategies import COUNT, QUERIES, STATES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, kernel
@@ -23,20 +25,24 @@ from transforms.bounded_sums import BOUNDED
 from transforms.queries import Query
 
 
+def disjoint(windows: int | None, *, opening: bool = False) -> Tree:
+    return Tree(branching=2, height=1, refine="none", windows=windows, opening=opening)
+
+
 def claim(query: Query, family: Family, constraint: Constraint, *, opening: bool, owner: bool) -> Sensitivity | None:
     """What the plan claims; None where a family cannot be released."""
-    horizon = Horizon(window=TIMELINE.every, windows=TIMELINE.windows, opening=opening)
-    arguments = {
-        "components": query.measure.components,
-        "cells": query.cells,
-        "constraint": constraint,
-        "horizon": horizon,
-        "owner": owner,
-    }
+    tree = disjoint(TIMELINE.windows, opening=opening)
+    unit = Contribution(
+        components=query.measure.components,
+        cells=query.cells,
+        constraint=constraint,
+        window=TIMELINE.every,
+        owner=owner,
+    )
     if family == "net":
-        return of_net(**arguments)
+        return of_net(tree, unit)
     try:
-        return of_events(family, **arguments)
+        return of_events(family, tree, unit)
     except ValueError:
         return None
 
@@ -212,8 +218,8 @@ def test_the_claim_for_entered_and_left_is_reached(k, family, expected):
 def test_insertion_costs_the_largest_value_not_the_range():
     """Pan takes |b - a|, but f in [5, 6] moves the sum by 6 when an entry appears."""
     measure = Measure(kind="sum", low=5, high=6)
-    horizon = Horizon(window=1, windows=10, opening=False)
-    claimed = of_net(components=measure.components, cells=1, constraint=AtMost(1), horizon=horizon, owner=False)
+    unit = Contribution(components=measure.components, cells=1, constraint=AtMost(1), window=1, owner=False)
+    claimed = of_net(disjoint(10), unit)
     component = measure.components[0]
 
     assert claimed.l1 * component.largest * component.grid == 6.0
@@ -223,14 +229,8 @@ def test_insertion_costs_the_largest_value_not_the_range():
 def test_counts_have_the_sensitivities_of_the_theory(k, cells, squared):
     """The theory: L2^2 = k for one cell and 2k - 1 for a histogram, over disjoint windows."""
     measure = Measure(kind="count")
-    horizon = Horizon(window=1, windows=None, opening=False)
-    claimed = of_net(
-        components=measure.components,
-        cells=cells,
-        constraint=AtMost(k),
-        horizon=horizon,
-        owner=False,
-    )
+    unit = Contribution(components=measure.components, cells=cells, constraint=AtMost(k), window=1, owner=False)
+    claimed = of_net(disjoint(None), unit)
 
     assert (claimed.l1, claimed.l2**2) == (squared, pytest.approx(squared))
 
@@ -239,14 +239,8 @@ def test_counts_have_the_sensitivities_of_the_theory(k, cells, squared):
 def test_a_time_span_meets_the_corrected_number_of_windows(span, window, windows):
     """Pan (theorem 4.3) drops a ceiling; it is ceil(B / W) + 1, against all placements."""
     measure = Measure(kind="count")
-    horizon = Horizon(window=window, windows=None, opening=False)
-    claimed = of_net(
-        components=measure.components,
-        cells=1,
-        constraint=Within(span),
-        horizon=horizon,
-        owner=False,
-    )
+    unit = Contribution(components=measure.components, cells=1, constraint=Within(span), window=window, owner=False)
+    claimed = of_net(disjoint(None), unit)
 
     met = max((start + span) // window - start // window + 1 for start in range(window))
 

@@ -9,21 +9,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from privacy.accounting import Loss
 from privacy.constraint import AtMost
-from privacy.disjoint import Kind
 from privacy.measure import Measure
 from privacy.mechanisms import DiscreteLaplace
-from privacy.plan import Demand, Plan, make_plan
-from privacy.sensitivity import Family
+from privacy.plan import Demand, Plan, Released, make_plan
+from privacy.planner import FORMS, REFINES, Choice
+from privacy.series import Family, Kind, Series, totals
 from transforms.bounded_sums import BOUNDED, Aggregation, NodeKey, dense
 from transforms.queries import Query, Timeline
 from transforms.release import add_noise
 
 FALSE_ALARM = 1e-6
 CONSTRAINT = AtMost(3)
+DISJOINT = Choice(name="disjoint")
 COUNT: NodeKey = (BOUNDED, 0, "net", 0)
 MEAN: NodeKey = (BOUNDED, 1, "net", 0)
 LEFT: NodeKey = (BOUNDED, 0, "left", 0)
@@ -35,8 +36,14 @@ MEASURES = (Measure(kind="count"), Measure(kind="mean", low=0, high=10))
 def plan_for(kinds: tuple[Kind, ...], cells: int, windows: int) -> Plan:
     """A count with these kinds and a mean's changes, at epsilon 1."""
     demands = [
-        Demand(name="beds", measure=MEASURES[0], cells=cells, kinds=kinds),
-        Demand(name="age", measure=MEASURES[1], cells=cells, kinds=("change",)),
+        Demand(
+            name="beds",
+            measure=MEASURES[0],
+            cells=cells,
+            series=tuple(Series(kind=k) for k in kinds),
+            choice=DISJOINT,
+        ),
+        Demand(name="age", measure=MEASURES[1], cells=cells, series=(Series(kind="change"),), choice=DISJOINT),
     ]
     return make_plan(
         demands,
@@ -77,27 +84,39 @@ def agrees(drawn: NDArray[np.int64], law: DiscreteLaplace) -> bool:
 WINDOWS, CELLS = 999, 150
 
 
+def part(plan: Plan, key: NodeKey) -> Released:
+    (released,) = plan.of(key[1], key[2])
+    return released
+
+
+def nodes_of(exact: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
+    """[components, nodes, cells], whole numbers."""
+    return np.stack(add_noise(exact, released).nodes)
+
+
 @pytest.mark.parametrize("key", [COUNT, LEFT])
 def test_what_is_added_to_an_empty_changelog_follows_the_law_that_the_plan_states(key: NodeKey) -> None:
     plan = plan_for(("level", "left"), CELLS, WINDOWS)
-    (law,) = plan.of(0, key[2]).noise
+    released = part(plan, key)
+    (law,) = released.noise
     assert isinstance(law, DiscreteLaplace)
 
-    noisy = add_noise(nothing(plan, key, CELLS, WINDOWS), plan, key)
+    noisy = nodes_of(nothing(plan, key, CELLS, WINDOWS), released)
 
-    assert noisy.shape == (1, WINDOWS + 1, CELLS)
-    assert agrees(noisy[0, 1:].ravel(), law)
+    assert noisy.shape == (1, WINDOWS + int(released.strategy.opening), CELLS)
+    assert agrees(noisy.ravel(), law)
 
 
 def test_noise_of_half_the_scale_would_be_caught() -> None:
     plan = plan_for(("level", "left"), CELLS, WINDOWS)
-    (law,) = plan.of(0, "net").noise
-    halved = tuple(replace(r, noise=tuple(DiscreteLaplace(n.scale / 2) for n in r.noise)) for r in plan.released)
+    released = part(plan, COUNT)
+    (law,) = released.noise
+    halved = replace(released, noise=tuple(DiscreteLaplace(n.scale / 2) for n in released.noise))
 
-    noisy = add_noise(nothing(plan, COUNT, CELLS, WINDOWS), replace(plan, released=halved), COUNT)
+    noisy = nodes_of(nothing(plan, COUNT, CELLS, WINDOWS), halved)
 
     assert isinstance(law, DiscreteLaplace)
-    assert not agrees(noisy[0, 1:].ravel(), law)
+    assert not agrees(noisy.ravel(), law)
 
 
 def test_the_noise_pays_for_the_joint_sensitivity_of_all_that_is_released() -> None:
@@ -119,11 +138,11 @@ def test_every_node_cell_and_component_has_a_draw_of_its_own() -> None:
     pairs = (2 * 41) ** 2
     assert pairs * 0.5**200 < FALSE_ALARM
 
-    noisy = [add_noise(nothing(plan, key, 200, 40), plan, key) for key in (COUNT, COUNT, MEAN)]
+    noisy = [nodes_of(nothing(plan, key, 200, 40), part(plan, key)) for key in (COUNT, COUNT, MEAN)]
 
-    rows = np.concatenate([nodes[:, 1:].reshape(-1, 200) for nodes in noisy])
+    rows = np.concatenate([nodes.reshape(-1, 200) for nodes in noisy])
     assert len(np.unique(rows, axis=0)) == len(rows)
-    columns = np.concatenate([nodes[:, 1:].transpose(0, 2, 1).reshape(-1, 40) for nodes in noisy[2:]])
+    columns = np.concatenate([nodes.transpose(0, 2, 1).reshape(-1, 40) for nodes in noisy[2:]])
     assert len(np.unique(columns, axis=0)) == len(columns)
 
 
@@ -132,10 +151,10 @@ def test_noise_is_added_to_the_exact_sums_which_stay_as_they_are() -> None:
     exact = nothing(plan, COUNT, 3, 4) + 1_000_000
     before = exact.copy()
 
-    noisy = add_noise(exact, plan, COUNT)
+    noisy = nodes_of(exact, part(plan, COUNT))
 
     # |N| > 500,000 has a probability below exp(-500,000 / scale) for each of 15 draws.
-    assert 15 * 2 * np.exp(-500_000 / plan.of(0, "net").noise[0].scale) < FALSE_ALARM
+    assert 15 * 2 * np.exp(-500_000 / part(plan, COUNT).noise[0].scale) < FALSE_ALARM
     assert np.array_equal(exact, before)
     assert np.abs(noisy - exact).max() <= 500_000
 
@@ -144,14 +163,83 @@ def test_noise_is_added_to_the_exact_sums_which_stay_as_they_are() -> None:
     ("kinds", "family", "opening"),
     [(("level",), "net", True), (("change",), "net", False), (("level", "left"), "left", False)],
 )
-def test_the_opening_node_is_drawn_for_where_it_is_released_and_zero_elsewhere(
+def test_the_opening_node_is_told_where_it_is_released_and_missing_elsewhere(
     kinds: tuple[Kind, ...], family: Family, opening: bool
 ) -> None:
     plan = plan_for(kinds, 500, 2)
     key: NodeKey = (BOUNDED, 0, family, 0)
 
-    noisy = add_noise(nothing(plan, key, 500, 2) + 7, plan, key)
+    noisy = nodes_of(nothing(plan, key, 500, 2) + 7, part(plan, key))
 
-    # 500 draws are not all -7.
-    assert bool(np.any(noisy[:, 0] != 0)) == opening
-    assert np.any(noisy[:, 1] != 7)
+    assert noisy.shape == (1, 2 + int(opening), 500)
+    # 500 draws are not all 0.
+    assert np.all(np.any(noisy != 7, axis=2))
+
+
+SLIDING = (Series(kind="sliding", width=7), Series(kind="level"), Series(kind="change"))
+CHOICES = [
+    Choice(name="disjoint"),
+    Choice(name="sliding"),
+    *(Choice(name="tree", branching=3, height=3, refine=refine) for refine in REFINES),
+    *(Choice(name="factorised", form=form) for form in FORMS),
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_published_numbers_are_the_exact_ones_plus_noise_that_depends_on_no_data(choice: Choice) -> None:
+    """The noise is drawn twice from one law in which every draw is the same: what it adds must not depend on the data."""
+    plan = strategic(choice, SLIDING, windows=40)
+    rng = np.random.default_rng(11)
+    exact = rng.integers(-50, 50, (1, 41, 4)) << 24
+    for released in plan.of(0, "net"):
+        law = _Fixed(12345)
+        fixed = replace(released, noise=(law,))  # type: ignore[arg-type]
+        with_data, without = add_noise(exact, fixed), add_noise(exact * 0, fixed)
+        for series, told, noise in zip(released.series, with_data.sums, without.sums, strict=True):
+            np.testing.assert_allclose(told[0] - noise[0], totals(series, exact[0]), rtol=1e-9, atol=2.0**24 * 1e-3)
+
+
+class _Fixed:
+    """A law whose draws are not random."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def noise(self, size: int) -> NDArray[np.int64]:
+        return np.random.default_rng(self.seed).integers(-(2**30), 2**30, size)
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_errors_have_the_variance_that_the_plan_states(choice: Choice) -> None:
+    """The sum of squares of 400 independent errors for each of a few windows, each over its stated variance.
+
+    Noise is sub-Gaussian or Laplace-like: for Gaussian noise the sum is chi-square with 400 degrees of freedom to within
+    the grid, and its tails at FALSE_ALARM / cases are the limits.
+    """
+    windows, cells = 30, 400
+    plan = strategic(choice, SLIDING[:2], windows=windows)
+    limit = FALSE_ALARM / (len(CHOICES) * 8)
+    low, high = chi2.ppf(limit, cells), chi2.isf(limit, cells)
+    for released in plan.of(0, "net"):
+        drawn = add_noise(np.zeros((1, windows + 1, cells), dtype=np.int64), released)
+        for series, sums in zip(released.series, drawn.sums, strict=True):
+            variances = released.variances(series, windows) * released.noise[0].variance
+            assert len(sums[0]) == len(variances) > 0
+            for place in (0, len(variances) - 1):
+                assert low < (sums[0][place] ** 2).sum() / variances[place] < high
+
+
+def strategic(choice: Choice, series: tuple[Series, ...], *, windows: int) -> Plan:
+    """A count's plan with Gaussian noise."""
+    if choice.name == "sliding":
+        series = tuple(s for s in series if s.kind == "sliding")
+    return make_plan(
+        [Demand(name="beds", measure=MEASURES[0], cells=1, series=series, choice=choice)],
+        constraint=CONSTRAINT,
+        window=DAY,
+        windows=windows,
+        owner=False,
+        budget=Loss(epsilon=1.0, delta=1e-6),
+        mechanism="gaussian",
+        accounting="pld",
+    )

@@ -1,0 +1,59 @@
+"""jax-privacy beside us: its environment, and its errors at our settings.
+
+Google's jax-privacy (https://github.com/google-deepmind/jax_privacy) has matrix factorisations for prefix sums: the
+square root (Fichtenberger, Henzinger, Upadhyay) and buffered Toeplitz matrices (Dvijotham et al.; McMahan et al.). Its
+own code is run by jaxprivacy_peer.py; noise is the analytic Gaussian's, which no accountant can better.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.error.setting import Setting, sigma
+
+PINS = Path(__file__).with_suffix(".txt")
+PEER = Path(__file__).with_name("jaxprivacy_peer.py")
+
+
+def python(folder: Path) -> str | None:
+    """The interpreter of jax-privacy's environment, which is made if need be; None, said aloud, if that fails."""
+    program = folder / "bin" / "python"
+    ready = folder / ".ready"
+    if not ready.exists():
+        print("installing jax-privacy ...", file=sys.stderr, flush=True)
+        pip = [str(program), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", str(PINS)]
+        for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
+            if subprocess.run(command, check=False).returncode != 0:
+                print(f"MISSING: jax-privacy; `{' '.join(command)}` failed. Its column stays empty.", file=sys.stderr)
+                return None
+        ready.touch()
+    return str(program)
+
+
+def rmse(program: str, settings: Sequence[Setting], strategy: str) -> list[float]:
+    """Root mean square errors, in the order of the settings.
+
+    Args:
+        strategy: "sqrt", or "blt" for a buffered Toeplitz matrix fitted to each setting (half a minute each).
+    """
+    questions = [
+        {
+            "strategy": strategy,
+            "leaves": setting.leaves,
+            "participations": setting.touched,
+            "opening": setting.opening,
+            "width": setting.width,
+        }
+        for setting in settings
+    ]
+    finished = subprocess.run(
+        [program, str(PEER)], input=json.dumps(questions), stdout=subprocess.PIPE, text=True, check=True
+    )
+    errors: list[float] = json.loads(finished.stdout)
+    return [
+        sigma(setting.epsilon, setting.delta) * math.sqrt(error)
+        for setting, error in zip(settings, errors, strict=True)
+    ]

@@ -1,0 +1,98 @@
+"""What no Gaussian noise can go below, whatever its covariance and however it is computed.
+
+Let the published vector be A x plus normal noise of covariance Sigma, and let a unit be able to move x by any z of a set
+Z. A budget that allows mu = 1 / sigma (Gaussian differential privacy) asks for |Sigma^(-1/2) A z| <= mu for all z in Z.
+
+Theorem. For every law on Z the mean variance of m numbers is at least sigma^2 (tr K^(1/2))^2 / m, K = A E[z z'] A'.
+
+Proof. Averaging z' A' Sigma^-1 A z <= mu^2 gives tr(Sigma^-1 K) <= mu^2, and by Cauchy and Schwarz
+(tr K^(1/2))^2 <= tr(Sigma) tr(Sigma^-1 K). QED.
+
+The law here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes and goes.
+Where a time span bounds the changes, they lie within so many consecutive windows, at a place that is drawn as well,
+and k is the best that was tried. docs/proofs/strategies.md has the closed form (its theorem 4, from one change in each of k
+equal blocks), which this law betters. Laplace noise is not bounded by this; nor is anything that depends on data.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.error.setting import Setting, sigma
+
+Floats = NDArray[np.float64]
+
+
+def rmse(setting: Setting) -> float:
+    """The least root mean square error of any Gaussian noise at this setting.
+
+    The opening is left out: whoever tells it as well has no less error.
+    """
+    windows = setting.windows
+    if setting.changes is not None:
+        moments = [second_moment(windows, min(setting.changes, windows), windows)]
+    else:
+        assert setting.span is not None
+        stretch = min(setting.span + 1, windows)
+        moments = [second_moment(windows, k, stretch) for k in (1, 2, 4, 8, 16, 32) if k <= stretch]
+    least = max(mean_variance(moment, setting.width) for moment in moments)
+    return sigma(setting.epsilon, setting.delta) * math.sqrt(least)
+
+
+def mean_variance(moment: Floats, width: int | None) -> float:
+    """(tr K^(1/2))^2 / m for levels, or sliding sums of `width` windows; `moment` is E[z z'], [windows, windows]."""
+    from scipy.linalg import eigvalsh
+
+    product = np.cumsum(np.cumsum(moment, axis=0), axis=1)
+    if width is not None:
+        # Numbers end at windows width, width + 1, ...; each is a level less the level `width` windows before.
+        product = np.pad(product, ((1, 0), (1, 0)))
+        product = product[width:] - product[:-width]
+        product = product[:, width:] - product[:, :-width]
+    values = eigvalsh(product, overwrite_a=True, check_finite=False)
+    return float(np.sqrt(np.maximum(values, 0.0)).sum() ** 2 / len(product))
+
+
+def second_moment(windows: int, changes: int, stretch: int) -> Floats:
+    """E[z z'] of `changes` alternating signs in a random set of windows within `stretch` consecutive ones, [windows, windows].
+
+    >>> second_moment(3, 2, 3).round(3).tolist()
+    [[0.667, -0.333, -0.333], [-0.333, 0.667, -0.333], [-0.333, -0.333, 0.667]]
+    """
+    index = np.arange(windows)
+    early, late = np.minimum.outer(index, index), np.maximum.outer(index, index)
+    # Places of the stretch that hold both windows, among all its places.
+    places = np.minimum(early, windows - stretch) - np.maximum(late - stretch + 1, 0) + 1
+    by_distance = np.zeros(windows)
+    by_distance[:stretch] = _by_distance(stretch, changes)
+    moment: Floats = by_distance[late - early] * np.maximum(places, 0) / (windows - stretch + 1)
+    return moment
+
+
+def _by_distance(windows: int, changes: int) -> Floats:
+    """E[z_i z_(i+d)] for d = 0, 1, ..., [windows], where the changes may lie anywhere.
+
+    Both hold a change with probability k (k - 1) / (n (n - 1)); then of the other k - 2 changes M lie between, a
+    hypergeometric number, and the signs differ by (-1)^(M + 1).
+    """
+    from scipy.stats import hypergeom
+
+    value = np.zeros(windows)
+    value[0] = changes / windows
+    if changes > 1:
+        distance = np.arange(1, windows)
+        between = np.arange(changes - 1)[:, np.newaxis]
+        law = hypergeom.pmf(between, windows - 2, distance - 1, changes - 2)
+        signs = (-1.0) ** (between + 1)
+        value[1:] = changes * (changes - 1) / (windows * (windows - 1)) * (signs * law).sum(axis=0)
+    return value
+
+
+def theorem_4(windows: int, changes: int) -> float:
+    """(k / d^2) (sum_{0 < j < d} 1 / (2 sin(pi j / 2d)))^2: mean variance of levels at sigma = 1, for windows = k d."""
+    length, rest = divmod(windows, changes)
+    if rest:
+        raise ValueError(f"windows={windows} must be a multiple of changes={changes}")
+    angles = math.pi * np.arange(1, length) / (2 * length)
+    return float(changes / length**2 * (1 / (2 * np.sin(angles))).sum() ** 2)

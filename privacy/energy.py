@@ -1,0 +1,316 @@
+"""How far one entry can move the output of a filter, squared: bounds in closed form.
+
+A counter sends the leaf increments z of an entry through a lower-triangular Toeplitz matrix C with coefficients
+c_0 >= c_1 >= ... >= 0. Columns e_i of C have N(m) = c_0^2 + ... + c_{m-1}^2 for the m leaves that follow, and inner
+products G(i, j), all >= 0 and smaller for columns further apart. g are the partial sums of z, the entry's states, and
+Cz = q * g with q_0 = c_0 and q_j = c_j - c_{j-1} <= 0. n leaves; S_k^2 is the largest |Cz|^2 for states in [0, 1] that
+change at most k times. It is convex in the states, so the largest has states 0 and 1 that take turns.
+
+Pairing.  S_k^2 <= N(n) + N(n-1) + ... + N(n-k+1).                                                               (1)
+    In the sum over pairs of changes each change meets later ones with signs that alternate and products that fall,
+    the first negative. For the same reason one more change, the last, adds at most its own column: n - k + 1 leaves.
+
+Spacing.  S_k^2 <= k N(n/k), never more than (1).                                                                (2)
+    At time t, (Cz)_t is an alternating sum of c_{t - i} over the changes i so far. It is at most its largest term, the
+    latest change's. So |Cz|^2 is at most the sum of N(time to the next change), and N is concave. For vector states of
+    norm <= r at distance <= D it is at most r^2 N(first time) + max{r, D}^2 (N(second) + ...), by Abel summation.
+
+Energy.   For c also convex: cross terms of on-blocks are <= 0, since Y_ij = sum_{s <= n-j} q_s q_{s+j-i} <= 0 for
+    i < j, as |q_1| >= |q_2| >= ... and |q_1| + |q_2| + ... <= q_0. A block of length l alone has at most E(l), its
+    energy on the whole line. With r blocks, m leaves on, a = c_inf^2 and E0(l) = E(l) - a l, both concave:
+    S^2 <= max over m of min{ r E(m/r), a m + (r-1) E0((n-m)/(r-1)) + E0(n) }.                                   (3)
+    The second counts the pairs of leaves, one on and one off, by the block that is off. What lies beyond n does not
+    count, so c goes on as its last value: any convex continuation is allowed, and this one has the least energy.
+
+Visits.   An entry of a histogram makes at most m visits to bins, all but the last of which end. c convex: cross terms
+    are <= 0 within a bin and 0 between bins, so S^2 <= max over L of (m-1) E(L/(m-1)) + N(n-L).                 (4)
+
+Rounding. Coefficients rounded to integers are not quite convex. For any other sequence c', |Cz| <= |C'z| + j |c - c'|
+    with j columns in z. c' is the largest convex (for (1), (2): non-increasing) sequence below c.               (5)
+
+Proofs at length and sources: docs/proofs/strategies.md#filters. (1) is the bound of Andersson, Jain, Sivakumar,
+arXiv:2601.02257, as far as its abstract tells.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.checks import at_least
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROOM = 1 + 1e-9
+"""Every bound is made wider by this, far more than floating point can lose in sums of up to 1e6 coefficients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A sequence of the wanted shape and how far, in L2, the given coefficients are from it."""
+
+    c: Floats
+    distance: float
+
+    @property
+    def squares(self) -> Floats:
+        """N(0), N(1), ...; after the last one N stays as it is."""
+        return np.concatenate(([0.0], np.cumsum(self.c**2)))
+
+    def lift(self, bounds: Floats, count: Ints | int) -> Floats:
+        """(5): bounds of squares for the given coefficients from those for the sequence, by the number of columns."""
+        lifted: Floats = (np.sqrt(bounds) + count * self.distance) ** 2 * ROOM
+        return lifted
+
+
+def columns(c: Floats, windows: int | None, k: int) -> Floats:
+    """Pairing, (1): [k + 1] bounds of S_0^2, ..., S_k^2.
+
+    Args:
+        c: coefficients, finite and >= 0; zeros follow. Where they rise, the bound pays for it by (5).
+        windows: how many leaves, the opening among them where it is one; None if there is no end.
+
+    >>> columns(np.ones(4), 4, 2).round(6).tolist()
+    [0.0, 4.0, 7.0]
+    """
+    near = falling(c, windows)
+    return near.lift(np.concatenate(([0.0], np.cumsum(last_columns(near, windows, k)))), np.arange(k + 1))
+
+
+def spaced(c: Floats, windows: int | None, k: int) -> Floats:
+    """Spacing, (2): [k + 1] bounds of S_0^2, ..., S_k^2. Arguments as in `columns`.
+
+    >>> spaced(np.ones(4), 4, 2).round(6).tolist()
+    [0.0, 4.0, 4.0]
+    """
+    near = falling(c, windows)
+    changes = np.arange(1, k + 1)
+    bounds = changes * _at(near.squares, (math.inf if windows is None else windows) / changes)
+    return near.lift(np.concatenate(([0.0], bounds)), np.arange(k + 1))
+
+
+def toggles(c: Floats, windows: int | None, k: int) -> Floats:
+    """The least of (1) to (3): [k + 1] bounds of S_0^2, ..., S_k^2, non-decreasing. Arguments as in `columns`.
+
+    >>> toggles(np.array([1, 0.5, 0.375, 0.3125]), 4, 3).round(3).tolist()
+    [0.0, 1.488, 2.0, 2.93]
+    """
+    count = np.arange(k + 1)
+    bounds = spaced(c, windows, k)
+    if windows is not None:
+        near = convex(c, windows)
+        energy, last = energies(near.c), last_columns(near, windows, k)
+        blocks = np.arange(1, (k + 1) // 2 + 1)
+        inner = np.concatenate(([0.0], np.repeat(_blocks(energy, near.c[-1] ** 2, blocks, windows), 2)[:k]))
+        # With an odd number of changes the last block is a visit without an end.
+        inner[1::2] = np.minimum(inner[1::2], _worst_split(energy, blocks - 1, blocks - 1, near.squares, windows))
+        bounds = np.minimum(bounds, near.lift(one_more(inner, last), count))
+    near = falling(c, windows)
+    if near.distance == 0:
+        bounds = one_more(bounds, last_columns(near, windows, k))
+    return rising(bounds)
+
+
+def visits(c: Floats, windows: int | None, m: int) -> Floats:
+    """(4) and the vector form of (2): [m + 1] bounds of |Cz|^2 for one-hot states that make at most m visits.
+
+    A visit is a time in one bin; all but the last end within the horizon, so m changes make m visits.
+    For a set of vectors of norm <= r and at distance <= D multiply by max{r^2, D^2 / 2}. Arguments as in `columns`.
+
+    >>> visits(np.ones(4), 4, 2).round(6).tolist()
+    [0.0, 4.0, 4.0]
+    """
+    near, parts = falling(c, windows), np.arange(m)
+    used = np.maximum(2 * np.arange(m + 1) - 1, 0)
+    if windows is None:
+        return near.lift(used * near.squares[-1], used)
+    # (2): the first visit is r = 1 from nothing, the later ones are D = sqrt(2) from each other.
+    by_spacing = _worst_split(near.squares, 2 * parts, parts, near.squares, windows)
+    bounds = near.lift(np.concatenate(([0.0], by_spacing)), used)
+    near = convex(c, windows)
+    by_energy = _worst_split(energies(near.c), parts, parts, near.squares, windows)
+    bounds = np.minimum(bounds, near.lift(np.concatenate(([0.0], by_energy)), used))
+    return rising(bounds)
+
+
+def within(c: Floats, windows: int | None, span: int) -> float:
+    """Bound of |Cz|^2 for states in [0, 1] that change only within `span` leaves in a row, any number of times.
+
+    All but the last change are blocks within the span, (3), and the last adds its column, (1). Arguments as in
+    `columns`.
+
+    >>> round(within(np.ones(10), 10, 3), 6)
+    11.0
+    """
+    at_least("span", span, 1)
+    leaves = span if windows is None else min(span, windows)
+    near = falling(c, windows)
+    # Spacing: every leaf but the last of the span can be at most c_0, and N follows.
+    bound = near.lift((leaves - 1) * near.squares[1:2] + near.squares[-1], leaves)
+    near = convex(c, windows)
+    energy, plateau = energies(near.c), near.c[-1] ** 2
+
+    def closed(places: int) -> Floats:
+        """Blocks that begin and end at these leaves; `places - 1` leaves can be on."""
+        return _blocks(energy, plateau, np.array([max(1, places // 2)]), max(0, places - 1))
+
+    inner = np.maximum(closed(leaves), closed(leaves - 1) + near.squares[-1])
+    return float(np.minimum(bound, near.lift(inner, leaves))[0])
+
+
+def events(c: Floats, windows: int | None, count: int) -> float:
+    """Bound of |Cz|^2 for increments in [0, 1] at up to `count` leaves: events of one sign, at most one a leaf.
+
+    All products of columns count, and they are largest for adjacent columns at the start: the a-th leaf i_a is
+    at a or later and i_b - i_a >= b - a, so G(i_a, i_b) = sum_{s <= n - i_b} c_s c_{s + i_b - i_a} <= G(a, b).
+    Where c rises, the least non-increasing sequence above it is taken: all terms are >= 0. Arguments as in `columns`.
+
+    >>> round(events(np.ones(4), 4, 2), 6)
+    13.0
+    """
+    at_least("count", count, 0)
+    c = np.maximum.accumulate(_checked(c, windows)[::-1])[::-1]
+    sums = np.concatenate(([0.0], np.cumsum(c)))
+    total, length = float(sums[-1]), len(c)
+    together = min(count, length)
+    head = sums[1:] - np.concatenate((np.zeros(together), sums[1 : length - together + 1]))
+    squares = float(head @ head)
+    if windows is None:  # the output rises to the total, stays while there are events, and falls
+        tail = total - sums[length - together + 1 :]
+        squares += float(tail @ tail) + (count - together) * total**2
+    return squares * ROOM
+
+
+def falling(c: Floats, windows: int | None) -> Near:
+    """The largest non-increasing sequence below c, [n]; one zero more than c where there is no end."""
+    c = _checked(c, windows)
+    lower = np.minimum.accumulate(c)
+    return Near(lower, float(np.linalg.norm(c - lower)))
+
+
+def convex(c: Floats, windows: int | None) -> Near:
+    """The largest convex non-increasing sequence below c: the lower hull of what `falling` gives.
+
+    >>> convex(np.array([4.0, 2.0, 2.0, 1.0]), 4).c.tolist()
+    [4.0, 2.0, 1.5, 1.0]
+    """
+    c = _checked(c, windows)
+    lower = np.minimum.accumulate(c)
+    at = np.arange(len(c))
+    while len(at) > 2:
+        slope = np.diff(lower[at]) / np.diff(at)
+        # A point above the line between two others is no corner of the hull, whatever else goes at the same time.
+        corner = np.concatenate(([True], slope[:-1] < slope[1:], [True]))
+        if corner.all():
+            break
+        at = at[corner]
+    hull = lower if len(at) == len(c) else np.interp(np.arange(len(c)), at, lower[at])
+    # Floats between corners are convex only to their last digits.
+    digits = 1e-15 * float(c[0]) * math.sqrt(len(c))
+    return Near(hull, float(np.linalg.norm(c - hull)) + digits)
+
+
+def energies(c: Floats) -> Floats:
+    """E(0), ..., E(n) for coefficients that go on as c_{n-1} for ever.
+
+    E(l) = sum_t (c_t - c_{t-l})^2. With e = c - c_{n-1} this is N(l) + sum_{t >= l} e_t^2 + sum_t e_t^2 - 2 r(l), r
+    the autocorrelation of e: no cancellation of large terms.
+
+    >>> energies(np.array([1.0, 0.5, 0.0])).round(6).tolist()
+    [0.0, 1.5, 2.5, 2.5]
+    """
+    from scipy.signal import fftconvolve  # slow to import
+
+    n = len(c)
+    excess = c - c[-1]
+    rest = np.append(np.cumsum((excess**2)[::-1])[::-1], 0.0)
+    product = np.append(fftconvolve(excess, excess[::-1])[n - 1 :], 0.0)
+    energy: Floats = np.concatenate(([0.0], np.cumsum(c**2))) + rest + rest[0] - 2 * product
+    energy += 1e-13 * rest[0]  # the transform's error is below 1e-14 of the largest product
+    energy[0] = 0.0
+    return energy
+
+
+def one_more(bounds: Floats, last: Floats) -> Floats:
+    """Use S_j^2 <= S_{j-1}^2 + last_j, which holds where c is non-increasing.
+
+    >>> one_more(np.array([0.0, 3.0, 9.0]), np.array([4.0, 2.0])).tolist()
+    [0.0, 3.0, 5.0]
+    """
+    added = np.concatenate(([0.0], np.cumsum(last)))
+    least: Floats = np.minimum.accumulate(bounds - added) + added
+    return least
+
+
+def _checked(c: Floats, windows: int | None) -> Floats:
+    """The coefficients as floats, cut or filled with zeros to the leaves there are; one zero more without an end."""
+    c = np.asarray(c, dtype=np.float64)
+    if c.ndim != 1 or len(c) == 0 or not np.isfinite(c).all() or c.min() < 0:
+        raise ValueError("coefficients must be one row of finite numbers that are not negative")
+    if windows is not None:
+        at_least("windows", windows, 1)
+    length = len(c) + 1 if windows is None else windows
+    return np.concatenate((c[:length], np.zeros(max(0, length - len(c)))))
+
+
+def last_columns(near: Near, windows: int | None, k: int) -> Floats:
+    """N(n), N(n - 1), ..., N(n - k + 1): the most that the last of 1, 2, ..., k changes adds."""
+    if windows is None:
+        return np.full(k, near.squares[-1])
+    return _at(near.squares, np.maximum(windows - np.arange(k), 0.0))
+
+
+def _at(values: Floats, x: Floats) -> Floats:
+    """Values at 0, 1, 2, ..., linear in between, so concave if they are; the last one for ever."""
+    x = np.minimum(x, len(values) - 1)
+    below = x.astype(np.int64)
+    found: Floats = values[below]
+    return found + (x - below) * (values[np.minimum(below + 1, len(values) - 1)] - found)
+
+
+def _blocks(energy: Floats, plateau: float, blocks: Ints, room: int) -> Floats:
+    """(3) for each number of on-blocks, all within `room` leaves. Both forms are concave in m, and so is the lesser."""
+    gaps = blocks - 1
+    whole = _at(energy, np.array(float(room)))
+
+    def by_on(m: Floats) -> Floats:
+        return blocks * _at(energy, m / blocks)
+
+    def by_off(m: Floats) -> Floats:
+        off = (room - m) / np.maximum(gaps, 1)
+        return plateau * m + gaps * (_at(energy, off) - plateau * off) + whole - plateau * room
+
+    low, high = _peak(lambda m: np.minimum(by_on(m), by_off(m)), len(blocks), room)
+    # Between low and high, by_on rises, and by_off rises by no more than the plateau.
+    return np.minimum(by_on(high), by_off(low) + plateau * (high - low))
+
+
+def _worst_split(each: Floats, times: Ints, parts: Ints, last: Floats, room: int) -> Floats:
+    """max over x of times * each(x / parts) + last(room - x), concave and rising, for each number of parts."""
+
+    def front(x: Floats) -> Floats:
+        return times * _at(each, x / np.maximum(parts, 1))
+
+    low, high = _peak(lambda x: front(x) + _at(last, room - x), len(parts), room)
+    return front(high) + _at(last, room - low)
+
+
+def _peak(value: Callable[[Floats], Floats], count: int, room: int) -> tuple[Floats, Floats]:
+    """Brackets of the largest values of `count` concave functions on [0, room]."""
+    grid = np.linspace(0, 1, 33)[:, None]
+    low, high = np.zeros(count), np.full(count, float(room))
+    for _ in range(7):  # to room * 4e-9, where nothing is left to win
+        tried = low + grid * (high - low)
+        best = value(tried).argmax(axis=0)
+        each = np.arange(count)
+        low, high = tried[np.maximum(best - 1, 0), each], tried[np.minimum(best + 1, len(grid) - 1), each]
+    return low, high
+
+
+def rising(bounds: Floats) -> Floats:
+    """A bound for more changes holds for fewer too."""
+    lowest: Floats = np.minimum.accumulate(bounds[::-1])[::-1]
+    return lowest

@@ -1,0 +1,69 @@
+"""What one entry can be: how large its states are, and how far from each other.
+
+Each component is measured in its largest size (its unit here), so that every component is at most 1. No state counts as 0.
+
+    radius      norm of the largest state
+    diameter    largest distance between two states, no state among them
+    hulls       for one cell: the length of the interval that holds a component's values and 0, for each component
+"""
+
+import math
+from dataclasses import dataclass
+
+from privacy.measure import Component
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class States:
+    """Sizes of a set of states in one norm: L1, or L2 squared.
+
+    Every bound of privacy.reach is linear in them, so it serves both norms.
+
+    Attributes:
+        radius, diameter: as above; squared for L2.
+        hulls: as above, squared for L2; empty for several cells.
+    """
+
+    radius: float
+    diameter: float
+    hulls: tuple[float, ...]
+
+
+def in_l1(components: tuple[Component, ...], cells: int) -> States:
+    """Sizes in L1.
+
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> in_l1(count, 1), in_l1(count, 20).diameter
+    (States(radius=1.0, diameter=1.0, hulls=(1.0,)), 2.0)
+    """
+    radius = float(len(components))
+    diameter = max(radius, sum(_widths(components)))
+    return States(
+        radius=radius,
+        diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
+        hulls=() if cells > 1 else tuple(_hulls(components)),
+    )
+
+
+def in_l2_squared(components: tuple[Component, ...], cells: int) -> States:
+    """Squares of the sizes in L2.
+
+    >>> in_l2_squared((Component(name="sum", grid=1.0, low=-10, high=10),), 1)
+    States(radius=1.0, diameter=4.0, hulls=(4.0,))
+    """
+    radius = float(len(components))
+    diameter = max(radius, math.fsum(w * w for w in _widths(components)))
+    return States(
+        radius=radius,
+        diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
+        hulls=() if cells > 1 else tuple(h * h for h in _hulls(components)),
+    )
+
+
+def _widths(components: tuple[Component, ...]) -> list[float]:
+    """Within a cell component i moves by at most high_i - low_i; into another cell both states count in full."""
+    return [(c.high - c.low) / c.largest for c in components]
+
+
+def _hulls(components: tuple[Component, ...]) -> list[float]:
+    return [(max(c.high, 0) - min(c.low, 0)) / c.largest for c in components]

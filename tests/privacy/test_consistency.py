@@ -1,0 +1,103 @@
+"""Projected histograms: the nearest ones that could be true, with intervals that still hold what the raw ones held."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from privacy.consistency import consistent, project
+from privacy.estimates import Estimates
+
+HISTOGRAMS = arrays(
+    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=st.floats(-1e6, 1e6, width=32)
+)
+
+
+def told(value: np.ndarray, width: float) -> Estimates:
+    return Estimates(
+        value=value,
+        stddev=np.full(value.shape, 0.5 * width),
+        ci_low=value - width,
+        ci_high=value + width,
+    )
+
+
+@given(HISTOGRAMS)
+def test_nothing_is_negative_and_totals_are_kept(raw):
+    projected = project(raw)
+
+    assert projected.shape == raw.shape
+    assert (projected >= 0).all()
+    scale = 1e-12 * (1 + np.abs(raw).sum(axis=1))
+    assert (np.abs(projected.sum(axis=1) - np.maximum(raw.sum(axis=1), 0)) <= scale).all()
+
+
+@given(HISTOGRAMS)
+def test_no_other_histogram_of_that_total_is_nearer(raw):
+    """A point of a convex set is the nearest one iff the way on to every corner leads away from what is projected."""
+    projected = project(raw)
+
+    for row, nearest in zip(raw, projected, strict=True):
+        total = max(row.sum(), 0.0)
+        for corner in total * np.eye(len(row)):
+            assert (row - nearest) @ (corner - nearest) <= 1e-9 * (1 + np.abs(row).sum()) ** 2
+
+
+@given(HISTOGRAMS)
+def test_what_is_consistent_already_stays(raw):
+    possible = np.abs(raw)
+
+    np.testing.assert_allclose(project(possible), possible, rtol=0, atol=1e-9 * (1 + possible.sum()))
+
+
+def test_cells_and_windows_keep_their_places():
+    raw = np.array([[3.0, -1.0, 8.0], [8.0, 3.0, -1.0], [-5.0, 0.0, 2.0]])
+
+    assert project(raw).tolist() == [[2.5, 0.0, 7.5], [7.5, 2.5, 0.0], [0.0, 0.0, 0.0]]
+
+
+@given(HISTOGRAMS, HISTOGRAMS, st.floats(0, 1e6))
+def test_the_truth_is_held_whenever_the_raw_interval_held_it(raw, other, width):
+    """Cell by cell, for any truth that is not negative; so coverage cannot fall."""
+    truth = np.abs(other.ravel()[0]) + np.zeros_like(raw)
+    before = told(raw, width)
+
+    after = consistent(before)
+
+    held = (before.ci_low <= truth) & (truth <= before.ci_high)
+    assert ((after.ci_low <= truth) & (truth <= after.ci_high))[held].all()
+    assert (after.ci_low >= 0).all()
+    assert ((after.ci_low <= after.value) & (after.value <= after.ci_high)).all()
+
+
+def test_intervals_are_cut_at_zero_and_widened_no_more_than_to_the_value():
+    raw = np.array([[10.0, -2.0, -7.0], [4.0, 4.0, 4.0]])
+
+    after = consistent(told(raw, 3.0))
+
+    assert after.value.tolist() == [[1.0, 0.0, 0.0], [4.0, 4.0, 4.0]]
+    assert after.ci_low.tolist() == [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    assert after.ci_high.tolist() == [[13.0, 1.0, 0.0], [7.0, 7.0, 7.0]]
+    assert (after.stddev == 1.5).all()
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=8), st.data())
+def test_the_error_grows_by_no_more_than_twice_that_of_the_total(counts, data):
+    """As the module's text says: |p - x| <= |y - x| + 2 |sum y - sum x|, wherever the total is not negative."""
+    truth = np.array(counts, dtype=float)
+    noise = np.array(
+        data.draw(st.lists(st.integers(-300, 300), min_size=len(counts), max_size=len(counts))), dtype=float
+    )
+    raw = truth + noise
+
+    error = np.linalg.norm(project(raw[None])[0] - truth)
+
+    assert raw.sum() < 0 or error <= np.linalg.norm(noise) + 2 * abs(noise.sum()) + 1e-9
+
+
+def test_a_single_draw_can_come_out_worse_as_the_text_warns():
+    truth, raw = np.array([[0.0, 0.0, 10.0]]), np.array([[-4.0, -4.0, 10.0]])
+
+    assert np.linalg.norm(project(raw) - truth) == pytest.approx(8)
+    assert np.linalg.norm(raw - truth) == pytest.approx(32**0.5)

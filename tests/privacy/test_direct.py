@@ -1,0 +1,124 @@
+"""Sliding windows as nodes of their own, against sums of slices."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacy.direct import Direct
+from privacy.series import KINDS, Series
+from privacy.trees import Tree
+
+SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
+
+
+def slices(direct: Direct, windows: int) -> list[slice]:
+    """The rows of each sliding window, row 0 being the opening, by counting on from the first."""
+    found, begin = [], 0
+    while begin + direct.width <= windows:
+        found.append(slice(begin + 1, begin + direct.width + 1))
+        begin += direct.every
+    return found
+
+
+@given(SHAPES, st.integers(0, 30), st.lists(st.integers(1, 30), max_size=4), st.integers(0, 2**32))
+def test_advance_gives_the_exact_sums_however_it_is_fed(shape, windows, cuts, seed):
+    direct = Direct(width=shape[0], every=shape[1], windows=None)
+    leaves = np.random.default_rng(seed).integers(-(1 << 50), 1 << 50, size=(1 + windows, 2))
+
+    carry, told = None, []
+    for rows in np.split(leaves, sorted(cut for cut in cuts if cut <= windows)):
+        nodes, carry = direct.advance(carry, rows)
+        told.append(nodes)
+        assert len(carry.last) < direct.width
+
+    exact = [leaves[rows].sum(axis=0) for rows in slices(direct, windows)]
+    np.testing.assert_array_equal(np.concatenate(told), np.reshape(exact, (-1, 2)))
+    assert direct.draws(windows) == len(exact)
+
+
+@given(SHAPES, st.integers(0, 30))
+def test_nodes_are_the_sliding_windows_in_order(shape, windows):
+    direct = Direct(width=shape[0], every=shape[1], windows=None)
+
+    nodes = direct.nodes(windows)
+
+    rows = slices(direct, windows)
+    assert nodes.begin.tolist() == [r.start - 1 for r in rows]
+    assert nodes.end.tolist() == [r.stop - 1 for r in rows]
+    assert not nodes.layer.any()
+
+
+@pytest.mark.parametrize(("width", "every"), [(7, 1), (7, 7), (3, 5)])
+def test_a_published_number_is_one_noisy_node(width, every):
+    """What is told does not depend on how a noisy node is made up of data and noise, and never changes."""
+    direct = Direct(width=width, every=every, windows=20)
+    series = Series(kind="sliding", width=width, every=every)
+    rng = np.random.default_rng(1)
+    leaves, noise = rng.integers(-(1 << 50), 1 << 50, (21, 3)), rng.integers(-(1 << 45), 1 << 45, (direct.draws(20), 3))
+    exact, _ = direct.advance(None, leaves)
+
+    told = direct.publish(series, leaves, noise)
+
+    np.testing.assert_array_equal(told, (exact + noise).astype(float))
+    early = direct.publish(series, leaves[:15], noise[: direct.draws(14)])
+    assert early.tobytes() == told[: len(early)].tobytes()
+    assert direct.variances(series, 20).tolist() == [1.0] * len(told)
+    assert [w.tolist() for w in direct.weights(series, 20)] == [[1.0]] * len(told)
+
+
+@pytest.mark.parametrize("width", [7, 30, 90, 365])
+def test_a_toggle_touches_as_many_nodes_as_overlap(width):
+    """The known figures at rho = 1/2: width for direct windows, less for the best tree from 14 on."""
+    direct = Direct(width=width, every=1, windows=None)
+    nodes = direct.nodes(3 * width)
+
+    touched = [int(((nodes.begin < window) & (window <= nodes.end)).sum()) for window in range(width, 2 * width)]
+
+    assert set(touched) == {width}
+    series = Series(kind="sliding", width=width)
+    trees = [Tree(branching=c, height=2, refine="none", windows=None, opening=False) for c in range(2, 33)]
+    best = min(2 * tree.variances(series, 4 * width).max() for tree in trees)
+    assert (best < width) == (width >= 14)
+
+
+def test_direct_and_derived_sliding_windows_are_the_same_numbers_but_for_noise():
+    series = Series(kind="sliding", width=6, every=2)
+    leaves = np.random.default_rng(2).integers(-1000, 1000, (31, 4))
+    direct = Direct(width=6, every=2, windows=30)
+    tree = Tree(branching=3, height=3, refine="least_squares", windows=30, opening=False)
+
+    both = [s.publish(series, leaves, np.zeros((s.draws(30), 4), dtype=np.int64)) for s in (direct, tree)]
+
+    np.testing.assert_array_equal(both[0], both[1])
+    assert both[0][3].tolist() == leaves[7:13].sum(axis=0).tolist()
+
+
+def test_only_its_own_series_is_published():
+    direct = Direct(width=7, every=2, windows=30)
+    others = [Series(kind=kind) for kind in KINDS] + [
+        Series(kind="sliding", width=7),
+        Series(kind="sliding", width=6, every=2),
+    ]
+    leaves, noise = np.zeros((31, 1), dtype=np.int64), np.zeros((direct.draws(30), 1), dtype=np.int64)
+    for series in others:
+        for publish in (
+            lambda s: direct.publish(s, leaves, noise),
+            lambda s: direct.variances(s, 30),
+            lambda s: direct.weights(s, 30),
+        ):
+            with pytest.raises(ValueError, match="sliding windows of 7 every 2"):
+                publish(series)
+
+
+def test_what_cannot_be_is_refused():
+    direct = Direct(width=7, every=2, windows=30)
+    assert (direct.name, direct.parameters, direct.unit) == ("sliding", {"width": 7, "every": 2}, 1)
+    series = Series(kind="sliding", width=7, every=2)
+    with pytest.raises(ValueError, match="31 windows are more than the horizon of 30"):
+        direct.nodes(31)
+    with pytest.raises(ValueError, match="2 rows of noise for 12 draws"):
+        direct.publish(series, np.zeros((31, 1), dtype=np.int64), np.zeros((2, 1), dtype=np.int64))
+    for name, wrong in (("width", 0), ("every", 0), ("windows", 6)):
+        with pytest.raises(ValueError, match=f"{name}={wrong} must be at least"):
+            Direct(**{"width": 7, "every": 2, "windows": 30} | {name: wrong})
