@@ -43,8 +43,8 @@ def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) ->
         runs: how often the noise is drawn.
 
     Returns:
-        for each query `name`, `strategy` and `numbers`: `kind` (and `width`, `every`), `rmse_observed` and `rmse_predicted` (of the noise,
-        against the bounded truth), `bounding_rmse` (bounded against exact truth), `rmse_total` (what is published
+        for each query `name`, `strategy` and `numbers`: `kind` (`width`, `every`), `rmse_observed` and
+        `rmse_predicted` (of the noise, against the bounded truth), `bounding_rmse` (bounded against exact truth), `rmse_total` (what is published
         against the exact truth) and `rows`. Cells in which a ratio has no truth are left out of its errors.
     """
     told = []
@@ -123,7 +123,7 @@ def evaluate_text(document: dict[str, Any]) -> str:
                 for name in ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
             ]
             lines.append(
-                f"{query['name']:<16} {series_text(number):<14} {told[0]:>10} {told[1]:>10} {told[2]:>10} {told[3]:>10} "
-                f"{number['rows']:>9}"
+                f"{query['name']:<16} {series_text(number):<14} "
+                f"{told[0]:>10} {told[1]:>10} {told[2]:>10} {told[3]:>10} {number['rows']:>9}"
             )
     return "\n".join(lines)

@@ -155,7 +155,7 @@ def _tried(plan: Plan, place: int, option: Option, series: Series, windows: int)
         return float(sensitivity.l2 if gaussian else sensitivity.l1)
 
     split = (len(option.parts) / len(chosen.parts)) ** (0.5 if gaussian else 1.0)
-    node = taken.noise[0].variance**0.5 * component.grid
+    node = taken.noise[0].variance ** 0.5 * component.grid
     scale = node * charged(part.sensitivity) / charged(taken.sensitivity) * split
     deviations: np.ndarray = np.sqrt(part.variances(series, windows)) * scale
     return deviations

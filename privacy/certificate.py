@@ -18,7 +18,7 @@ same way over the off-blocks. The bound is theta times the first plus 1 - theta 
 For convex c the P of a filter is 0. Rounding makes it positive, and for long filters it is then better to certify the
 convex sequence below and add the distance, (5) of privacy.energy; the better of both is taken.
 
-Proof at length, and what is known about how tight it is: docs/proofs/strategies.md#certificate.
+No paper is followed. How tight it is: docs/proofs/strategies.md#certificate.
 """
 
 import numpy as np
@@ -53,8 +53,8 @@ def certify(c: Floats, k: int) -> Floats:
     c = np.asarray(c, dtype=np.float64)
     n = len(c)
     _refuse_many(n)
-    steps = min(k, MOST_WORK // n**2)
     bounds = toggles(c, n, k)
+    steps = min(k, MOST_WORK // n**2)
     near, crossing = convex(c, n), _crossing(c)
     if crossing < 2 * np.sqrt(bounds[steps]) * steps * near.distance:
         near = Near(c, 0.0)

@@ -113,8 +113,8 @@ def inverse(series: Floats) -> Floats:
     Raises:
         ValueError: c_0 = 0, which has no inverse.
 
-    >>> inverse(np.array([1.0, 0.5, 0.25, 0.125])).tolist()
-    [1.0, -0.5, 0.0, 0.0]
+    >>> inverse(np.array([1.0, 0.5, 0.375])).tolist()
+    [1.0, -0.5, -0.125]
     """
     if series[0] == 0:
         raise ValueError("a series that begins with 0 has no inverse")

@@ -22,10 +22,10 @@ arma: c = sum_i u_i / (1 - t_i x), t_i = 1 - a_i / 2^b_i, integers u_i with sum 
     |d_i| < 1 / (1 - t_i); e = 0 for t_i = 1 and t_i = 0. So the nodes differ by C z and at most
     1 + sum_i u_i / (2^24 (1 - t_i)) steps each, the sum over 0 < t_i < 1.
 
-What is published differs from A x + A C^-1 z by the same roundings, at most as many steps times the sum of |A C^-1|.
-64 bits hold it all while no level exceeds 2^50 steps.
+What is published is A x + A C^-1 z but for the roundings, at most as many steps times the sum of |A C^-1|. 64 bits hold
+it all while no level exceeds 2^50 steps.
 
-Sources: docs/proofs/strategies.md#filters. Integers instead of floats are ours.
+Proofs at length and sources: docs/proofs/strategies.md#rounding and #filters.
 """
 
 import math

@@ -1,34 +1,23 @@
 """How far one entry can move the output of a filter, squared: bounds in closed form.
 
-A counter sends the leaf increments z of an entry through a lower-triangular Toeplitz matrix C with coefficients
-c_0 >= c_1 >= ... >= 0. Columns e_i of C have N(m) = c_0^2 + ... + c_{m-1}^2 for the m leaves that follow, and inner
-products G(i, j), all >= 0 and smaller for columns further apart. g are the partial sums of z, the entry's states, and
-Cz = q * g with q_0 = c_0 and q_j = c_j - c_{j-1} <= 0. n leaves; S_k^2 is the largest |Cz|^2 for states in [0, 1] that
-change at most k times. It is convex in the states, so the largest has states 0 and 1 that take turns.
+A counter sends the leaf increments z of an entry through a lower-triangular Toeplitz matrix C of n leaves, with
+coefficients c_0 >= c_1 >= ... >= 0. N(m) = c_0^2 + ... + c_{m-1}^2 is the energy of a column that m leaves see. S_k^2
+is the largest |Cz|^2 for states in [0, 1] that change at most k times; by convexity states 0 and 1 in turn reach it.
 
-Pairing.  S_k^2 <= N(n) + N(n-1) + ... + N(n-k+1).                                                               (1)
-    In the sum over pairs of changes each change meets later ones with signs that alternate and products that fall,
-    the first negative. For the same reason one more change, the last, adds at most its own column: n - k + 1 leaves.
-
+Pairing.  S_k^2 <= N(n) + N(n-1) + ... + N(n-k+1), and the last change adds at most N(n-k+1).                    (1)
+    Products of columns are >= 0 and fall with the distance; signs alternate, the nearest is negative.
 Spacing.  S_k^2 <= k N(n/k), never more than (1).                                                                (2)
-    At time t, (Cz)_t is an alternating sum of c_{t - i} over the changes i so far. It is at most its largest term, the
-    latest change's. So |Cz|^2 is at most the sum of N(time to the next change), and N is concave. For vector states of
-    norm <= r at distance <= D it is at most r^2 N(first time) + max{r, D}^2 (N(second) + ...), by Abel summation.
-
-Energy.   For c also convex: cross terms of on-blocks are <= 0, since Y_ij = sum_{s <= n-j} q_s q_{s+j-i} <= 0 for
-    i < j, as |q_1| >= |q_2| >= ... and |q_1| + |q_2| + ... <= q_0. A block of length l alone has at most E(l), its
-    energy on the whole line. With r blocks, m leaves on, a = c_inf^2 and E0(l) = E(l) - a l, both concave:
-    S^2 <= max over m of min{ r E(m/r), a m + (r-1) E0((n-m)/(r-1)) + E0(n) }.                                   (3)
-    The second counts the pairs of leaves, one on and one off, by the block that is off. What lies beyond n does not
-    count, so c goes on as its last value: any convex continuation is allowed, and this one has the least energy.
-
-Visits.   An entry of a histogram makes at most m visits to bins, all but the last of which end. c convex: cross terms
-    are <= 0 within a bin and 0 between bins, so S^2 <= max over L of (m-1) E(L/(m-1)) + N(n-L).                 (4)
-
+    (Cz)_t is an alternating sum of falling terms, at most c_{t-i} for the latest change i; N is concave.
+Energy.   For c also convex, with r on-blocks and E(l) the energy of a block of length l on the whole line,
+    a = c_inf^2, E0(l) = E(l) - a l: S^2 <= max over m of min{ r E(m/r), a m + (r-1) E0((n-m)/(r-1)) + E0(n) }.  (3)
+    Blocks have products <= 0; pairs of leaves, one on and one off, are counted by blocks that are on, or off. What
+    lies beyond n does not count: c goes on as its last value, the convex continuation of least energy.
+Visits.   To bins of a histogram, at most m, all but the last of which end:
+    c convex: S^2 <= max over l of (m-1) E(l/(m-1)) + N(n-l);  by spacing: N(n-l) + 2 (m-1) N(l/(m-1)).          (4)
 Rounding. Coefficients rounded to integers are not quite convex. For any other sequence c', |Cz| <= |C'z| + j |c - c'|
     with j columns in z. c' is the largest convex (for (1), (2): non-increasing) sequence below c.               (5)
 
-Proofs at length and sources: docs/proofs/strategies.md#filters. (1) is the bound of Andersson, Jain, Sivakumar,
+Proofs and sources: docs/proofs/strategies.md#filters and #rounding. (1) is Andersson, Jain, Sivakumar's,
 arXiv:2601.02257, as far as its abstract tells.
 """
 
@@ -86,8 +75,7 @@ def spaced(c: Floats, windows: int | None, k: int) -> Floats:
     >>> spaced(np.ones(4), 4, 2).round(6).tolist()
     [0.0, 4.0, 4.0]
     """
-    near = falling(c, windows)
-    changes = np.arange(1, k + 1)
+    near, changes = falling(c, windows), np.arange(1, k + 1)
     bounds = changes * _at(near.squares, (math.inf if windows is None else windows) / changes)
     return near.lift(np.concatenate(([0.0], bounds)), np.arange(k + 1))
 
@@ -98,7 +86,6 @@ def toggles(c: Floats, windows: int | None, k: int) -> Floats:
     >>> toggles(np.array([1, 0.5, 0.375, 0.3125]), 4, 3).round(3).tolist()
     [0.0, 1.488, 2.0, 2.93]
     """
-    count = np.arange(k + 1)
     bounds = spaced(c, windows, k)
     if windows is not None:
         near = convex(c, windows)
@@ -107,7 +94,7 @@ def toggles(c: Floats, windows: int | None, k: int) -> Floats:
         inner = np.concatenate(([0.0], np.repeat(_blocks(energy, near.c[-1] ** 2, blocks, windows), 2)[:k]))
         # With an odd number of changes the last block is a visit without an end.
         inner[1::2] = np.minimum(inner[1::2], _worst_split(energy, blocks - 1, blocks - 1, near.squares, windows))
-        bounds = np.minimum(bounds, near.lift(one_more(inner, last), count))
+        bounds = np.minimum(bounds, near.lift(one_more(inner, last), np.arange(k + 1)))
     near = falling(c, windows)
     if near.distance == 0:
         bounds = one_more(bounds, last_columns(near, windows, k))
@@ -115,10 +102,10 @@ def toggles(c: Floats, windows: int | None, k: int) -> Floats:
 
 
 def visits(c: Floats, windows: int | None, m: int) -> Floats:
-    """(4) and the vector form of (2): [m + 1] bounds of |Cz|^2 for one-hot states that make at most m visits.
+    """The least of (4): [m + 1] bounds of |Cz|^2 for one-hot states that make at most 0, ..., m visits.
 
-    A visit is a time in one bin; all but the last end within the horizon, so m changes make m visits.
-    For a set of vectors of norm <= r and at distance <= D multiply by max{r^2, D^2 / 2}. Arguments as in `columns`.
+    All but the last visit end within the horizon, so m changes of an entry that appears make m visits.
+    For vectors of norm <= r and at distance <= D multiply by max{r^2, D^2 / 2}. Arguments as in `columns`.
 
     >>> visits(np.ones(4), 4, 2).round(6).tolist()
     [0.0, 4.0, 4.0]
@@ -127,7 +114,7 @@ def visits(c: Floats, windows: int | None, m: int) -> Floats:
     used = np.maximum(2 * np.arange(m + 1) - 1, 0)
     if windows is None:
         return near.lift(used * near.squares[-1], used)
-    # (2): the first visit is r = 1 from nothing, the later ones are D = sqrt(2) from each other.
+    # The first visit is 1 from nothing, the later ones sqrt(2) from each other.
     by_spacing = _worst_split(near.squares, 2 * parts, parts, near.squares, windows)
     bounds = near.lift(np.concatenate(([0.0], by_spacing)), used)
     near = convex(c, windows)
@@ -139,8 +126,7 @@ def visits(c: Floats, windows: int | None, m: int) -> Floats:
 def within(c: Floats, windows: int | None, span: int) -> float:
     """Bound of |Cz|^2 for states in [0, 1] that change only within `span` leaves in a row, any number of times.
 
-    All but the last change are blocks within the span, (3), and the last adds its column, (1). Arguments as in
-    `columns`.
+    All but the last change make blocks in the span, (3); the last adds its column, (1). Arguments as in `columns`.
 
     >>> round(within(np.ones(10), 10, 3), 6)
     11.0
@@ -192,7 +178,7 @@ def falling(c: Floats, windows: int | None) -> Near:
 
 
 def convex(c: Floats, windows: int | None) -> Near:
-    """The largest convex non-increasing sequence below c: the lower hull of what `falling` gives.
+    """The largest convex non-increasing sequence below c: its lower hull.
 
     >>> convex(np.array([4.0, 2.0, 2.0, 1.0]), 4).c.tolist()
     [4.0, 2.0, 1.5, 1.0]
@@ -207,9 +193,8 @@ def convex(c: Floats, windows: int | None) -> Near:
         if corner.all():
             break
         at = at[corner]
-    hull = lower if len(at) == len(c) else np.interp(np.arange(len(c)), at, lower[at])
-    # Floats between corners are convex only to their last digits.
-    digits = 1e-15 * float(c[0]) * math.sqrt(len(c))
+    hull = np.interp(np.arange(len(c)), at, lower[at])
+    digits = 1e-15 * float(c[0]) * math.sqrt(len(c))  # floats are convex only to their last digits
     return Near(hull, float(np.linalg.norm(c - hull)) + digits)
 
 
@@ -302,10 +287,10 @@ def _peak(value: Callable[[Floats], Floats], count: int, room: int) -> tuple[Flo
     """Brackets of the largest values of `count` concave functions on [0, room]."""
     grid = np.linspace(0, 1, 33)[:, None]
     low, high = np.zeros(count), np.full(count, float(room))
+    each = np.arange(count)
     for _ in range(7):  # to room * 4e-9, where nothing is left to win
         tried = low + grid * (high - low)
         best = value(tried).argmax(axis=0)
-        each = np.arange(count)
         low, high = tried[np.maximum(best - 1, 0), each], tried[np.minimum(best + 1, len(grid) - 1), each]
     return low, high
 

@@ -16,9 +16,8 @@ interval is [low, 2], as 2 is the largest |s| on the unit circle, and low is sea
 as good as a search over all zeros and poles. Then gaps get 8 significant bits and weights 16 after the point, and it is
 such rounded counters that the search compares.
 
-Source of the approximation: Zolotarev 1877; Hale, Higham, Trefethen, SIAM J. Numer. Anal. 46 (2008), section 4. Its use
-for counters, with the fit, is ours; Dvijotham et al., 2024, approximate the square root itself by other rational
-functions.
+Sources: Zolotarev 1877, as in Hale, Higham, Trefethen, SIAM J. Numer. Anal. 46 (2008), section 4. That rational
+approximations of the square root make counters of little state is from Dvijotham et al., 2024.
 """
 
 import math

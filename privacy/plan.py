@@ -5,7 +5,7 @@ Each query's weight is its share of the budget; a query that is released in seve
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from privacy.counters import Counter
 from privacy.direct import Direct
 from privacy.measure import Measure
 from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from privacy.planner import NOMINAL, Choice, Option, Part, Question, certified, options
+from privacy.planner import Choice, Option, Part, Question, certified, nominal, options
 from privacy.sensitivity import Sensitivity
 from privacy.series import Family, Series
 from privacy.trees import Tree
@@ -52,7 +52,7 @@ class Demand:
     cells: int
     series: tuple[Series, ...]
     weight: float = 1.0
-    choice: Choice = Choice()
+    choice: Choice = field(default_factory=Choice)
     expected: float | None = None
 
     @property
@@ -206,10 +206,13 @@ def _plan(
         )
         for demand in demands
     ]
-    found = [tuple(options(q, demand.choice)) for q, demand in zip(questions, demands, strict=True)]
+    found = []
+    for question, demand in zip(questions, demands, strict=True):
+        best, *others = options(question, demand.choice)
+        found.append((certified(best, question), *others))
     weights = _weights(demands, [tried[0] for tried in found], law=law, split=split)
     planned = [
-        (place, certified(part, questions[place]), weights[place] / len(tried[0].parts))
+        (place, part, weights[place] / len(tried[0].parts))
         for place, tried in enumerate(found)
         for part in tried[0].parts
     ]
@@ -265,10 +268,7 @@ def _released(
             strategy=part.strategy,
             series=part.series,
             sensitivity=part.sensitivity,
-            noise=tuple(
-                kind(math.nextafter(scale * c.largest, math.inf))
-                for c in demands[place].measure.components
-            ),
+            noise=tuple(kind(math.nextafter(scale * c.largest, math.inf)) for c in demands[place].measure.components),
             share=share,
             paper_epsilon=epsilon,
         )
@@ -304,19 +304,15 @@ def _typical_error(plan: Plan) -> float:
     """The mean over queries, by weight, of the logarithm of the root mean square error in normalised units."""
     logs = []
     for place, weight in enumerate(plan.weights):
-        squares, numbers = 0.0, 0
+        squares, numbers, demand = 0.0, 0, plan.demands[place]
         for released in (r for r in plan.released if r.query == place):
-            component = plan.demands[place].measure.components[0]
+            component = demand.measure.components[0]
             for series in released.series:
-                variances = released.variances(series, _nominal(plan.windows))
+                variances = released.variances(series, nominal(plan.windows, demand.series))
                 squares += float(variances.sum()) * released.noise[0].variance / component.largest**2
                 numbers += len(variances)
         logs.append(weight * math.log(squares / numbers) if numbers else 0.0)
     return math.fsum(logs)
-
-
-def _nominal(windows: int | None) -> int:
-    return NOMINAL if windows is None else windows
 
 
 def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.float64]:

@@ -1,13 +1,13 @@
 """The planner: which strategy releases a query with the least error, computed without data and without sampling.
 
-A query's numbers come from one or several *parts*, each a strategy with its own draws: one part for all net changes (levels,
-changes, sliding sums), or, for direct sliding windows, one for each series; and one for `entered` and `left` each. The
-variance of a published number is the squared sensitivity of its part, over its share of the budget, times the sum of
-squares of its weights (privacy.strategies). Parts share a query's budget evenly, so that k of them cost a
-factor k of variance with Gaussian noise and k^2 with Laplace noise.
+A query's numbers come from one or several *parts*, each a strategy with its own draws: one part for all net changes
+(levels, changes, sliding sums), or, for direct sliding windows, one for each series; and one for `entered` and `left`
+each. The variance of a published number is the squared sensitivity of its part, over its share of the budget, times the
+sum of squares of its weights (privacy.strategies). Parts share a query's budget evenly, so that k of them cost a factor
+k of variance with Gaussian noise and k^2 with Laplace noise.
 
-`auto` takes the option with the least root mean square error over all numbers that the query publishes. A query's share is fixed
-by its weight, so that each query is planned by itself.
+`auto` takes the option with the least root mean square error over all numbers that the query publishes. A query's share
+is fixed by its weight, so that each query is planned by itself.
 
 Pan's theorems 4.8 and 4.9, which tell when sliding windows should be derived from a tree, are the special case of two
 candidates: privacy.paper has their conditions, and a test holds them against the choice.
@@ -119,7 +119,7 @@ class Question:
 
     @property
     def nominal(self) -> int:
-        return NOMINAL if self.windows is None else self.windows
+        return nominal(self.windows, self.series)
 
     def unit(self, leaf: int) -> Contribution:
         """What a unit contributes to leaves of so many windows."""
@@ -130,6 +130,11 @@ class Question:
             window=self.window * leaf,
             owner=self.owner,
         )
+
+
+def nominal(windows: int | None, series: Sequence[Series]) -> int:
+    """Over how many windows errors are averaged: all, or, without an end, a number that depends on the spec alone."""
+    return max([NOMINAL, *(2 * s.width for s in series)]) if windows is None else windows
 
 
 def options(question: Question, choice: Choice) -> list[Option]:
@@ -217,8 +222,12 @@ def _net_part(question: Question, series: Sequence[Series], strategy: Tree | Dir
     return Part(family="net", leaf=leaf, strategy=strategy, series=tuple(series), sensitivity=sensitivity)
 
 
-def certified(part: Part, question: Question) -> Part:
-    """The part with a closer bound of its sensitivity, where that can be computed: for filters on a short line."""
+def certified(option: Option, question: Question) -> Option:
+    """The option with closer bounds of its sensitivities, where they can be computed: for filters on a short line."""
+    return _option(option.name, [_certified(part, question) for part in option.parts], question)
+
+
+def _certified(part: Part, question: Question) -> Part:
     counter = part.strategy
     if not isinstance(counter, Counter) or counter.windows is None or question.cells > 1:
         return part
@@ -262,9 +271,7 @@ def _direct_parts(question: Question) -> Iterator[Part]:
     for series in question.net:
         if series.kind == "sliding":
             leaf = _leaf(question, [series])
-            direct = Direct(
-                width=series.width // leaf, every=series.every // leaf, windows=_horizon(question, leaf)
-            )
+            direct = Direct(width=series.width // leaf, every=series.every // leaf, windows=_horizon(question, leaf))
             yield _net_part(question, [series], direct)
     rest = [s for s in question.net if s.kind != "sliding"]
     if rest:
@@ -280,6 +287,7 @@ def _trees(question: Question, choice: Choice) -> Iterator[Tree]:
         Tree(branching=c, height=h, refine="none", windows=_horizon(question, leaf), opening=question.opening)
         for c in ([choice.branching] if choice.branching is not None else _branchings(leaves))
         for h in ([choice.height] if choice.height is not None else _heights(c, leaves))
+        if c ** (h - 1) <= leaves or question.windows is None
     ]
     if choice.height is None and choice.branching is None:
         shapes = _promising(question, shapes)
@@ -313,7 +321,8 @@ def _branchings(leaves: int) -> list[int]:
 
 
 def _heights(branching: int, leaves: int) -> list[int]:
-    heights, size = [], branching
+    heights: list[int] = []
+    size = branching
     while size <= leaves:
         heights.append(len(heights) + 2)
         size *= branching
@@ -345,8 +354,6 @@ def _energy(coefficients: Floats, *, leaves: int | None, opening: bool, unit: Co
     """Squared sensitivity of a filter; for owners that of one entry, which is near enough to choose by."""
     states = in_l2_squared(unit.components, unit.cells)
     return max(
-        reach.of_filter(
-            coefficients, leaves=leaves, opening=opening, part=part, window=unit.window, states=states
-        )[-1]
+        reach.of_filter(coefficients, leaves=leaves, opening=opening, part=part, window=unit.window, states=states)[-1]
         for part in parts(unit.constraint)
     )

@@ -1,4 +1,5 @@
-"""How far the changes of one entry reach through the nodes of a strategy: squared L2 norms and L1 norms of its node vector.
+"""How far the changes of one entry reach through the nodes of a strategy: squared L2 norms and L1 norms of its node
+vector.
 
 Let X_0, X_1, ... be the entry's states at the windows' ends and z_i = X_i - X_{i-1} its leaf sums. G(a, b) is the inner
 product of the strategy's columns a and b: for a tree or sliding windows the number of nodes that hold both leaves.
@@ -8,12 +9,12 @@ most D^2 G(a, a), and the first one r^2 G(a, a) if it starts from nothing:
     ||C z||^2 <= (r^2 + (m - 1) D^2) max G(a, a)      an entry that appears, m changes                           (1)
     ||C z||^2 <= m D^2 max G(a, a)                    one that was there at the start, where that is not told    (2)
 
-Where the opening is a node of its own, an entry that was there at the start costs r^2 there and (2) for the rest. A layer of a
-tree is a disjoint release with longer windows, so (1) and (2) hold for each layer with its own number m of touched
-nodes, and so they do for L1. One component in one cell moves on a line: the norm is convex in the values, so the worst entry jumps
-between the ends of the interval, and a node is non-zero only if it holds an odd number of its jumps: h M(m), with h the
-length of the interval and M the most odd nodes (privacy.odd_nodes; #trees). The same goes for filters with the
-energies of privacy.energy instead of M (#filters). The smallest of the bounds is taken.
+Where the opening is a node of its own, an entry that was there at the start costs r^2 there and (2) for the rest. A
+layer of a tree is a disjoint release with longer windows, so (1) and (2) hold for each layer with its own number m of
+touched nodes, and so they do for L1. One component in one cell moves on a line: the norm is convex in the values, so
+the worst entry jumps between the ends of the interval, and a node is non-zero only if it holds an odd number of its
+jumps: h M(m), with h the length of the interval and M the most odd nodes (privacy.odd_nodes; #trees). The same goes for
+filters with the energies of privacy.energy instead of M (#filters). The smallest of the bounds is taken.
 """
 
 import math
@@ -136,27 +137,30 @@ def of_filter(
         opening: whether it is.
         states: sizes in L2, squared.
     """
-    most = math.inf if leaves is None else leaves
     if isinstance(part, Within):
         return [_within(coefficients, leaves, opening, part, window, states)]
+    # One that was there at the start, where that is not told, has used up a change and may still move at every leaf.
+    most = math.inf if leaves is None else leaves + int(not opening)
     changes = int(min(part.changes, most))
     column = float(energy.columns(coefficients, leaves, 1)[1])
     if changes > MOST_CHANGES:
         return [(states.radius + (changes - 1) * states.diameter) * column]
-    columns = energy.columns(coefficients, leaves, changes)
-    visits = energy.visits(coefficients, leaves, changes)
-    on_line = toggles(coefficients, leaves, changes) if states.hulls else None
+    fit = changes if leaves is None else min(changes, leaves)
+    columns = energy.columns(coefficients, leaves, fit)
+    visits = energy.visits(coefficients, leaves, fit)
+    on_line = toggles(coefficients, leaves, fit) if states.hulls else None
     visit = max(states.radius, states.diameter / 2)
     bounds = [0.0]
     for j in range(1, changes + 1):
-        apart = states.radius * columns[1] + states.diameter * (columns[j] - columns[1])
-        seen = visit * visits[j]
-        if not opening:  # there at the start, untold: a visit that began before the first leaf, and j - 1 changes
+        appearing = min(j, fit)
+        apart = states.radius * columns[1] + states.diameter * (columns[appearing] - columns[1])
+        seen = visit * visits[appearing]
+        if not opening:  # a visit that began before the first leaf, and j - 1 changes
             apart = max(apart, states.diameter * columns[j - 1])
             seen = max(seen, visit * (column + visits[j - 1]))
         least = min(apart, seen)
         if on_line is not None:
-            least = min(least, math.fsum(states.hulls) * on_line[j])
+            least = min(least, math.fsum(states.hulls) * on_line[appearing])
         bounds.append(max(float(least), bounds[-1]))
     return bounds
 

@@ -11,7 +11,8 @@ A *family* is a set of leaf sums:
     left      entries that ceased to, the same way
 
 For `net`, what one entry can do is in privacy.reach. An owner of several entries shares one k among them. Entry e with
-j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle inequality the owner's is at most
+j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle inequality the owner's is at
+most
 
     max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
 
@@ -19,12 +20,12 @@ reached for disjoint windows when equal entries move together.
 
 Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an
 entry at most one to each block. N events of one entry stand in N different blocks; a node of a tree with c^i leaves
-holds at most c^i of them in one cell. So in each layer L1 <= N r, and the sum of squares is the largest when they fill nodes:
-floor(N / c^i) full ones and the rest in one more. Events of different entries of an owner may share a block: L2 <= N r in each
-layer. With k changes and one cell, entering and leaving take
-turns, entering first: N = ceil(k/2) and floor(k/2); but an owner's k changes may all be insertions, so there
-N = k enter (the usual count is for one entry). With several cells a move both leaves and enters: N = k and k - 1. With
-a time span every block of the touched windows may be met: N = windows x cells.
+holds at most c^i of them in one cell. So in each layer L1 <= N r, and the sum of squares is the largest when they fill
+nodes: floor(N / c^i) full ones and the rest in one more. Events of different entries of an owner may share a block: L2
+<= N r in each layer. With k changes and one cell, entering and leaving take turns, entering first: N = ceil(k/2) and
+floor(k/2); but an owner's k changes may all be insertions, so there N = k enter (the usual count is for one entry).
+With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows
+may be met: N = windows x cells.
 """
 
 import math
@@ -40,7 +41,6 @@ from privacy.counters import Counter
 from privacy.direct import Direct
 from privacy.measure import Component
 from privacy.odd_nodes import layer_sizes
-from privacy.series import Family
 from privacy.states import States, in_l1, in_l2_squared
 from privacy.trees import Tree
 
@@ -86,7 +86,9 @@ class Contribution:
     owner: bool
 
 
-def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, toggles: reach.Toggles = energy.toggles) -> Sensitivity:
+def of_net(
+    strategy: Tree | Direct | Counter, unit: Contribution, *, toggles: reach.Toggles = energy.toggles
+) -> Sensitivity:
     """Sensitivity of net changes under a strategy.
 
     Args:
@@ -168,7 +170,7 @@ def _worst(
         if part.changes > MOST_OF_OWNER:
             raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
         if isinstance(strategy, Counter):
-            bounds = _entry(strategy, part, unit.window, states, toggles)[1:]
+            bounds = list(_entry(strategy, part, unit.window, states, toggles)[1:])
             bounds += [bounds[-1]] * (part.changes - len(bounds))
         else:
             shares = range(1, part.changes + 1)

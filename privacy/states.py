@@ -1,6 +1,7 @@
 """What one entry can be: how large its states are, and how far from each other.
 
-Each component is measured in its largest size (its unit here), so that every component is at most 1. No state counts as 0.
+Each component is measured in its largest size (its unit here), so that every component is at most 1. No state counts as
+0.
 
     radius      norm of the largest state
     diameter    largest distance between two states, no state among them

@@ -27,7 +27,7 @@ changes. Sound for Gaussian noise, and for Laplace noise when the changelog does
 (privacy.strategies).
 
 The horizon. These two cut the last node of each layer there: it ends with the release, and is told then. The other two
-have no use for it: a node that is not complete within the horizon is never told and never drawn.
+have little use for it: a node that is not complete within the horizon is never told and never drawn.
 Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
 """
 
@@ -53,7 +53,8 @@ from privacy.strategies import Floats, Nodes
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
 
 LARGEST_NODE = 1 << 40
-"""Most windows under one node of a tree without a horizon."""
+LARGEST_ADVANCE = 1 << 20
+"""Most windows under one node of a tree without a horizon; the second where noise is drawn for all of them at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,10 @@ class Tree:
         at_least("height", self.height, 1)
         if self.windows is not None:
             at_least("windows", self.windows, 1)
-        elif self.branching ** (self.height - 1) > LARGEST_NODE:
+        elif self._span(self.height - 1) > (most := LARGEST_ADVANCE if self.cut else LARGEST_NODE):
             raise ValueError(
-                f"branching={self.branching} and height={self.height}: "
-                f"a node may span at most {LARGEST_NODE:,} windows where the release has no end"
+                f"branching={self.branching} and height={self.height}: with refine={self.refine} "
+                f"a node may span at most {most:,} windows where the release has no end"
             )
 
     @property
@@ -112,12 +113,10 @@ class Tree:
     @property
     def layers(self) -> int:
         """How many layers there are: those above would have no node, or repeat one that spans all windows."""
-        layers, span = 1, 1
-        while layers < self.height and (
-            self.windows is None or (span if self.cut else span * self.branching - 1) < self.windows
-        ):
-            layers, span = layers + 1, span * self.branching
-        return layers
+        if self.windows is None:
+            return self.height
+        longest = self.branching * self.windows - 1 if self.cut else self.windows
+        return 1 + sum(self._span(layer) <= longest for layer in range(1, self.height))
 
     @property
     def cut(self) -> bool:
@@ -126,9 +125,9 @@ class Tree:
 
     @property
     def whole(self) -> int | None:
-        """Windows of the forest without cut nodes, with `layers` layers, whose sensitivity holds for this one.
+        """Windows of a forest of `layers` layers without cut nodes whose sensitivity bounds that of this one.
 
-        A cut node holds what the whole one would if nothing came after the horizon.
+        A cut node holds what the whole one would if nothing changed after the horizon.
         """
         if self.windows is None or not self.cut:
             return self.windows

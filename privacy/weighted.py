@@ -51,7 +51,7 @@ def spreads(
     """Standard deviations and half widths of published numbers, [numbers] each, in steps of a leaf sum.
 
     Args:
-        law: the noise of one node, in steps of a node.
+        law: the noise of one node, in the same steps.
         variances: [numbers], as privacy.strategies.Strategy gives them.
         weights: for each number its weights, likewise; not called for Gaussian noise, whose half widths need none.
         confidence: of each number's interval.

@@ -57,9 +57,7 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Re
     return pa.concat_tables(tables)
 
 
-def estimates_of(
-    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released
-) -> Estimates:
+def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released) -> Estimates:
     """The numbers of one series with their errors, [numbers, cells]."""
     query = aggregation.queries[released.query]
     leaves = aggregation.timeline.windows // released.leaf

@@ -86,8 +86,9 @@ class _AddNoise(beam.DoFn):
 def add_noise(exact: np.ndarray, released: Released) -> Protected:
     """One part's noisy nodes and the numbers that are published from the same draws.
 
-    Neighbours, sensitivity, guarantee and source: privacy.strategies, privacy.sensitivity and privacy.accounting. The noise
-    of component i is `released.noise[i]`, one independent draw for each node and cell, also for those drawn in advance.
+    Neighbours, sensitivity, guarantee and source: privacy.strategies, privacy.sensitivity and privacy.accounting. The
+    noise of component i is `released.noise[i]`, one independent draw for each node and cell, also for those drawn in
+    advance.
 
     Args:
         exact: leaf sums [components, 1 + windows, cells], row 0 the opening.

@@ -21,7 +21,7 @@ def coefficients(strategy: str, leaves: int, participations: int) -> Any:
     if strategy == "sqrt":
         return toeplitz.optimal_max_error_strategy_coefs(leaves)
     fitted = buffered_toeplitz.optimize(
-        n=leaves, min_sep=1, max_participations=participations, error="mean", max_buffers=4
+        n=leaves, min_sep=1, max_participations=participations, error="mean", min_buffers=2, max_buffers=3
     )
     return fitted.toeplitz_coefs(leaves)
 

@@ -1,17 +1,17 @@
 """What no Gaussian noise can go below, whatever its covariance and however it is computed.
 
-Let the published vector be A x plus normal noise of covariance Sigma, and let a unit be able to move x by any z of a set
-Z. A budget that allows mu = 1 / sigma (Gaussian differential privacy) asks for |Sigma^(-1/2) A z| <= mu for all z in Z.
+Let the published vector be A x plus normal noise of covariance Sigma, and let a unit be able to move x by any z of a
+set Z. A budget that allows mu = 1 / sigma (Gaussian differential privacy) asks for |Sigma^(-1/2) A z| <= mu on Z.
 
 Theorem. For every law on Z the mean variance of m numbers is at least sigma^2 (tr K^(1/2))^2 / m, K = A E[z z'] A'.
 
 Proof. Averaging z' A' Sigma^-1 A z <= mu^2 gives tr(Sigma^-1 K) <= mu^2, and by Cauchy and Schwarz
 (tr K^(1/2))^2 <= tr(Sigma) tr(Sigma^-1 K). QED.
 
-The law here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes and goes.
-Where a time span bounds the changes, they lie within so many consecutive windows, at a place that is drawn as well,
-and k is the best that was tried. docs/proofs/strategies.md has the closed form (its theorem 4, from one change in each of k
-equal blocks), which this law betters. Laplace noise is not bounded by this; nor is anything that depends on data.
+The law here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes and
+goes; or fewer, which is no less allowed. Where a time span bounds the changes, they lie within so many consecutive
+windows, at a place that is drawn as well. docs/proofs/strategies.md has a closed form (theorem 4, from one change in
+each of k equal blocks), which this law betters. Laplace noise is not bounded by this; nor is what looks at the data.
 """
 
 import math
@@ -31,7 +31,8 @@ def rmse(setting: Setting) -> float:
     """
     windows = setting.windows
     if setting.changes is not None:
-        moments = [second_moment(windows, min(setting.changes, windows), windows)]
+        # With more changes than half the windows, what an entry does is ever less of a surprise.
+        moments = [second_moment(windows, min(setting.changes, -(-windows // 2)), windows)]
     else:
         assert setting.span is not None
         stretch = min(setting.span + 1, windows)
@@ -55,7 +56,7 @@ def mean_variance(moment: Floats, width: int | None) -> float:
 
 
 def second_moment(windows: int, changes: int, stretch: int) -> Floats:
-    """E[z z'] of `changes` alternating signs in a random set of windows within `stretch` consecutive ones, [windows, windows].
+    """E[z z'] of `changes` signs in turn, in a random set of windows within `stretch` consecutive ones: [windows, windows].
 
     >>> second_moment(3, 2, 3).round(3).tolist()
     [[0.667, -0.333, -0.333], [-0.333, 0.667, -0.333], [-0.333, -0.333, 0.667]]
@@ -73,19 +74,18 @@ def second_moment(windows: int, changes: int, stretch: int) -> Floats:
 def _by_distance(windows: int, changes: int) -> Floats:
     """E[z_i z_(i+d)] for d = 0, 1, ..., [windows], where the changes may lie anywhere.
 
-    Both hold a change with probability k (k - 1) / (n (n - 1)); then of the other k - 2 changes M lie between, a
-    hypergeometric number, and the signs differ by (-1)^(M + 1).
+    Of all C(n, k) sets, C(d - 1, m) C(n - d - 1, k - 2 - m) hold both windows and m of the d - 1 between them, when the
+    signs differ by (-1)^(m + 1).
     """
-    from scipy.stats import hypergeom
+    from scipy.special import comb
 
     value = np.zeros(windows)
     value[0] = changes / windows
     if changes > 1:
         distance = np.arange(1, windows)
         between = np.arange(changes - 1)[:, np.newaxis]
-        law = hypergeom.pmf(between, windows - 2, distance - 1, changes - 2)
-        signs = (-1.0) ** (between + 1)
-        value[1:] = changes * (changes - 1) / (windows * (windows - 1)) * (signs * law).sum(axis=0)
+        sets = comb(distance - 1, between) * comb(windows - distance - 1, changes - 2 - between)
+        value[1:] = ((-1.0) ** (between + 1) * sets).sum(axis=0) / comb(windows, changes)
     return value
 
 

@@ -1,12 +1,12 @@
 """A published tree: OpenDP's b-ary tree with its consistency, as one release of all windows.
 
 What is OpenDP's: the shape (`choose_branching_factor`, Qardaji, Yang, Li 2013), the least-squares estimates
-(`make_consistent_b_ary_tree`, Hay et al. 2010), the noise and its calibration. Its estimates are linear in the noise, so
-that their variance is exact: OpenDP's own code is run on each unit vector.
+(`make_consistent_b_ary_tree`, Hay et al. 2010), the noise and its calibration. Its estimates are linear in the noise,
+so that their variance is exact: OpenDP's own code is run on each unit vector.
 
-An entry changes at most k leaves by 1 each, which is k in L1 and sqrt(k h) in L2 over a tree of h layers. The first is
-what OpenDP's stability map says; the second is less than its k^(1/2) h, and granted. OpenDP's estimates wait for
-the last window; released window by window, their noise would have to be drawn in advance.
+An entry changes at most k leaves by 1 each, which is k h in L1 and sqrt(k h) in L2 over a tree of h layers. The first
+is what OpenDP's stability map says; the second is less than its sqrt(k) h, and granted. OpenDP's estimates wait for the
+last window; released window by window, their noise would have to be drawn in advance.
 """
 
 import math

@@ -1,9 +1,9 @@
 """The paper's releases under the paper's composition.
 
 M. Pan, "Differentially-private Continual Releases against Dynamic Databases". Every node that an entry can touch is
-charged alone: at m nodes each gets (epsilon / m, delta / m) and its own noise (basic composition), as the paper does for
-its tree (HDCR) and its sliding windows (SWCR). Counts of touched nodes are the corrected ones: for changes within B the
-paper's are too small to be private (docs/proofs/strategies.md). What is generous: the opening is one node outside
+charged alone: at m nodes each gets (epsilon / m, delta / m) and noise of its own (basic composition), as the paper does
+for its tree (HDCR) and its sliding windows (SWCR). Counts of touched nodes are the corrected ones: for changes within B
+the paper's are too small to be private (docs/proofs/strategies.md). What is generous: the opening is one node outside
 the tree, where the paper puts it into every layer.
 """
 
@@ -48,11 +48,9 @@ def binary(setting: Setting, law: Law) -> float:
 
 def best(setting: Setting) -> tuple[float, Way, Law]:
     """The least error over all trees, direct sliding windows and both laws, and what reaches it."""
-    found = [(rmse(setting, way, "laplace"), way) for way in _ways(setting)]
-    least, way = min(found, key=lambda pair: pair[0])
-    # With as many nodes as here each node's (epsilon, delta) is so small that Gaussian noise is wider; it is tried all the same.
-    gaussian = rmse(setting, way, "gaussian")
-    return (gaussian, way, "gaussian") if gaussian < least else (least, way, "laplace")
+    laws: tuple[Law, ...] = ("laplace", "gaussian")
+    found = [(rmse(setting, way, law), way, law) for way in _ways(setting) for law in laws]
+    return min(found, key=lambda triple: triple[0])
 
 
 def _ways(setting: Setting) -> Iterator[Way]:

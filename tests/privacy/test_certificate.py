@@ -106,3 +106,15 @@ def test_too_many_leaves_are_refused():
         certify(np.ones(MOST_LEAVES + 1), 1)
     with pytest.raises(ValueError, match="too many to certify"):
         certify_matrix(np.ones((1, MOST_LEAVES + 1)), 1)
+
+
+def test_what_is_no_sequence_of_coefficients_is_refused():
+    for no_coefficients in ([], [-1.0], [np.nan], [[1.0, 0.5]]):
+        with pytest.raises(ValueError, match="must be"):
+            certify(np.array(no_coefficients), 2)
+
+
+def test_no_change_costs_nothing():
+    assert certify(square_root(5), 0).tolist() == [0.0]
+    assert certify_matrix(np.eye(3), 0).tolist() == [0.0]
+    assert toggles(square_root(5), 5, 0).tolist() == [0.0]

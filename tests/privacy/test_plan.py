@@ -14,7 +14,7 @@ from privacy.composition import paper_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.curves import zcdp_epsilon
 from privacy.measure import STEPS, Measure
-from privacy.plan import Demand, Plan, Split, make_plan, stddev
+from privacy.plan import Demand, Plan, make_plan, stddev
 from privacy.planner import Choice
 from privacy.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
 from privacy.series import Kind, Series

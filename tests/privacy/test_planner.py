@@ -14,18 +14,20 @@ from privacy.direct import Direct
 from privacy.measure import Measure
 from privacy.paper import derived_wins
 from privacy.plan import Demand, Plan, make_plan, stddev
-from privacy.planner import Choice, Option, Question, options
+from privacy.planner import Choice, Question, options
 from privacy.sensitivity import Contribution, of_net
 from privacy.series import Kind, Series
 from privacy.trees import Tree
 
 COUNT = Measure(kind="count")
 LEVEL = Series(kind="level")
+FOUR = AtMost(4)
+AUTO = Choice()
 
 
 def question(
     *series: Series,
-    constraint: Constraint = AtMost(4),
+    constraint: Constraint = FOUR,
     windows: int | None = 365,
     law: Law = "gaussian",
     cells: int = 1,
@@ -40,10 +42,6 @@ def question(
         owner=False,
         law=law,
     )
-
-
-def found(asked: Question, name: str) -> Option:
-    return next(option for option in options(asked, Choice()) if option.name == name)
 
 
 def own_error(strategy: Tree | Direct, series: Series, asked: Question) -> float:
@@ -103,12 +101,14 @@ def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, ev
     constraint = AtMost(1) if span == 0 else Within(span)
     series = Series(kind="sliding", width=width, every=every)
     asked = question(series, constraint=constraint, windows=None, law=law)
-    tree_wins = any(derived_wins(width, every, c, law="pure" if law == "laplace" else "zcdp", span=span) for c in (2, 3))
+    tree_wins = any(
+        derived_wins(width, every, c, law="pure" if law == "laplace" else "zcdp", span=span) for c in (2, 3)
+    )
 
+    told = {option.name: option.error for option in reversed(options(asked, Choice()))}
     if tree_wins:
-        assert options(asked, Choice())[0].name != "sliding"
-        assert found(asked, "tree").error < found(asked, "sliding").error
-    assert tree_wins == (width >= 30 or (width, law) == (7, "laplace"))
+        assert min(told["tree"], told["disjoint"]) < told["sliding"]
+    assert tree_wins == (span == 0 and (law == "laplace" or width >= 64))
 
 
 def test_options_come_with_the_least_error_first_and_one_of_each_kind():
@@ -156,7 +156,7 @@ def made(
     changes: int = 4,
     epsilon: float = 1.0,
     delta: float = 1e-9,
-    choice: Choice = Choice(),
+    choice: Choice = AUTO,
     cells: int = 1,
 ) -> Plan:
     demand = Demand(
@@ -185,7 +185,9 @@ def rmse(plan: Plan, series: Series = LEVEL) -> float:
 
 
 def test_levels_over_a_thousand_windows_have_an_error_of_29_where_the_papers_tree_has_139():
-    """T = 1024, k = 4, epsilon = 1, delta = 1e-9. The paper: a binary tree of 10 layers, each of the k h nodes charged alone."""
+    """T = 1024, k = 4, epsilon = 1, delta = 1e-9. The paper: a binary tree of 10 layers, each of the k h nodes charged
+    alone.
+    """
     charged = 4 * 10
     sigma = 1.0
     while gaussian_epsilon(1 / sigma, 1e-9 / charged) > 1 / charged:
@@ -271,6 +273,6 @@ def test_the_loss_does_not_depend_on_the_number_of_windows():
             accounting="pld",
         )
         (released,) = plan.released
-        assert plan.loss == Loss(epsilon=pytest.approx(1.0, rel=1e-6), delta=1e-6)
+        assert 1 - 1e-6 < plan.loss.epsilon <= 1
         early, late = (released.variances(Series(kind="sliding", width=16), n)[-1] for n in (64, 6400))
         assert late == pytest.approx(early, rel=0.5)

@@ -1,7 +1,7 @@
 """What one entry can reach, against every trajectory of small releases and a search over large ones.
 
-Trajectories are sequences of states; the strategies' own `advance` gives the nodes, so that the claim is held against the code
-that releases. All arithmetic is on integers; nothing is sampled but the cases.
+Trajectories are sequences of states; the strategies' own `advance` gives the nodes, so that the claim is held against
+the code that releases. All arithmetic is on integers; nothing is sampled but the cases.
 """
 
 import itertools
@@ -150,6 +150,16 @@ def test_no_trajectory_reaches_further_through_a_filter(components, cells, value
                 assert l2 <= claimed.l2 * (1 + 1e-12), (k, states)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
+    """One change more than there are leaves, since being there, untold, is one: no histogram gets around it."""
+    for windows in (2, 3):
+        counter = counter_of(form, windows, opening=False)
+        claimed = of_net(counter, unit(FINE, 3, AtMost(windows + 1)))
+        for states in trajectories(windows, windows + 1, tuple((cell, 2**24) for cell in range(3))):
+            assert norms(counter, states, 3, 2**24)[1] <= claimed.l2 * (1 + 1e-12), states
+
+
 @pytest.mark.parametrize("span", [0, 10, 25])
 @pytest.mark.parametrize("form", FORMS)
 def test_no_trajectory_within_a_span_reaches_further_through_a_filter(form, span):
@@ -210,7 +220,7 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
         series=[Series(kind="sliding", width=7)],
         energy=lambda c: float((c**2).sum()),
     )
-    column = float((counter.coefficients ** 2).sum())
+    column = float((counter.coefficients**2).sum())
 
     claimed = of_net(counter, unit(FINE, 1, AtMost(4)))
 

@@ -158,6 +158,22 @@ def test_nodes_are_the_first_draws_in_the_order_of_their_ends(forest):
         assert tree.opening == (nodes.begin[0] == BEFORE_ALL)
 
 
+@pytest.mark.parametrize(
+    ("refine", "windows", "draws"),
+    [
+        ("none", None, [0, 1, 3, 4, 7, 8]),
+        ("bottom_up", 7, [0, 1, 3, 4, 7, 8]),
+        ("subtraction", None, [0, 7, 7, 7, 7, 14]),
+        ("least_squares", 16, [0, 7, 7, 7, 7, 14]),
+        ("least_squares", 7, [0, 7, 7, 7, 7, 13]),  # three leaves and two nodes, one of them cut, below a cut root
+    ],
+)
+def test_noise_is_drawn_for_trees_that_have_begun_and_no_others(refine, windows, draws):
+    tree = Tree(branching=2, height=3, refine=refine, windows=windows, opening=False)
+
+    assert [tree.draws(count) for count in range(6)] == draws
+
+
 @each_tree
 @pytest.mark.parametrize("cuts", [[], [1, 2, 3, 4, 5], [1, 4, 4, 14]], ids=str)
 def test_advance_gives_the_exact_nodes_however_it_is_fed(forest, cuts):
@@ -342,6 +358,8 @@ def test_what_cannot_be_is_refused():
         tree.publish(LEVEL, np.zeros((4, 1), dtype=np.int64), np.zeros((3, 1), dtype=np.int64))
     with pytest.raises(ValueError, match="at most 1,099,511,627,776 windows"):
         Tree(branching=1024, height=9, refine="none", windows=None, opening=True)
+    with pytest.raises(ValueError, match="with refine=least_squares a node may span at most 1,048,576 windows"):
+        Tree(branching=2, height=22, refine="least_squares", windows=None, opening=True)
     for name, wrong in (("branching", 1), ("height", 0), ("windows", 0)):
         with pytest.raises(ValueError, match=f"{name}={wrong}"):
             Tree(**{"branching": 2, "height": 2, "refine": "none", "windows": 9, "opening": True} | {name: wrong})

@@ -184,6 +184,16 @@ def test_gaussian_intervals_hold_what_they_promise(weights, scale, confidence):
     assert not (scale >= SMOOTH and confidence < 0.99) or h <= norm * (scale * float(ndtri((1 + confidence) / 2)) + 1.2)
 
 
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.05]], ids=len)
+@pytest.mark.parametrize("scale", [0.4, 2.0, SMOOTH])
+def test_gaussian_intervals_reach_over_the_gaps_of_the_lattice(weights, scale):
+    """Where the normal quantile lies just before a lattice point, it would not do: so at many confidences."""
+    law = law_of_sum(DiscreteGaussian(scale), weights)
+
+    for confidence in np.linspace(0.9, 0.985, 300):
+        assert coverage(law, half_width(DiscreteGaussian(scale), np.array(weights), float(confidence))) >= confidence
+
+
 def test_wide_gaussian_intervals_are_the_normal_ones():
     h = half_width(DiscreteGaussian(2.0**24), np.array([3.0, 4.0]), 0.95)
 

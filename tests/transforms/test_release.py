@@ -187,7 +187,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_published_numbers_are_the_exact_ones_plus_noise_that_depends_on_no_data(choice: Choice) -> None:
-    """The noise is drawn twice from one law in which every draw is the same: what it adds must not depend on the data."""
+    """Drawn twice from a law whose draws are always the same: what is added must not depend on the data."""
     plan = strategic(choice, SLIDING, windows=40)
     rng = np.random.default_rng(11)
     exact = rng.integers(-50, 50, (1, 41, 4)) << 24
@@ -213,8 +213,8 @@ class _Fixed:
 def test_errors_have_the_variance_that_the_plan_states(choice: Choice) -> None:
     """The sum of squares of 400 independent errors for each of a few windows, each over its stated variance.
 
-    Noise is sub-Gaussian or Laplace-like: for Gaussian noise the sum is chi-square with 400 degrees of freedom to within
-    the grid, and its tails at FALSE_ALARM / cases are the limits.
+    Noise is sub-Gaussian or Laplace-like: for Gaussian noise the sum is chi-square with 400 degrees of freedom to
+    within the grid, and its tails at FALSE_ALARM / cases are the limits.
     """
     windows, cells = 30, 400
     plan = strategic(choice, SLIDING[:2], windows=windows)

@@ -1,0 +1,75 @@
+"""Slackwater's errors: what the planner computes, for each strategy and for its own choice."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from benchmarks.error.setting import Setting, sigma
+from privacy.composition import Law
+from privacy.constraint import AtMost, Within
+from privacy.measure import Measure
+from privacy.planner import Choice, Option, Question, certified, options
+from privacy.series import Series
+
+LAWS: tuple[Law, ...] = ("gaussian", "laplace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to release, with its root mean square error.
+
+    Attributes:
+        strategy: its name in the spec.
+        detail: its form, its refinement, or nothing.
+        law: of the noise.
+    """
+
+    strategy: str
+    detail: str
+    law: Law
+    rmse: float
+
+
+def ways(setting: Setting) -> list[Way]:
+    """The best of each kind of strategy with each law, the least error first."""
+    found = [
+        Way(strategy=option.name, detail=_detail(option), law=law, rmse=option.error * _node(setting, law))
+        for law in LAWS
+        for option in _options(setting.windows, setting.changes, setting.span, setting.width, law)
+    ]
+    return sorted(found, key=lambda way: way.rmse)
+
+
+def rmse(setting: Setting, strategy: str) -> float | None:
+    """The least error of a strategy, or of all for `auto`; None if it has no way here."""
+    return next((way.rmse for way in ways(setting) if strategy in ("auto", way.strategy)), None)
+
+
+def _node(setting: Setting, law: Law) -> float:
+    """What a budget makes of an option's error, which is for one unit of it."""
+    return sigma(setting.epsilon, setting.delta) if law == "gaussian" else 1 / setting.epsilon
+
+
+@lru_cache
+def _options(windows: int, changes: int | None, span: int | None, width: int | None, law: Law) -> tuple[Option, ...]:
+    series = Series(kind="level") if width is None else Series(kind="sliding", width=width)
+    assert changes is not None or span is not None
+    question = Question(
+        measure=Measure(kind="count", fine=law == "gaussian"),
+        cells=1,
+        series=(series,),
+        constraint=AtMost(changes) if changes is not None else Within(span or 0),
+        window=1,
+        windows=windows,
+        owner=False,
+        law=law,
+    )
+    return tuple(certified(option, question) for option in options(question, Choice()))  # as a plan does
+
+
+def _detail(option: Option) -> str:
+    return ", ".join(
+        f"{key} {value}".replace("_", " ")
+        for part in option.parts
+        for key, value in part.strategy.parameters.items()
+        if key in ("form", "branching", "height", "refine")
+    )

@@ -1,0 +1,368 @@
+"""Factorised counters against dense matrices and Python's own integers, and their rounding against its bound."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy import coefficients
+from privacy.counters import Counter
+from privacy.fitting import dyadic, zolotarev
+from privacy.series import BEFORE_ALL, Series, totals
+
+POLES = dyadic(*zolotarev(0.02, 0.02, 4))
+SERIES = [
+    Series(kind="level"),
+    Series(kind="change"),
+    Series(kind="sliding", width=7, every=3),
+    Series(kind="sliding", width=1),
+    Series(kind="entered"),
+]
+
+
+def counter(form: str, *, windows: int | None = 40, opening: bool = False) -> Counter:
+    """One of each form, with parameters that could be chosen for some forty windows."""
+    if form == "endless":
+        return Counter(form="window", windows=None, opening=opening, leak=0.3)
+    leak = {"leaky": 0.05, "window": 0.1}.get(form, 0.0)
+    return Counter(form=form, windows=windows, opening=opening, leak=leak, poles=POLES if form == "arma" else ())
+
+
+FORMS = pytest.mark.parametrize("form", ["square_root", "leaky", "window", "endless", "arma"])
+OPENINGS = pytest.mark.parametrize("opening", [False, True])
+
+
+def leaves_within(limit: int, *, windows: int, cells: int) -> np.ndarray:
+    """Leaves whose levels are anywhere within the limit, and on it at times."""
+    generator = np.random.default_rng(windows + cells)
+    levels = generator.integers(-limit, limit, (windows + 1, cells), endpoint=True)
+    levels[generator.random(levels.shape) < 0.2] = limit
+    return np.diff(levels, axis=0, prepend=0)
+
+
+def toeplitz(column: np.ndarray, size: int) -> np.ndarray:
+    lags = np.arange(size)[:, None] - np.arange(size)
+    padded = np.pad(column, (0, max(0, size - len(column))))
+    return np.where(lags >= 0, padded[np.maximum(lags, 0)], 0.0)
+
+
+def noise_weights(chosen: Counter, series: Series, windows: int) -> np.ndarray:
+    """W = A C^-1, dense, [numbers, draws], from the coefficients alone."""
+    demand = totals(series, np.eye(windows + 1, dtype=np.int64))[:, 0 if chosen.opening else 1 :]
+    filtered = toeplitz(chosen.coefficients, chosen.draws(windows))
+    return np.linalg.solve(filtered.T, demand.T.astype(float)).T
+
+
+def most_rounding(chosen: Counter) -> float:
+    """Steps that a node can be off by the linear part of C: half a step, and what the states lose."""
+    return 0.5 + sum(u * 2.0 ** (b - 24) / a for a, b, u in chosen.poles if 0 < a < 2**b)
+
+
+@FORMS
+@OPENINGS
+@pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
+def test_published_is_the_exact_number_plus_filtered_noise(form, opening, series):
+    chosen = counter(form, opening=opening)
+    leaves = leaves_within(2**40, windows=40, cells=3)
+    noise = np.random.default_rng(1).integers(-(2**35), 2**35, (chosen.draws(40), 3))
+    weights = noise_weights(chosen, series, 40)
+    exact = totals(series, leaves if opening else np.vstack([0 * leaves[:1], leaves[1:]]))
+
+    published = chosen.publish(series, leaves, noise)
+
+    error = np.abs(published - (exact + weights @ noise)).max()
+    assert error <= most_rounding(chosen) * np.abs(weights).sum(axis=1).max() + 1
+    assert error <= 1e-9 * np.abs(exact).max()
+
+
+@FORMS
+@OPENINGS
+@pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
+@pytest.mark.parametrize("windows", [3, 40])
+def test_variances_and_weights_are_those_of_the_dense_matrix(form, opening, series, windows):
+    chosen = counter(form, opening=opening)
+    dense = noise_weights(chosen, series, windows)
+
+    np.testing.assert_allclose(chosen.variances(series, windows), (dense**2).sum(axis=1), rtol=1e-9, atol=1e-12)
+    rows = chosen.weights(series, windows)
+    assert len(rows) == len(dense)
+    for row, of_dense in zip(rows, dense, strict=True):
+        np.testing.assert_allclose(np.sort(row)[::-1], np.sort(np.abs(of_dense))[::-1][: len(row)], atol=1e-9)
+        assert np.abs(of_dense).sum() == pytest.approx(row.sum(), rel=1e-9)
+
+
+@FORMS
+@OPENINGS
+def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
+    """In Python's integers, from the definitions, with levels of up to 2^50 steps."""
+    chosen = counter(form, opening=opening)
+    leaves = leaves_within(2**50, windows=40, cells=2)
+    if not opening:
+        leaves[1] += leaves[0]
+        leaves[0] = 12345
+
+    nodes, _ = chosen.advance(None, leaves)
+
+    for cell in range(2):
+        stream = leaves[0 if opening else 1 :, cell].tolist()
+        if form == "arma":
+            expected, states = [], [0] * len(POLES)
+            for x in stream:
+                states = [s - (a * s >> b) + (x << 8) for s, (a, b, _) in zip(states, POLES, strict=True)]
+                expected.append(sum(u * s for s, (_, _, u) in zip(states, POLES, strict=True)) + 2**23 >> 24)
+        else:
+            rounded = [round(Fraction(c) * 2**20) for c in chosen.coefficients] + [0] * len(stream)
+            expected = [sum(rounded[j] * stream[t - j] for j in range(t + 1)) + 2**19 >> 20 for t in range(len(stream))]
+        assert nodes[:, cell].tolist() == expected
+
+
+def test_long_histories_are_exact():
+    """More leaves than one block of the matrix has rows or columns."""
+    windows = 9000
+    chosen = Counter(form="leaky", windows=windows, opening=False, leak=0.01)
+    leaves = leaves_within(2**50, windows=windows, cells=1)
+    rounded = np.rint(chosen.coefficients * 2**20).astype(int).tolist()
+
+    nodes, carry = chosen.advance(None, leaves[:-1])
+    last, _ = chosen.advance(carry, leaves[-1:])
+
+    stream = leaves[1:, 0].tolist()
+    for t in (511, 512, 8191, 8192, 8998):
+        assert nodes[t, 0] == sum(rounded[j] * stream[t - j] for j in range(t + 1)) + 2**19 >> 20
+    assert last[0, 0] == sum(rounded[j] * stream[8999 - j] for j in range(9000)) + 2**19 >> 20
+
+
+@FORMS
+@OPENINGS
+@given(cuts=st.lists(st.integers(1, 40), max_size=6))
+@settings(max_examples=15)
+def test_advancing_in_parts_is_advancing_at_once(form, opening, cuts):
+    chosen = counter(form, opening=opening)
+    leaves = leaves_within(2**49, windows=40, cells=3)
+    at_once, _ = chosen.advance(None, leaves)
+
+    carry, parts = None, []
+    for part in np.split(leaves, sorted(cuts)):
+        if len(part) or carry is not None:
+            nodes, carry = chosen.advance(carry, part)
+            parts.append(nodes)
+
+    np.testing.assert_array_equal(np.concatenate(parts), at_once)
+
+
+@FORMS
+def test_advancing_leaf_by_leaf_is_advancing_at_once(form):
+    chosen = counter(form)
+    leaves = leaves_within(2**49, windows=40, cells=3)
+
+    carry, parts = None, []
+    for row in leaves:
+        nodes, carry = chosen.advance(carry, row[None])
+        parts.append(nodes)
+
+    assert len(parts[0]) == 0
+    np.testing.assert_array_equal(np.concatenate(parts), chosen.advance(None, leaves)[0])
+
+
+@FORMS
+@pytest.mark.parametrize("series", SERIES[:3], ids=lambda series: series.kind)
+def test_later_windows_change_no_bit_of_earlier_numbers(form, series):
+    chosen = counter(form, opening=True)
+    leaves = leaves_within(2**45, windows=40, cells=3)
+    noise = np.random.default_rng(2).integers(-(2**40), 2**40, (41, 3))
+
+    early = chosen.publish(series, leaves[:24], noise[:24])
+
+    assert early.tobytes() == chosen.publish(series, leaves, noise)[: len(early)].tobytes()
+
+
+@FORMS
+def test_the_opening_counts_only_where_it_is_released(form):
+    chosen = counter(form)
+    leaves = leaves_within(2**40, windows=40, cells=1)
+    noise = np.zeros((40, 1), dtype=np.int64)
+    other = np.vstack([leaves[:1] + 2**30, leaves[1:]])
+    level = Series(kind="level")
+
+    np.testing.assert_array_equal(chosen.publish(level, leaves, noise), chosen.publish(level, other, noise))
+    opened = counter(form, opening=True)
+    more = opened.publish(level, other, np.zeros((41, 1), dtype=np.int64))
+    less = opened.publish(level, leaves, np.zeros((41, 1), dtype=np.int64))
+    np.testing.assert_allclose(more - less, 2**30, atol=100)
+
+
+def test_a_node_is_told_for_every_leaf():
+    told = counter("leaky", opening=True).nodes(3)
+
+    assert told.begin.tolist() == [BEFORE_ALL, 0, 1, 2]
+    assert told.end.tolist() == [0, 1, 2, 3]
+    assert told.layer.tolist() == [0, 0, 0, 0]
+    assert counter("leaky").nodes(3).begin.tolist() == [0, 1, 2]
+    assert counter("leaky").draws(3) == 3
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Counter(form="leaky", windows=800, opening=False, leak=0.01),
+        Counter(form="window", windows=None, opening=False, leak=0.2),
+        Counter(form="arma", windows=800, opening=False, poles=dyadic(*zolotarev(0.01, 0.01, 4))),
+    ],
+    ids=["leaky", "endless", "arma"],
+)
+def test_rounding_moves_neighbours_by_no_more_than_its_bound(chosen):
+    """Sixty units of a dozen changes each, on others' sums that have nothing round about them."""
+    generator = np.random.default_rng(5)
+    windows, cells, changes, steps = 800, 60, 12, 2**24
+    leaves = leaves_within(2**40, windows=windows, cells=cells)
+    moved = np.zeros_like(leaves)
+    for cell in range(cells):
+        times = np.sort(generator.choice(np.arange(1, windows), changes, replace=False))
+        moved[times, cell] = np.diff(generator.integers(0, steps, changes, endpoint=True), prepend=0)
+    linear = toeplitz(chosen.coefficients, windows) @ moved[1:]
+
+    difference = chosen.advance(None, leaves + moved)[0] - chosen.advance(None, leaves)[0]
+
+    norms = np.sqrt(((difference - linear) ** 2).sum(axis=0))
+    assert norms.min() > 1
+    assert norms.max() <= chosen.rounding(changes, steps) * steps
+
+
+def test_without_end_what_is_rounded_is_forgotten():
+    chosen = Counter(form="window", windows=None, opening=False, leak=0.2)
+    support = len(chosen.coefficients)
+    leaves = leaves_within(2**40, windows=3 * support, cells=5)
+    moved = np.zeros_like(leaves)
+    moved[1] = 2**24
+
+    difference = chosen.advance(None, leaves + moved)[0] - chosen.advance(None, leaves)[0]
+
+    assert difference[:support].all()
+    assert not difference[support:].any()
+    assert chosen.rounding(1, 1) == pytest.approx(math.sqrt(support))
+
+
+def test_a_state_that_stands_still_stays_within_the_bound():
+    """The worst for the states' own rounding: one so small that it never decays. Half steps alone could not do this."""
+    windows = 12_000
+    poles = ((0, 0, 20_000), (1, 12, 40_000), (1, 0, 5_536))
+    chosen = Counter(form="arma", windows=windows, opening=False, poles=poles)
+    leaves = np.zeros((windows + 1, 1), dtype=np.int64)
+    leaves[1] = 15
+    linear = 15 * chosen.coefficients
+
+    error = np.abs(chosen.advance(None, leaves)[0][:, 0] - linear)
+
+    bound = chosen.rounding(1, 1) / math.sqrt(windows)
+    assert 8 < error.max() < bound < 11
+
+
+def test_twenty_cells_pass_a_hundred_thousand_windows_at_constant_state():
+    windows, cells = 100_000, 20
+    chosen = Counter(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(1e-5, 1e-5, 5)))
+    leaves = leaves_within(2**50, windows=windows, cells=cells)
+
+    carry, sizes, parts = None, set(), []
+    for part in np.array_split(leaves, 10):
+        nodes, carry = chosen.advance(carry, part)
+        parts.append(nodes)
+        sizes.add(carry.nbytes)
+
+    assert sizes == {len(chosen.poles) * cells * 8}
+    smooth = coefficients.convolve(chosen.coefficients, leaves[:, :2].astype(float))
+    np.testing.assert_allclose(np.concatenate(parts)[:, :2], smooth, atol=1e-12 * 2**50)
+
+
+def test_what_64_bits_cannot_hold_is_refused():
+    with pytest.raises(OverflowError, match="change exceeds 2\\^51 steps"):
+        counter("leaky").advance(None, np.array([[0], [2**51 + 1]]))
+    with pytest.raises(OverflowError, match="level exceeds 2\\^50 steps"):
+        counter("arma").advance(None, np.array([[0], [2**50], [1]]))
+    nodes, carry = counter("arma").advance(None, np.array([[0], [2**50]]))
+    assert nodes.tolist() == [[2**50]]
+    with pytest.raises(OverflowError, match="level"):
+        counter("arma").advance(carry, np.array([[1]]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"form": "cube_root"}, "form='cube_root' is not one of"),
+        ({"form": "leaky", "leak": 0.1, "windows": None}, "needs an end"),
+        ({"form": "arma", "poles": POLES, "windows": None}, "needs an end"),
+        ({"form": "leaky"}, "leak=0.0 must be above 0"),
+        ({"form": "window", "leak": 1.5}, "leak=1.5 must be above 0"),
+        ({"form": "square_root", "leak": 0.5}, "has none"),
+        ({"form": "leaky", "leak": 0.5, "poles": POLES}, "no poles"),
+        ({"form": "square_root", "windows": 0}, "windows=0 must be at least 1"),
+        ({"form": "arma"}, "at least two"),
+        ({"form": "arma", "poles": ((0, 0, 60_000), (3, 4, 5_536))}, "the last"),
+        ({"form": "arma", "poles": ((0, 0, 60_000), (256, 9, 5_000), (1, 0, 536))}, "2\\^8"),
+        ({"form": "arma", "poles": ((0, 0, 60_000), (3, 1, 5_000), (1, 0, 536))}, "rise"),
+        ({"form": "arma", "poles": ((0, 0, 60_000), (1, 0, 5_000))}, "sum 2\\^16"),
+        ({"form": "arma", "poles": ((0, 0, 65_537), (1, 0, -1))}, "positive"),
+    ],
+)
+def test_parameters_that_make_no_counter_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Counter(**{"windows": 10, "opening": False, **arguments})
+
+
+def test_windows_beyond_the_horizon_are_refused():
+    with pytest.raises(ValueError, match="windows=41 lie beyond the horizon of 40"):
+        counter("leaky").variances(Series(kind="level"), 41)
+
+
+@pytest.mark.parametrize(
+    ("found", "numerator", "rate"),
+    [
+        (coefficients.square_root(60), Fraction(-1, 2), Fraction(1)),
+        (coefficients.window(60, 0.25), Fraction(-1, 2), Fraction(3, 4)),
+        (coefficients.leaky(60, 0.25), Fraction(1, 2), Fraction(3, 4)),
+    ],
+    ids=["square_root", "window", "leaky"],
+)
+def test_coefficients_are_those_of_the_binomial_series(found, numerator, rate):
+    """(1 - rate x)^numerator in fractions; the leaky filter's partial sums of it."""
+    term, exact = Fraction(1), []
+    for j in range(60):
+        exact.append(term)
+        term *= -rate * (numerator - j) / (j + 1)
+    if numerator > 0:
+        exact = [sum(exact[: j + 1]) for j in range(60)]
+
+    np.testing.assert_allclose(found, [float(c) for c in exact], rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 700])
+def test_a_series_times_its_inverse_is_one(count):
+    series = coefficients.leaky(count, 0.02)
+
+    product = np.convolve(series, coefficients.inverse(series))[:count]
+
+    np.testing.assert_allclose(product, np.eye(1, count)[0], atol=1e-12)
+    np.testing.assert_allclose(coefficients.response(series), coefficients.window(count, 0.02), atol=1e-12)
+
+
+@pytest.mark.parametrize("leak", [1e-1, 1e-3, 1e-6])
+def test_decays_undo_exponentials(leak):
+    poles = dyadic(*zolotarev(leak, leak, 5))
+    weights = np.array([u / 2**16 for _, _, u in poles])
+    gaps = np.array([a / 2**b for a, b, _ in poles])
+
+    sizes, decays = coefficients.decays(weights, gaps)
+
+    assert (sizes > 0).all()
+    assert (gaps[:-1] < decays).all()
+    assert (decays < gaps[1:]).all()
+    undone = coefficients.exponentials(3000, sizes, decays)
+    by_newton = coefficients.response(coefficients.exponentials(3000, weights, gaps))
+    np.testing.assert_allclose(undone, by_newton, atol=1e-11)
+
+
+def test_a_series_without_inverse_is_refused():
+    with pytest.raises(ValueError, match="begins with 0"):
+        coefficients.inverse(np.array([0.0, 1.0]))

@@ -1,0 +1,165 @@
+"""The fitted counters reach the stated errors, and no other parameter would have been much better.
+
+Variances are for rho = 1/2, where they are the squared sensitivity times the sum of squares of the noise's weights.
+Nothing here is random.
+"""
+
+import numpy as np
+import pytest
+
+from privacy import coefficients
+from privacy.certificate import certify
+from privacy.counters import Counter
+from privacy.energy import toggles, visits
+from privacy.fitting import dyadic, fit, zolotarev
+from privacy.series import Series
+
+LEVEL = Series(kind="level")
+
+
+def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool = True) -> Counter:
+    def energy(c: np.ndarray) -> float:
+        return float(bound(c, windows, changes)[changes])
+
+    return fit(form, windows=windows, opening=False, series=[LEVEL], energy=energy, worst=worst)
+
+
+def largest(counter: Counter) -> float:
+    return float(counter.variances(LEVEL, counter.windows).max())
+
+
+@pytest.mark.parametrize(("windows", "goal"), [(128, 6.82), (365, 8.70), (1024, 10.95), (4096, 14.1)])
+def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
+    counter = fitted("arma", windows, 1)
+
+    assert toggles(counter.coefficients, windows, 1)[1] * largest(counter) <= goal
+    assert len(counter.poles) <= 6
+
+
+@pytest.mark.parametrize(
+    ("windows", "changes", "form", "goal"),
+    [
+        (128, 2, "arma", 9.9),
+        (128, 4, "leaky", 15.2),
+        (128, 8, "arma", 23.0),
+        (365, 2, "arma", 13.1),
+        (365, 4, "arma", 20.9),
+        (365, 8, "arma", 33.0),
+        (1024, 2, "arma", 16.7),
+        (1024, 4, "arma", 27.5),
+        (1024, 8, "arma", 44.5),
+        (4096, 2, "arma", 22.2),
+        (4096, 4, "leaky", 37.2),
+        (4096, 8, "arma", 62.7),
+    ],
+)
+def test_a_few_changes(windows, changes, form, goal):
+    """The search goes by the bounds in closed form, the claim by the certificate of what came out."""
+    counter = fitted(form, windows, changes)
+
+    assert certify(counter.coefficients, changes)[changes] * largest(counter) <= goal
+
+
+@pytest.mark.parametrize(
+    ("windows", "changes", "goal"),
+    [(365, 2, 22.7), (365, 4, 37.5), (365, 8, 60.5), (1024, 2, 28.5), (1024, 4, 50.0), (1024, 8, 83.0)],
+)
+def test_a_histogram(windows, changes, goal):
+    counter = fitted("arma", windows, changes, bound=visits)
+
+    assert visits(counter.coefficients, windows, changes)[changes] * largest(counter) <= goal
+
+
+@pytest.mark.parametrize(("width", "goal"), [(7, 3.61), (30, 6.54), (90, 9.32), (365, 13.6)])
+def test_sliding_windows_without_end(width, goal):
+    sliding = Series(kind="sliding", width=width)
+    counter = fit(
+        "window", windows=None, opening=False, series=[sliding], energy=lambda c: float(toggles(c, None, 1)[1])
+    )
+
+    bounds = toggles(counter.coefficients, None, 8)
+    variances = counter.variances(sliding, 20 * width + 1000)
+    assert 1.1 < counter.leak * width < 1.3
+    for changes in (1, 2, 4, 8):
+        assert bounds[changes] * variances.max() <= goal * changes
+    # Constant from when the first leaf lies far back.
+    np.testing.assert_allclose(variances[-100:], variances.max(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+@pytest.mark.parametrize(("windows", "changes"), [(100, 1), (100, 4), (300, 60)])
+def test_no_leak_of_a_fine_grid_is_better(worst, windows, changes):
+    def cost(counter: Counter) -> float:
+        variances = counter.variances(LEVEL, windows)
+        size = variances.max() if worst else variances.mean()
+        return float(toggles(counter.coefficients, windows, changes)[changes] * size)
+
+    leaks = np.exp(np.linspace(np.log(0.02 / windows), 0, 150)).tolist()
+    best = min(cost(Counter(form="leaky", windows=windows, opening=False, leak=min(1.0, leak))) for leak in leaks)
+
+    assert cost(fitted("leaky", windows, changes, worst=worst)) <= 1.001 * best
+    assert cost(fitted("arma", windows, changes, worst=worst)) <= 1.01 * best
+
+
+def test_the_mean_and_the_largest_variance_are_different_aims():
+    by_mean, by_largest = (fitted("leaky", 365, 2, worst=worst) for worst in (False, True))
+
+    energies = [toggles(c.coefficients, 365, 2)[2] for c in (by_mean, by_largest)]
+    means = [e * c.variances(LEVEL, 365).mean() for e, c in zip(energies, (by_mean, by_largest), strict=True)]
+    most = [e * largest(c) for e, c in zip(energies, (by_mean, by_largest), strict=True)]
+    assert means[0] < 0.999 * means[1]
+    assert most[1] < 0.999 * most[0]
+
+
+def test_every_series_counts():
+    """Levels and changes call for different leaks; both together for one between."""
+
+    def leak(*series: Series) -> float:
+        return fit(
+            "leaky", windows=200, opening=True, series=series, energy=lambda c: float(toggles(c, 201, 4)[4])
+        ).leak
+
+    change = Series(kind="change")
+    least, most = sorted([leak(LEVEL), leak(change)])
+    assert 1.1 * least < leak(LEVEL, change) < most / 1.1
+
+
+def test_the_square_root_has_nothing_to_fit():
+    assert fitted("square_root", 50, 3) == Counter(form="square_root", windows=50, opening=False)
+
+
+@pytest.mark.parametrize("low", [0.05, 1e-2, 1e-5])
+@pytest.mark.parametrize("poles", [3, 4, 5])
+def test_the_rational_function_is_the_best_of_its_degree(low, poles):
+    """Its relative error to the root has 2 d + 1 turning points at the same two values: Chebyshev's criterion."""
+    zeros, others = zolotarev(0.0, low, poles)
+    s = np.exp(np.linspace(np.log(low), np.log(2), 20_001))[:, None]
+    error = np.log(s + zeros / (1 - zeros)).sum(axis=1) - np.log(s + others / (1 - others)).sum(axis=1)
+    error -= np.log(s[:, 0]) / 2
+
+    inner = error[1:-1]
+    turning = (inner - error[:-2]) * (inner - error[2:]) > 0
+    extremes = np.concatenate((error[:1], inner[turning], error[-1:]))
+    assert len(extremes) == 2 * poles + 1
+    np.testing.assert_allclose(extremes[0::2], error.max(), atol=1e-6)
+    np.testing.assert_allclose(extremes[1::2], error.min(), atol=1e-6)
+
+
+@pytest.mark.parametrize("leak", [0.5, 0.05, 1e-3])
+@pytest.mark.parametrize("poles", [3, 4, 5])
+def test_rounded_counters_are_convex_and_near_the_leaky_filter(leak, poles):
+    counter = Counter(form="arma", windows=5000, opening=False, poles=dyadic(*zolotarev(leak, leak, poles)))
+
+    ratio = counter.coefficients / coefficients.leaky(5000, leak)
+
+    assert np.abs(np.log(ratio)).max() < 0.2
+    steps = np.diff(counter.coefficients)
+    assert (steps <= 0).all()
+    assert (np.diff(steps) >= -1e-15).all()
+
+
+def test_poles_that_round_to_the_same_are_one():
+    poles = dyadic(np.array([0.2, 0.5002, 0.9997]), np.array([0.5, 0.9995]))
+
+    assert [pole[:2] for pole in poles] == [(0, 0), (1, 1), (1, 0)]
+    assert sum(u for _, _, u in poles) == 2**16
