@@ -160,8 +160,7 @@ def events(c: Floats, windows: int | None, count: int) -> float:
     at_least("count", count, 0)
     c = np.maximum.accumulate(_checked(c, windows)[::-1])[::-1]
     sums = np.concatenate(([0.0], np.cumsum(c)))
-    total, length = float(sums[-1]), len(c)
-    together = min(count, length)
+    total, length, together = float(sums[-1]), len(c), min(count, len(c))
     head = sums[1:] - np.concatenate((np.zeros(together), sums[1 : length - together + 1]))
     squares = float(head @ head)
     if windows is None:  # the output rises to the total, stays while there are events, and falls
@@ -209,10 +208,9 @@ def energies(c: Floats) -> Floats:
     """
     from scipy.signal import fftconvolve  # slow to import
 
-    n = len(c)
     excess = c - c[-1]
     rest = np.append(np.cumsum((excess**2)[::-1])[::-1], 0.0)
-    product = np.append(fftconvolve(excess, excess[::-1])[n - 1 :], 0.0)
+    product = np.append(fftconvolve(excess, excess[::-1])[len(c) - 1 :], 0.0)
     energy: Floats = np.concatenate(([0.0], np.cumsum(c**2))) + rest + rest[0] - 2 * product
     energy += 1e-13 * rest[0]  # the transform's error is below 1e-14 of the largest product
     energy[0] = 0.0

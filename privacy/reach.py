@@ -62,7 +62,7 @@ def touched(part: AtMost | Within, *, length: int, nodes: float) -> Touched:
 
 def tree_layers(tree: Tree, part: AtMost | Within, window: int) -> list[Touched]:
     """Touched nodes of each layer that has any; the opening is not among them."""
-    sizes = layer_sizes(tree.branching, tree.height, tree.windows)
+    sizes = layer_sizes(tree.branching, tree.layers, tree.whole)
     return [
         touched(part, length=window * tree.branching**layer, nodes=size) for layer, size in enumerate(sizes) if size > 0
     ]
@@ -81,7 +81,7 @@ def of_tree(tree: Tree, part: AtMost | Within, window: int, states: States, *, m
     if not states.hulls:
         return by_layer
     line = math.fsum(states.hulls)
-    shape = {"branching": tree.branching, "height": tree.height, "windows": tree.windows}
+    shape = {"branching": tree.branching, "height": tree.layers, "windows": tree.whole}
     if isinstance(part, AtMost):
         odd = most_odd(max(most, part.changes), **shape)
         # Told at the opening, or not: then its complement starts from nothing with one change less.

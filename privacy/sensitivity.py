@@ -143,7 +143,7 @@ def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
     in_layers = [
         _fullest(most, tree.branching**layer, size, unit)
-        for layer, size in enumerate(layer_sizes(tree.branching, tree.height, tree.windows))
+        for layer, size in enumerate(layer_sizes(tree.branching, tree.layers, tree.whole))
         if size > 0
     ]
     together = max(max(counts) for counts in in_layers)

@@ -7,9 +7,11 @@ independent draw of noise, and for each series a linear map W back with W C = A,
 
 so that what is published is the exact number plus noise that depends on no data, and is a function of noisy nodes
 alone. A node that is not complete yet has its noise drawn in advance: W may use it, since only A x + W z is told, and
-the node itself once it is complete. Together all that is ever told is a function of C x + z, so its loss is that of C x
-+ z (privacy.sensitivity). For Gaussian noise this holds against data chosen in view of earlier releases; for Laplace
-noise with draws in advance the changelog must not depend on what was published.
+the node itself once it is complete. Together all that is ever told is a function of C x + z, so its loss is that of
+C x + z (privacy.sensitivity).
+
+The claim is for a changelog that does not react to what was published. Where it does, the guarantee still holds for
+pure epsilon, and for all strategies without draws in advance (docs/proofs/strategies.md#adaptive).
 """
 
 from dataclasses import dataclass

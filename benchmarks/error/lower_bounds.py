@@ -23,6 +23,9 @@ from benchmarks.error.setting import Setting, sigma
 
 Floats = NDArray[np.float64]
 
+COUNTS = (1, 3, 5, 9, 17, 33)
+"""Changes that are tried within a time span; odd, so that the last one stays."""
+
 
 def rmse(setting: Setting) -> float:
     """The least root mean square error of any Gaussian noise at this setting.
@@ -36,7 +39,7 @@ def rmse(setting: Setting) -> float:
     else:
         assert setting.span is not None
         stretch = min(setting.span + 1, windows)
-        moments = [second_moment(windows, k, stretch) for k in (1, 2, 4, 8, 16, 32) if k <= stretch]
+        moments = [second_moment(windows, k, stretch) for k in COUNTS if 2 * k <= stretch + 1]
     least = max(mean_variance(moment, setting.width) for moment in moments)
     return sigma(setting.epsilon, setting.delta) * math.sqrt(least)
 
@@ -56,7 +59,10 @@ def mean_variance(moment: Floats, width: int | None) -> float:
 
 
 def second_moment(windows: int, changes: int, stretch: int) -> Floats:
-    """E[z z'] of `changes` signs in turn, in a random set of windows within `stretch` consecutive ones: [windows, windows].
+    """E[z z'] of signs in turn, at a random set of `changes` windows within `stretch` consecutive ones.
+
+    Returns:
+        [windows, windows].
 
     >>> second_moment(3, 2, 3).round(3).tolist()
     [[0.667, -0.333, -0.333], [-0.333, 0.667, -0.333], [-0.333, -0.333, 0.667]]

@@ -42,7 +42,7 @@ def deviation(setting: Setting, branching: int, law: Law) -> float:
         charged = _tree(setting.leaves, branching).map(setting.touched)
         space: Any = (dp.vector_domain(whole), dp.l1_distance(T=int))
         scale = dp.binary_search_param(
-            lambda b: dp.m.make_laplace(*space, scale=b), d_in=charged, d_out=setting.epsilon, T=float
+            lambda b: space >> dp.m.then_laplace(scale=b), d_in=charged, d_out=setting.epsilon, T=float
         )
         # Discrete noise, q = exp(-1 / scale): 2 q / (1 - q)^2.
         return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
@@ -50,7 +50,7 @@ def deviation(setting: Setting, branching: int, law: Law) -> float:
     space = (dp.vector_domain(whole), dp.l2_distance(T=float))
     scale = dp.binary_search_param(
         lambda b: dp.c.make_fix_delta(
-            dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=b)), delta=setting.delta
+            dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=b)), delta=setting.delta
         ),
         d_in=math.sqrt(setting.touched * layers),
         d_out=(setting.epsilon, setting.delta),

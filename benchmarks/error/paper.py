@@ -94,7 +94,7 @@ def cover_sizes(begins: NDArray[np.int64], ends: NDArray[np.int64], branching: i
     """Nodes in the least cover of windows begin + 1, ..., end, as begin and end rise through the layers.
 
     >>> cover_sizes(np.array([0, 1]), np.array([7, 7]), 2, 3).tolist()
-    [3, 3]
+    [3, 4]
     """
     sizes = np.zeros_like(ends)
     for _ in range(height - 1):

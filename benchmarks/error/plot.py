@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 PANELS = {
     "levels by windows": "levels, by windows",
@@ -38,7 +38,7 @@ def draw(results: Mapping[str, tuple[Sequence[float], Mapping[str, Sequence[floa
         side.set_yscale("log")
         side.set_xticks(values)
         side.xaxis.set_major_formatter(whole)
-        side.xaxis.set_minor_formatter(NullFormatter())
+        side.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         side.minorticks_off()
         side.yaxis.set_major_formatter(whole)
         side.set_title(title, loc="left", fontweight="bold", fontsize=9)

@@ -122,7 +122,7 @@ def test_long_lines_of_sliding_windows_tend_to_the_lebesgue_constant() -> None:
 def test_a_time_span_of_the_whole_line_is_the_best_number_of_changes() -> None:
     whole = Setting(windows=32, changes=None, span=31)
 
-    most = max(lower_bounds.rmse(Setting(windows=32, changes=k)) for k in (1, 2, 4, 8, 16, 32))
+    most = max(lower_bounds.rmse(Setting(windows=32, changes=k)) for k in (1, 3, 5, 9))
 
     assert lower_bounds.rmse(whole) == pytest.approx(most)
 

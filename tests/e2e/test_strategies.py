@@ -1,0 +1,165 @@
+"""Every strategy from a spec to published files, and its error as `plan` says and `evaluate` sees it.
+
+The observed mean square of N runs is the mean of N independent quadratic forms of the noise, each with mean 1 when
+divided by the stated one. With weights w_i >= 0 of sum 1, a Gaussian form has E exp(tQ) = prod (1 - 2 t w_i)^-1/2 <= (1
+- 2t)^-1/2 for every t below 1/2, as -log(1 - 2tw) is convex in w and 0 at 0 (t > 0), and log(1 + 2tw) concave (t < 0).
+So Chernoff's bound for a chi-square of N degrees holds: Pr[mean >= 1 + x] <= exp(-N (x - log(1 + x)) / 2), and the same
+below.
+"""
+
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+from scipy.optimize import brentq
+
+from tests.e2e.specs import CommandLine, published
+
+FALSE_ALARM = 1e-6
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+SPEC = """
+release: beds
+changelog: {{format: csv, path: data.csv, entry: stay, time: at, before: before_, after: after_, types: {{after_n:
+int64}}}} privacy: {{epsilon: 1.0, delta: {delta}, mechanism: {mechanism}, constraint: {{at_most: 4}}}} schedule:
+{{start: {start}, every: 1d, until: {until}}} queries:
+  - {{name: beds, measure: count, publish: [{publish}], by: {{ward: [a, b]}}}}
+strategy: {strategy}
+output: {{public: public, private: private}}
+"""
+
+STRATEGIES = [
+    "auto",
+    "disjoint",
+    "tree",
+    "{tree: {branching: 3, height: 3, refine: none}}",
+    "{tree: {branching: 3, height: 3, refine: subtraction}}",
+    "{tree: {branching: 3, height: 3, refine: bottom_up}}",
+    "{tree: {branching: 3, height: 3, refine: least_squares}}",
+    "{factorised: square_root}",
+    "{factorised: leaky}",
+    "{factorised: arma}",
+    "{factorised: window}",
+    "sliding",
+]
+ALL = "level, change, {sliding: 7d, every: 2d}"
+
+
+def prepare(
+    folder: Path, *, strategy: str, days: int, publish: str = ALL, delta: float = 1e-9, mechanism: str = "gaussian"
+) -> None:
+    """A changelog of a few stays, one of which began before the start, and the spec."""
+    rows = ["stay,at,before_ward,after_ward"]
+    for stay in range(30):
+        at = START + timedelta(hours=17 * stay - 30)
+        there = "a" if stay == 0 else ""
+        moves = [(there, "ab"[stay % 2]), ("ab"[stay % 2], "b"), ("b", ""), ("", "a"), ("a", "b"), ("b", "")]
+        for number, (before, after) in enumerate(moves):
+            moment = at + number * timedelta(hours=20)
+            if before != after and moment < START + timedelta(days=days):
+                rows.append(f"s{stay},{moment.isoformat()},{before},{after}")
+    (folder / "data.csv").write_text("\n".join(rows) + "\n")
+    until = START + timedelta(days=days)
+    text = SPEC.format(
+        strategy=strategy,
+        publish=publish,
+        delta=delta,
+        mechanism=mechanism,
+        start=START.isoformat(),
+        until=until.isoformat(),
+    )
+    (folder / "spec.yaml").write_text(text.replace(", types: {after_n: int64}", ""))
+
+
+def limits(runs: int, cases: int) -> tuple[float, float]:
+    """Least and largest ratio of the mean square error to the stated one."""
+    wanted = 2 * math.log(2 * cases / FALSE_ALARM) / runs
+
+    def excess(x: float) -> float:
+        return x - math.log1p(x) - wanted
+
+    return 1 + float(brentq(excess, -1 + 1e-12, -1e-9)), 1 + float(brentq(excess, 1e-9, 100))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_error_is_what_plan_says_and_evaluate_sees(strategy, tmp_path, capsys):
+    slackwater = CommandLine(tmp_path, capsys)
+    runs = 500
+    prepare(tmp_path, strategy=strategy, days=30)
+    low, high = limits(runs, 3 * len(STRATEGIES))
+
+    planned = json.loads(slackwater("plan", "spec.yaml", "--json").out)
+    seen = json.loads(slackwater("evaluate", "spec.yaml", "--json", f"--runs={runs}").out)
+
+    (chosen,) = [c for c in planned["queries"][0]["candidates"] if c["chosen"]]
+    assert len(chosen["numbers"]) == 3
+    for promised, number in zip(chosen["numbers"], seen["queries"][0]["numbers"], strict=True):
+        assert promised["kind"] == number["kind"]
+        assert number["rmse_predicted"] == pytest.approx(promised["rmse"], rel=1e-9)
+        assert low < (number["rmse_observed"] / number["rmse_predicted"]) ** 2 < high
+        assert number["bounding_rmse"] > 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_release_has_a_row_for_every_number_and_node(strategy, tmp_path, capsys):
+    slackwater = CommandLine(tmp_path, capsys)
+    prepare(tmp_path, strategy=strategy, days=30)
+    planned = json.loads(slackwater("plan", "spec.yaml", "--json").out)
+    (chosen,) = [c for c in planned["queries"][0]["candidates"] if c["chosen"]]
+
+    assert slackwater("run", "spec.yaml").code == 0
+
+    estimates, nodes = published(tmp_path, "estimates"), published(tmp_path, "nodes")
+    told = {kind: estimates.filter(pc.equal(estimates["kind"], kind)) for kind in ("level", "change", "sliding")}
+    assert {kind: len(rows) for kind, rows in told.items()} == {"level": 60, "change": 60, "sliding": 2 * 12}
+    widths = {d for d in pc.subtract(told["sliding"]["window_end"], told["sliding"]["window_start"]).to_pylist()}
+    assert widths == {timedelta(days=7)}
+    assert min(told["sliding"]["window_start"].to_pylist()) == START
+    for kind, number in zip(("level", "change", "sliding"), chosen["numbers"], strict=True):
+        deviations = told[kind]["stddev"].to_numpy()
+        assert math.sqrt(np.mean(deviations**2)) == pytest.approx(number["rmse"], rel=1e-9)
+        assert (told[kind]["ci_high"].to_numpy() - told[kind]["value"].to_numpy() > 1.5 * deviations).all()
+    if strategy.startswith("{tree"):
+        layers = nodes["layer"].to_pylist()
+        assert [layers.count(layer) for layer in range(3)] == [2 * 31, 2 * 10, 2 * 3]  # the opening is in layer 0
+    assert pc.sum(pc.is_null(nodes["node_start"])).as_py() == 2  # the opening of each cell, once
+
+
+def test_pure_epsilon_takes_a_tree_with_least_squares(tmp_path, capsys):
+    slackwater = CommandLine(tmp_path, capsys)
+    runs = 500
+    prepare(tmp_path, strategy="auto", days=60, publish="level", delta=0, mechanism="laplace")
+    planned = json.loads(slackwater("plan", "spec.yaml", "--json").out)
+    chosen, *others = planned["queries"][0]["candidates"]
+
+    assert (chosen["strategy"], chosen["parameters"]["refine"]) == ("tree", "least_squares")
+    assert all(chosen["numbers"][0]["rmse"] < other["numbers"][0]["rmse"] for other in others)
+    assert "more error than the chosen one" in others[0]["why"]
+    seen = json.loads(slackwater("evaluate", "spec.yaml", "--json", f"--runs={runs}").out)
+    (number,) = seen["queries"][0]["numbers"]
+    # Laplace sums have a fourth moment of at most 6 variances squared, so that the relative deviation of a mean of
+    # 500 runs is at most sqrt(5 / 500) = 0.1, and Cantelli's inequality would ask for far more than is allowed here:
+    # the ratio is held to a factor of two, which halved noise (a factor of four) would leave.
+    assert 0.5 < (number["rmse_observed"] / number["rmse_predicted"]) ** 2 < 2
+
+
+def test_levels_over_a_thousand_days(tmp_path, capsys):
+    """The promise of the planner at T = 1024, k = 4, epsilon = 1, delta = 1e-9, in one cell."""
+    slackwater = CommandLine(tmp_path, capsys)
+    prepare(tmp_path, strategy="auto", days=1024, publish="level")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(spec.read_text().replace(", by: {ward: [a, b]}", ""))
+    low, high = limits(2000, 1)
+
+    planned = json.loads(slackwater("plan", "spec.yaml", "--json").out)
+    seen = json.loads(slackwater("evaluate", "spec.yaml", "--json", "--runs=2000").out)
+
+    promised = planned["queries"][0]["candidates"][0]["numbers"][0]["rmse"]
+    (number,) = seen["queries"][0]["numbers"]
+    assert promised <= 29.5
+    assert number["rmse_predicted"] == pytest.approx(promised, rel=1e-9)
+    assert low < (number["rmse_observed"] / promised) ** 2 < high
