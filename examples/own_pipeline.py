@@ -21,6 +21,7 @@ from privacy.accounting import Loss
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.plan import Demand, Plan, make_plan
+from privacy.series import Series
 from transforms.bounded_sums import Aggregation, BoundedSums
 from transforms.changelog import DEAD, READ, ReadChangelog
 from transforms.diagnostics import WriteDiagnostics, diagnose
@@ -37,7 +38,7 @@ from transforms.source import Source
 MANY = 100
 DAY = 86_400_000_000  # microseconds, as all times
 
-DEMAND = Demand(name="cancelled", measure=Measure(kind="count"), cells=3, kinds=("entered",))
+DEMAND = Demand(name="cancelled", measure=Measure(kind="count"), cells=3, series=(Series(kind="entered"),))
 AGGREGATION = Aggregation(
     queries=(
         Query(

@@ -62,6 +62,10 @@ def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) ->
     return told
 
 
+DRAWN_TOGETHER = 2**20
+"""Leaves of several runs of the noise that are worked on at a time, as if they were cells."""
+
+
 class _Errors:
     """Sums of squared errors over chunks."""
 
@@ -99,12 +103,16 @@ def _compare(
         certain = estimates_of(series, [totals(series, c) for c in bounded], job.aggregation, released)
         found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
         found.add("bounding_rmse", aim - goal)
-    for _ in range(runs):
-        drawn = add_noise(bounded, released)
+    cells = bounded.shape[2]
+    together = 1 if job.aggregation.queries[released.query].consistent else max(1, DRAWN_TOGETHER // bounded[0].size)
+    for start in range(0, runs, together):
+        count = min(together, runs - start)
+        drawn = add_noise(np.tile(bounded, (1, 1, count)), released)
         for series, sums, aim, goal in zip(released.series, drawn.sums, aims, goals, strict=True):
             told = estimates_of(series, sums, job.aggregation, released)
-            errors[series].add("rmse_observed", told.value - aim)
-            errors[series].add("rmse_total", told.value - goal)
+            values = told.value.reshape(-1, count, cells)
+            errors[series].add("rmse_observed", values - aim[:, None])
+            errors[series].add("rmse_total", values - goal[:, None])
 
 
 def evaluate_text(document: dict[str, Any]) -> str:

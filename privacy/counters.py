@@ -115,10 +115,6 @@ class Counter:
         return {"form": self.form} if self.form == "square_root" else {"form": self.form, "leak": self.leak}
 
     @property
-    def unit(self) -> int:
-        return 1
-
-    @property
     def coefficients(self) -> Floats:
         """Of the linear part of C, exactly: one for each leaf of the horizon, or, without end, all but zeros.
 

@@ -52,10 +52,6 @@ class Direct:
     def parameters(self) -> dict[str, Any]:
         return {"width": self.width, "every": self.every}
 
-    @property
-    def unit(self) -> int:
-        return 1
-
     def draws(self, windows: int) -> int:
         return len(self._ends(windows))
 
@@ -87,7 +83,7 @@ class Direct:
 
     def weights(self, series: Series, windows: int) -> list[Floats]:
         self._own(series)
-        return [np.ones(1)] * self.draws(windows)
+        return [np.broadcast_to(1.0, 1)] * self.draws(windows)
 
     def _own(self, series: Series) -> None:
         if (series.kind, series.width, series.every) != ("sliding", self.width, self.every):

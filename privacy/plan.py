@@ -311,7 +311,9 @@ def _typical_error(plan: Plan) -> float:
                 variances = released.variances(series, nominal(plan.windows, demand.series))
                 squares += float(variances.sum()) * released.noise[0].variance / component.largest**2
                 numbers += len(variances)
-        logs.append(weight * math.log(squares / numbers) if numbers else 0.0)
+        if squares == 0:  # no number is published yet, or the noise vanishes
+            continue
+        logs.append(weight * math.log(squares / numbers))
     return math.fsum(logs)
 
 

@@ -107,10 +107,6 @@ class Tree:
         return {"branching": self.branching, "height": self.height, "refine": self.refine}
 
     @property
-    def unit(self) -> int:
-        return 1
-
-    @property
     def layers(self) -> int:
         """How many layers there are: those above would have no node, or repeat one that spans all windows."""
         if self.windows is None:
@@ -164,12 +160,18 @@ class Tree:
         # A node that began earlier goes on from what is left of it; else it begins at a boundary among these leaves.
         layer, end = self._completed(start, stop)
         begin = self._begin(layer, end)
-        before = np.where((begin < start)[:, None], -carry.unfinished[layer], since[np.maximum(begin - start, 0)])
-        told = since[end - start] - before
-        span = self.branching ** np.arange(self.layers)
-        begin = stop // span * span
-        before = np.where((begin < start)[:, None], -carry.unfinished, since[np.maximum(begin - start, 0)])
-        return np.concatenate([opening, told]), Carry(stop, since[-1] - before)
+        told = since[end - start] - since[np.maximum(begin - start, 0)]
+        early = np.flatnonzero(begin < start)  # at most one node a layer
+        told[early] += carry.unfinished[layer[early]]
+        # The carry may be nearly all the memory there is: no copies of it.
+        unfinished = np.empty_like(carry.unfinished)
+        for at, left in enumerate(unfinished):
+            begun = stop - stop % self._span(at)
+            if begun < start:
+                np.add(carry.unfinished[at], since[-1], out=left)
+            else:
+                np.subtract(since[-1], since[begun - start], out=left)
+        return np.concatenate([opening, told]), Carry(stop, unfinished)
 
     def publish(self, series: Series, leaves: Ints, noise: Ints) -> Floats:
         windows = self._within(len(leaves) - 1)
@@ -212,7 +214,7 @@ class Tree:
             return rows
         sizes = self._runs(series, self._within(windows)).sizes.T
         if self.refine != "bottom_up":
-            return [np.ones(len(opening) + size) for size in sizes.sum(axis=1)]
+            return [np.broadcast_to(1.0, len(opening) + size) for size in sizes.sum(axis=1)]  # no memory for each
         # A node of layer i holds the noise of c^(i - l) nodes of layer l, each times v_l and 1 - v of those between.
         own = node_variances(self.branching, self.layers)
         kinds = [(i, below) for i in range(self.layers) for below in range(i + 1)]

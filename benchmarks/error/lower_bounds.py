@@ -10,7 +10,7 @@ Proof. Averaging z' A' Sigma^-1 A z <= mu^2 gives tr(Sigma^-1 K) <= mu^2, and by
 
 The law here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes and
 goes; or fewer, which is no less allowed. Where a time span bounds the changes, they lie within so many consecutive
-windows, at a place that is drawn as well. docs/proofs/strategies.md has a closed form (theorem 4, from one change in
+windows, at a place that is drawn as well. docs/proofs/strategies.md#lower-bounds has a closed form (from one change in
 each of k equal blocks), which this law betters. Laplace noise is not bounded by this; nor is what looks at the data.
 """
 
@@ -95,7 +95,7 @@ def _by_distance(windows: int, changes: int) -> Floats:
     return value
 
 
-def theorem_4(windows: int, changes: int) -> float:
+def closed_form(windows: int, changes: int) -> float:
     """(k / d^2) (sum_{0 < j < d} 1 / (2 sin(pi j / 2d)))^2: mean variance of levels at sigma = 1, for windows = k d."""
     length, rest = divmod(windows, changes)
     if rest:

@@ -45,6 +45,7 @@ queries:
 output:
   public: public
   private: private
+strategy: disjoint
 """
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -407,7 +407,7 @@ def test_a_run_that_dies_while_it_publishes_is_finished_from_the_same_draw(
 
 def test_json_is_one_document_with_the_promised_members(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data" / "a.parquet", changelog())
-    write_spec(slackwater.folder, MORE_QUERIES)
+    write_spec(slackwater.folder, MORE_QUERIES, ("strategy: disjoint", "strategy: auto"))
 
     plan, run, evaluate = (
         json.loads(slackwater(*command, "spec.yaml", "--json").out)
@@ -417,11 +417,13 @@ def test_json_is_one_document_with_the_promised_members(slackwater: CommandLine)
     assert {"release", "loss", "queries"} <= set(plan)
     assert set(plan["loss"]) == {"epsilon", "delta"}
     for query in plan["queries"]:
-        (candidate,) = query["candidates"]
-        assert {"strategy", "parameters", "mechanism", "chosen", "why", "paper_epsilon", "numbers"} <= set(candidate)
-        kinds = [number["kind"] for number in candidate["numbers"]]
-        assert kinds == ROWS_OF[query["name"]][1]
-        assert all({"rmse", "stddev_first", "stddev_last"} <= set(number) for number in candidate["numbers"])
+        assert [c["chosen"] for c in query["candidates"]].count(True) == 1
+        for candidate in query["candidates"]:
+            members = {"strategy", "parameters", "mechanism", "chosen", "why", "paper_epsilon", "numbers"}
+            assert members <= set(candidate)
+            kinds = [number["kind"] for number in candidate["numbers"]]
+            assert kinds == ROWS_OF[query["name"]][1]
+            assert all({"rmse", "stddev_first", "stddev_last"} <= set(number) for number in candidate["numbers"])
     assert {"release", "loss", "windows", "public", "files"} <= set(run)
     assert all((slackwater.folder / path).is_file() for path in run["files"])
     assert "NOT FOR RELEASE" in evaluate["notice"]

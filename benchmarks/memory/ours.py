@@ -1,0 +1,58 @@
+"""Our strategies, one window at a time; the nodes that come out are summed into a checksum and dropped.
+
+python -m benchmarks.memory.ours NAME CELLS WINDOWS
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.memory.setting import changes, squares, strategy
+from privacy.trees import Carry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a process says of itself.
+
+    Attributes:
+        checksum: the sum of squares of all nodes, in counts.
+        seconds: in making nodes, without imports, the changes and the checksum.
+        carries: bytes carried after the opening, after half of the windows and at the end; none if all is done at once.
+        half: bytes of memory at its peak by half of the windows.
+    """
+
+    checksum: float
+    seconds: float
+    carries: Sequence[int] = ()
+    half: int = 0
+
+
+def run(name: str, cells: int, windows: int) -> Told:
+    advance = strategy(name, windows).advance
+    carry, checksum, seconds, half = None, 0.0, 0.0, 0
+    carries = []
+    for window, leaf in enumerate(changes(name, cells, windows)):
+        start = time.perf_counter()
+        nodes, carry = advance(carry, leaf)
+        seconds += time.perf_counter() - start
+        checksum += squares(nodes, name)
+        if window in (0, windows // 2, windows):
+            held = carry.unfinished if isinstance(carry, Carry) else carry
+            assert held.base is None  # else it would keep more alive than its own bytes
+            carries.append(held.nbytes)
+        if window == windows // 2:
+            half = peak()
+    return Told(checksum=checksum, seconds=seconds, carries=tuple(carries), half=half)
+
+
+def peak() -> int:
+    """Bytes of memory that this process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))))

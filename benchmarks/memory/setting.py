@@ -1,0 +1,43 @@
+"""The strategies that are measured, and the changes that they are fed."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from privacy.counters import Counter
+from privacy.fitting import dyadic, zolotarev
+from privacy.series import Ints
+from privacy.trees import Tree
+
+NAMES = ("tree-16-3", "tree-2-10", "arma")
+"""Two trees without a horizon, by branching and height, and a factorised counter."""
+
+FINE = 2**24
+"""Grid steps in a count of one where the noise is Gaussian (privacy.measure.STEPS)."""
+
+
+def strategy(name: str, windows: int) -> Tree | Counter:
+    """One of `NAMES`; the counter's poles are for four changes within its horizon."""
+    if name == "arma":
+        return Counter(
+            form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(4 / windows, 1 / windows, 5))
+        )
+    branching, height = (int(number) for number in name.split("-")[1:])
+    return Tree(branching=branching, height=height, refine="none", windows=None, opening=True)
+
+
+def steps(name: str) -> int:
+    """How many grid steps a count of one is."""
+    return FINE if name == "arma" else 1
+
+
+def changes(name: str, cells: int, windows: int) -> Iterator[Ints]:
+    """The opening, then each window's changes: [1, cells] in grid steps, the same in every process."""
+    rng = np.random.default_rng(2024)
+    for _ in range(1 + windows):
+        yield rng.integers(-4, 4, (1, cells), dtype=np.int8, endpoint=True).astype(np.int64) * steps(name)
+
+
+def squares(nodes: Ints, name: str) -> float:
+    """The sum of squared nodes, in counts: a checksum, row by row so that it takes no memory."""
+    return sum(float(np.square(row / steps(name)).sum()) for row in nodes)
