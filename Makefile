@@ -11,7 +11,7 @@ ROWS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint type bench clean
+.PHONY: help install demo test lint type bench errors clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ type: $(READY)  ## types: strict in privacy/, plain elsewhere
 
 bench: $(READY)  ## throughput and memory beside DuckDB and PipelineDP; ROWS=12500000 for the full size
 	@$(BIN)/python -m benchmarks.throughput --rows $(ROWS)
+
+errors: $(READY)  ## errors beside the paper, OpenDP, jax-privacy and lower bounds; a quarter of an hour
+	@$(BIN)/python -m benchmarks.error
 
 clean:  ## remove everything that the targets above made
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,9 +7,13 @@ import numpy as np
 
 from pipelines.durations import duration_text
 from pipelines.spec import Query, Spec
+from privacy.constraint import Within
+from privacy.counters import Counter
+from privacy.paper import time_bounded_nodes_claimed
 from privacy.plan import Plan, Released, stddev
 from privacy.planner import Option, Part
 from privacy.series import Series
+from privacy.trees import Tree
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
@@ -111,13 +115,27 @@ def _family(released: Released, plan: Plan) -> dict[str, Any]:
         "numbers": [series_document(series, plan) for series in released.series],
         "l1": released.sensitivity.l1,
         "l2": released.sensitivity.l2,
-        "nodes": released.sensitivity.nodes,
+        "paper": _paper(released, plan),
         "share": {plan.share_unit: released.share},
         "noise": [
             {"component": c.name, "scale": law.scale * c.grid, "stddev": law.variance**0.5 * c.grid}
             for c, law in zip(components, released.noise, strict=True)
         ],
     }
+
+
+def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
+    """How many nodes a unit touches, as the paper counts them, corrected; and what its theorem 4.3 says for a span."""
+    tree, constraint = released.strategy, plan.constraint
+    if isinstance(tree, Counter):
+        return None
+    told: dict[str, Any] = {"nodes": released.sensitivity.nodes}
+    if isinstance(tree, Tree) and isinstance(constraint, Within) and released.family == "net":
+        window = plan.window * released.leaf
+        told["nodes_claimed"] = time_bounded_nodes_claimed(
+            constraint.span, window, branching=tree.branching, height=tree.height
+        )
+    return told
 
 
 def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
@@ -215,10 +233,21 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
             f"{told[0]:>10} {told[1]:>10} {told[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
         )
     for family in candidate["families"]:
+        lines.append(f"{'':<16} {_family_text(family)}")
         if len(family["noise"]) > 1:
             noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
             lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
     return lines
+
+
+def _family_text(family: dict[str, Any]) -> str:
+    told = f"{family['family']}: a unit moves the nodes by L1 {family['l1']:.4g}, L2 {family['l2']:.4g} in all"
+    if family["paper"] is None:
+        return told
+    told += f"; the paper charges {family['paper']['nodes']} nodes"
+    if "nodes_claimed" in family["paper"]:
+        told += f" (its theorem 4.3: {family['paper']['nodes_claimed']:.4g})"
+    return told
 
 
 def _told(error: float | None) -> str:

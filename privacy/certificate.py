@@ -23,7 +23,7 @@ No paper is followed. How tight it is: docs/proofs/strategies.md#certificate.
 
 import numpy as np
 
-from privacy.energy import ROOM, Floats, Near, convex, falling, last_columns, one_more, rising, toggles
+from privacy.energy import Floats, Near, convex, falling, last_columns, one_more, rising, toggles
 
 MOST_LEAVES = 4096
 """Beyond, memory and time grow too large: 8 n^2 bytes, and about k n^2 nanoseconds for each theta."""
@@ -66,27 +66,6 @@ def certify(c: Floats, k: int) -> Floats:
     bounds[: steps + 1] = np.minimum(bounds[: steps + 1], found)
     if falling(c, n).distance == 0:
         bounds = one_more(bounds, last_columns(Near(c, 0.0), n, k))
-    return rising(bounds)
-
-
-def certify_matrix(matrix: Floats, k: int) -> Floats:
-    """[k + 1] bounds of S_0^2, ..., S_k^2 for any real matrix [rows, leaves]. Errors as in `certify`.
-
-    >>> certify_matrix(np.array([[1.0, 0.0], [1.0, 1.0]]), 2).round(6).tolist()
-    [0.0, 2.0, 2.0]
-    """
-    rows, n = matrix.shape
-    _refuse_many(n)
-    padded = np.concatenate((np.asarray(matrix, dtype=np.float64), np.zeros((rows, 1))), axis=1)
-    gram = padded.T @ padded
-    diagonal = np.diag(gram)
-    differences = padded[:, :-1] - padded[:, 1:]
-    crossing = differences.T @ differences
-    np.fill_diagonal(crossing, 0.0)
-    lost = 1e-15 * rows * (n * n + k) * 4 * float(diagonal.max())
-    energy = diagonal[:, None] + diagonal - 2 * gram
-    bounds = (_certify(energy, k, float(np.maximum(crossing, 0.0).sum())) + lost) * ROOM
-    bounds[0] = 0.0
     return rising(bounds)
 
 

@@ -6,7 +6,7 @@ C x little (privacy.energy, privacy.certificate), and A C^-1 z stays small howev
 opening is released it is the first element of the stream. A node is complete when its leaf is: no draws in advance.
 
 Floating point carries nothing: y is an integer, a function of integer leaves in integer arithmetic, and gets integer
-noise. Decoding is post-processing. Nodes are in steps of a leaf sum (unit 1), so y is C x rounded, which costs a little
+noise. Decoding is post-processing. Nodes are in steps of a leaf sum, so y is C x rounded, which costs a little
 sensitivity (`Counter.rounding`) and needs a fine grid, such as the 2^24 steps that Gaussian noise gets.
 
 square_root, leaky, window: coefficients C_j = round(2^20 c_j), y = floor(sum_j C_j x_(t-j) / 2^20 + 1/2). The linear

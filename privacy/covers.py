@@ -4,21 +4,10 @@ A forest has branching c and h layers. Node j of layer i spans the windows from 
 holds the windows, layer h - 1 has no parents: there are as many top nodes as there are windows for them.
 
 Cover: the nodes that lie in the range and whose parent does not. They are disjoint and fill the range. No cover is
-smaller: each of its nodes lies in one of these, and each of these needs at least one.
-
-Largest cover of a range of at most c^h windows, wherever it begins:
-
-    c                         for h = 1
-    3                         for c = 2, h = 2
-    2 (c - 1)(h - 1) + c - 2  otherwise
-
-Proof. Each side of a range leaves at most c - 1 nodes on each layer below the top one, so with at most c - 2 top nodes
-the last line holds, and (1, c^h - 1] reaches it. With c - 1 top nodes at most c^(h-1) windows are left for both sides.
-For h >= 3 the layers below h - 2 can take 2 (c - 1) nodes each, and layer h - 2 then at most c - 2 (one for c = 2);
-for h = 2 there are c leaves. Either sum is no larger, but for c = 2, h = 2, where (1, 5] takes 3. Within one tree of
-c^h leaves all this holds too, except that c = 2, h = 2 takes 2.
-Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", theorem 4.4, which has
-2 (c - 1) h, a bound that is never reached for h >= 2: the proof's r - l < c^(h-1) does not hold.
+smaller: each of its nodes lies in one of these, and each of these needs at least one. The largest cover of a range of
+at most c^h windows has privacy.paper.exact_nodes nodes, which has the proof; that of a prefix c for h = 1, else
+(c - 1) h, all nodes but one of each family to the left of boundary c^h - 1.
+Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
 
 Walk: nodes may also be subtracted. Boundaries are places and a node is a step between two of them, so the fewest signed
 nodes are a shortest walk from one boundary to the other. On its way to a higher layer a walk turns to the last boundary
@@ -57,7 +46,12 @@ class Runs:
 
 
 def cover_runs(begins: Ints, ends: Ints, *, branching: int, height: int) -> Runs:
-    """The minimal covers of ranges from begins to ends, boundaries [ranges] with 0 <= begin <= end."""
+    """The minimal covers of ranges from begins to ends, boundaries [ranges] with 0 <= begin <= end.
+
+    >>> runs = cover_runs(np.array([1]), np.array([7]), branching=2, height=3)
+    >>> runs.first[:2, :, 0].tolist(), runs.last[:2, :, 0].tolist()  # leaves 1 and 6, and nodes 1 and 2 above them
+    ([[1, 6], [1, 3]], [[2, 7], [2, 3]])
+    """
     at_least("branching", branching, 2)
     at_least("height", height, 1)
     first = np.zeros((height, 2, len(begins)), dtype=np.int64)
@@ -71,59 +65,6 @@ def cover_runs(begins: Ints, ends: Ints, *, branching: int, height: int) -> Runs
         low, high = np.where(inside, 0, up), np.where(inside, 0, down)
     first[-1, 0], last[-1, 0] = low, high
     return Runs(first=first, last=last)
-
-
-def cover_sizes(begins: Ints, ends: Ints, *, branching: int, height: int) -> Ints:
-    """How many nodes the minimal cover of each range has, [ranges].
-
-    >>> cover_sizes(np.array([0, 1]), np.array([8, 7]), branching=2, height=3).tolist()
-    [2, 4]
-    """
-    sizes: Ints = cover_runs(begins, ends, branching=branching, height=height).sizes.sum(axis=0)
-    return sizes
-
-
-def cover(begin: int, end: int, *, branching: int, height: int) -> list[tuple[int, int]]:
-    """The minimal cover of (begin, end] as (layer, index), from left to right.
-
-    >>> cover(1, 7, branching=2, height=3)
-    [(0, 1), (1, 1), (1, 2), (0, 6)]
-    """
-    at_least("begin", begin, 0)
-    at_least("end", end, begin)
-    runs = cover_runs(np.array([begin]), np.array([end]), branching=branching, height=height)
-    sides = [(layer, 0) for layer in range(height)] + [(layer, 1) for layer in reversed(range(height))]
-    return [
-        (layer, index)
-        for layer, side in sides
-        for index in range(int(runs.first[layer, side, 0]), int(runs.last[layer, side, 0]))
-    ]
-
-
-def largest_cover(branching: int, height: int) -> int:
-    """The size of the largest minimal cover of ranges of at most branching^height windows.
-
-    >>> largest_cover(8, 3), largest_cover(16, 2), 2 * (8 - 1) * 3
-    (34, 44, 42)
-    """
-    at_least("branching", branching, 2)
-    at_least("height", height, 1)
-    if height == 1:
-        return branching
-    if (branching, height) == (2, 2):
-        return 3
-    return 2 * (branching - 1) * (height - 1) + branching - 2
-
-
-def largest_prefix_cover(branching: int, height: int) -> int:
-    """The same for ranges that begin at the start: c for one layer, else (c - 1) h, taken by c^h - 1 windows.
-
-    >>> largest_prefix_cover(2, 10), largest_prefix_cover(8, 1)
-    (10, 8)
-    """
-    at_least("branching", branching, 2)
-    at_least("height", height, 1)
-    return branching if height == 1 else (branching - 1) * height
 
 
 def walk_runs(begins: Ints, ends: Ints, *, branching: int, nodes: Sequence[int]) -> Runs:

@@ -147,28 +147,6 @@ def within(c: Floats, windows: int | None, span: int) -> float:
     return float(np.minimum(bound, near.lift(inner, leaves))[0])
 
 
-def events(c: Floats, windows: int | None, count: int) -> float:
-    """Bound of |Cz|^2 for increments in [0, 1] at up to `count` leaves: events of one sign, at most one a leaf.
-
-    All products of columns count, and they are largest for adjacent columns at the start: the a-th leaf i_a is
-    at a or later and i_b - i_a >= b - a, so G(i_a, i_b) = sum_{s <= n - i_b} c_s c_{s + i_b - i_a} <= G(a, b).
-    Where c rises, the least non-increasing sequence above it is taken: all terms are >= 0. Arguments as in `columns`.
-
-    >>> round(events(np.ones(4), 4, 2), 6)
-    13.0
-    """
-    at_least("count", count, 0)
-    c = np.maximum.accumulate(_checked(c, windows)[::-1])[::-1]
-    sums = np.concatenate(([0.0], np.cumsum(c)))
-    total, length, together = float(sums[-1]), len(c), min(count, len(c))
-    head = sums[1:] - np.concatenate((np.zeros(together), sums[1 : length - together + 1]))
-    squares = float(head @ head)
-    if windows is None:  # the output rises to the total, stays while there are events, and falls
-        tail = total - sums[length - together + 1 :]
-        squares += float(tail @ tail) + (count - together) * total**2
-    return squares * ROOM
-
-
 def falling(c: Floats, windows: int | None) -> Near:
     """The largest non-increasing sequence below c, [n]; one zero more than c where there is no end."""
     c = _checked(c, windows)

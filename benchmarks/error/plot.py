@@ -26,7 +26,7 @@ def draw(results: Mapping[str, tuple[Sequence[float], Mapping[str, Sequence[floa
     """Write the figure; `results` has for each panel the values of its axis and errors by method."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure = Figure(figsize=(12, 3.6), layout="constrained")
-    whole = FuncFormatter(lambda value, _: f"{value:,g}")
+    whole = FuncFormatter(lambda value, _: f"{value:g}")
     axes = figure.subplots(1, len(PANELS))
     for side, (name, title) in zip(axes, PANELS.items(), strict=True):
         values, errors = results[name]
@@ -38,7 +38,7 @@ def draw(results: Mapping[str, tuple[Sequence[float], Mapping[str, Sequence[floa
         side.set_yscale("log")
         side.set_xticks(values)
         side.xaxis.set_major_formatter(whole)
-        side.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        side.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
         side.minorticks_off()
         side.yaxis.set_major_formatter(whole)
         side.set_title(title, loc="left", fontweight="bold", fontsize=9)

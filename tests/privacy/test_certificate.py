@@ -6,7 +6,7 @@ Nothing is sampled but the maps and the starting points of searches, whose finds
 import numpy as np
 import pytest
 
-from privacy.certificate import MOST_LEAVES, certify, certify_matrix
+from privacy.certificate import MOST_LEAVES, certify
 from privacy.energy import columns, toggles
 from tests.privacy.test_energy import SLACK, climbed, exact, filters, is_convex, leaky, square_root, toeplitz
 
@@ -42,22 +42,6 @@ def test_filters_that_rise_are_certified_too():
     for _ in range(200):
         c = rng.random(8) ** rng.integers(1, 4)
         assert (exact(toeplitz(c, 8)) <= certify(c, 8)).all(), c
-
-
-def test_no_trajectory_of_any_matrix_exceeds_its_certificate():
-    rng = np.random.default_rng(6)
-    for _ in range(150):
-        n, rows = rng.integers(1, 9, 2)
-        for matrix in (rng.standard_normal((rows, n)), rng.random((rows, n)), np.tril(rng.random((n, n)))):
-            assert (exact(matrix) <= certify_matrix(matrix, n)).all()
-
-
-def test_a_filter_is_certified_like_its_matrix():
-    for c in filters(9, 60):
-        if is_convex(c):
-            by_matrix = certify_matrix(toeplitz(c, 9), 9)
-            assert (certify(c, 9) <= by_matrix * (1 + 1e-8) + 1e-11).all()
-            assert certify(c, 3) == pytest.approx(by_matrix[:4], rel=1e-8, abs=1e-10)
 
 
 def test_integers_are_certified_as_they_are():
@@ -106,8 +90,6 @@ def test_many_changes_are_bounded_one_by_one_beyond_the_work_allowed(monkeypatch
 def test_too_many_leaves_are_refused():
     with pytest.raises(ValueError, match="too many to certify"):
         certify(np.ones(MOST_LEAVES + 1), 1)
-    with pytest.raises(ValueError, match="too many to certify"):
-        certify_matrix(np.ones((1, MOST_LEAVES + 1)), 1)
 
 
 def test_what_is_no_sequence_of_coefficients_is_refused():
@@ -118,5 +100,4 @@ def test_what_is_no_sequence_of_coefficients_is_refused():
 
 def test_no_change_costs_nothing():
     assert certify(square_root(5), 0).tolist() == [0.0]
-    assert certify_matrix(np.eye(3), 0).tolist() == [0.0]
     assert toggles(square_root(5), 5, 0).tolist() == [0.0]

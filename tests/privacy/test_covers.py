@@ -5,11 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
-from privacy.covers import cover, cover_runs, cover_sizes, largest_cover, largest_prefix_cover, walk_runs
+from privacy.covers import cover_runs, walk_runs
+from privacy.paper import cover_nodes_claimed, exact_nodes
 
 FORESTS = list(itertools.product(range(2, 9), range(1, 7)))
 WINDOWS = 600
 BEGINS, ENDS = (side.astype(np.int64) for side in np.triu_indices(WINDOWS + 1))
+
+
+def cover_sizes(begins: np.ndarray, ends: np.ndarray, *, branching: int, height: int) -> np.ndarray:
+    return cover_runs(begins, ends, branching=branching, height=height).sizes.sum(axis=0)
 
 
 def fewest(branching: int, height: int) -> np.ndarray:
@@ -30,11 +35,13 @@ def test_covers_of_every_range_are_minimal_and_the_largest_is_as_stated(branchin
     np.testing.assert_array_equal(sizes, fewest(branching, height)[BEGINS, ENDS])
     short = sizes[branching**height >= ENDS - BEGINS]
     prefixes = sizes[(BEGINS == 0) & (branching**height >= ENDS)]
-    assert short.max() <= largest_cover(branching, height)
-    assert prefixes.max() <= largest_prefix_cover(branching, height)
+    largest = exact_nodes(branching, height)
+    largest_prefix = branching if height == 1 else (branching - 1) * height
+    assert short.max() <= largest
+    assert prefixes.max() <= largest_prefix
     if branching**height <= WINDOWS:
-        assert short.max() == largest_cover(branching, height)
-        assert prefixes.max() == largest_prefix_cover(branching, height)
+        assert short.max() == largest
+        assert prefixes.max() == largest_prefix
 
 
 @pytest.mark.parametrize(("branching", "height"), FORESTS)
@@ -52,22 +59,10 @@ def test_covers_of_every_range_are_exact_and_disjoint(branching, height):
     np.testing.assert_array_equal(at, ENDS)
 
 
-@pytest.mark.parametrize(("branching", "height"), [(2, 1), (2, 4), (3, 3), (5, 2)])
-def test_the_list_of_nodes_is_that_of_the_runs(branching, height):
-    for begin, end in itertools.combinations_with_replacement(range(70), 2):
-        nodes = cover(begin, end, branching=branching, height=height)
-
-        windows = [w for i, j in nodes for w in range(j * branching**i, (j + 1) * branching**i)]
-        assert windows == list(range(begin, end))
-        assert [len(nodes)] == cover_sizes(np.array([begin]), np.array([end]), branching=branching, height=height)
-
-
 def test_the_papers_bound_is_reached_by_two_leaves_alone():
-    for branching, height in FORESTS:
-        paper = 2 * (branching - 1) * height
-        assert largest_cover(branching, height) <= paper
-        assert (largest_cover(branching, height) == paper) == ((branching, height) == (2, 1))
-    assert [largest_cover(*forest) for forest in ((8, 3), (16, 2), (2, 2), (2, 9))] == [34, 44, 3, 16]
+    for forest in FORESTS:
+        assert exact_nodes(*forest) <= cover_nodes_claimed(*forest)
+        assert (exact_nodes(*forest) == cover_nodes_claimed(*forest)) == (forest == (2, 1))
 
 
 def test_within_one_tree_only_the_smallest_has_a_smaller_largest_cover():
@@ -77,7 +72,7 @@ def test_within_one_tree_only_the_smallest_has_a_smaller_largest_cover():
             continue
         inside = leaves >= ENDS
         largest = cover_sizes(BEGINS[inside], ENDS[inside], branching=branching, height=height).max()
-        assert largest == (2 if (branching, height) == (2, 2) else largest_cover(branching, height))
+        assert largest == (2 if (branching, height) == (2, 2) else exact_nodes(branching, height))
 
 
 def steps(branching: int, height: int, windows: int, *, cut: bool) -> set[tuple[int, int]]:
@@ -117,10 +112,7 @@ def test_walks_are_as_short_as_any(branching, height, windows, cut):
     np.testing.assert_array_equal(total, (begins[:, None] <= window) & (window < ends[:, None]))
 
 
-def test_covers_refuse_what_is_no_range():
-    with pytest.raises(ValueError, match="end=2 must be at least 3"):
-        cover(3, 2, branching=2, height=2)
-    with pytest.raises(ValueError, match="branching=1"):
-        cover(0, 2, branching=1, height=2)
-    with pytest.raises(ValueError, match="height=0"):
-        largest_cover(2, 0)
+def test_covers_refuse_what_is_no_forest():
+    for wrong in ({"branching": 1, "height": 2}, {"branching": 2, "height": 0}):
+        with pytest.raises(ValueError, match="must be at least"):
+            cover_runs(BEGINS, ENDS, **wrong)

@@ -113,7 +113,7 @@ def test_only_its_own_series_is_published():
 
 def test_what_cannot_be_is_refused():
     direct = Direct(width=7, every=2, windows=30)
-    assert (direct.name, direct.parameters, direct.unit) == ("sliding", {"width": 7, "every": 2}, 1)
+    assert (direct.name, direct.parameters) == ("sliding", {"width": 7, "every": 2})
     series = Series(kind="sliding", width=7, every=2)
     with pytest.raises(ValueError, match="31 windows are more than the horizon of 30"):
         direct.nodes(31)

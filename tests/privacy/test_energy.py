@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from privacy.energy import columns, convex, energies, events, falling, spaced, toggles, visits, within
+from privacy.energy import columns, convex, energies, falling, spaced, toggles, visits, within
 
 SLACK = 1 + 1e-12
 ALL_STATES = {n: (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float) for n in range(1, 15)}
@@ -173,33 +173,6 @@ def test_a_long_span_costs_less_than_a_column_for_each_change():
         assert within(0.97 ** np.arange(600) * square_root(600), None, span) < 0.7 * span + 6
 
 
-def test_events_cost_most_when_adjacent_at_the_start():
-    n = 8
-    for c in filters(n, 60):
-        gram = toeplitz(c, n).T @ toeplitz(c, n)
-        products = np.einsum("bi,ij,bj->b", ALL_STATES[n], gram, ALL_STATES[n])
-        for count in range(n + 1):
-            worst = products[ALL_STATES[n].sum(axis=1) <= count].max()
-            assert events(c, n, count) == pytest.approx(worst, rel=1e-8)
-        assert events(c, n, n + 5) == events(c, n, n)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 40])
-def test_events_without_an_end_count_the_whole_response(count):
-    for c in (square_root(4), np.ones(4), np.array([2.0])):
-        response = np.convolve(np.ones(count), c) if count else np.zeros(1)
-        assert events(c, None, count) == pytest.approx(response @ response, rel=1e-8)
-
-
-def test_events_allow_coefficients_that_rise():
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        c = rng.random(7)
-        gram = toeplitz(c, 7).T @ toeplitz(c, 7)
-        products = np.einsum("bi,ij,bj->b", ALL_STATES[7], gram, ALL_STATES[7])
-        assert products[ALL_STATES[7].sum(axis=1) <= 3].max() <= events(c, 7, 3)
-
-
 def test_without_an_end_every_change_costs_a_whole_column_and_can():
     """Four changes, each after the response to the one before has died down."""
     c = np.array([1.0, 0.6, 0.3])
@@ -316,7 +289,6 @@ def test_horizons_and_spans_below_one_are_refused():
     for refused in (
         lambda: columns(np.ones(1), 0, 1),
         lambda: within(np.ones(1), 1, 0),
-        lambda: events(np.ones(1), 1, -1),
     ):
         with pytest.raises(ValueError, match="must be at least"):
             refused()

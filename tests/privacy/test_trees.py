@@ -228,7 +228,7 @@ def test_bottom_up_is_the_best_from_each_node_and_what_is_below_it(branching, he
 def test_one_layer_is_the_disjoint_strategy():
     disjoint = Tree(branching=9, height=1, refine="none", windows=365, opening=True)
 
-    assert (disjoint.name, disjoint.parameters, disjoint.unit, disjoint.draws(7)) == ("disjoint", {}, 1, 8)
+    assert (disjoint.name, disjoint.parameters, disjoint.draws(7)) == ("disjoint", {}, 8)
     assert disjoint.variances(LEVEL, 4).tolist() == [2.0, 3.0, 4.0, 5.0]
     tree = Tree(branching=9, height=2, refine="bottom_up", windows=365, opening=True)
     assert (tree.name, tree.parameters) == ("tree", {"branching": 9, "height": 2, "refine": "bottom_up"})
