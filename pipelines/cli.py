@@ -1,4 +1,4 @@
-"""The command line: `slackwater plan | run | evaluate SPEC`.
+"""The command line: `slackwater plan | run | evaluate | ledger SPEC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(f"slackwater: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("slackwater: interrupted; nothing was published", file=sys.stderr)
+        print("slackwater: interrupted; what was not committed is not published", file=sys.stderr)
         return 4
     try:
         print(json.dumps(document, indent=1) if arguments.json else text, flush=True)
@@ -51,11 +51,14 @@ def _parser() -> argparse.ArgumentParser:
         ("plan", "noise, error and privacy loss of a release; looks at no data"),
         ("run", "release the windows that have closed"),
         ("evaluate", "private: the mechanism against the truth; publishes nothing"),
+        ("ledger", "what a release has published and spent"),
     ):
         added = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         added.set_defaults(command=name)
         added.add_argument("spec", metavar="SPEC", help="the spec, a YAML file")
         added.add_argument("--json", action="store_true", help="print one JSON document")
+        if name == "ledger":
+            continue
         added.add_argument(
             "--until",
             metavar="T",
@@ -65,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
         if name == "plan":
             continue
         added.add_argument("--shards", metavar="N", type=_count, help="into how many parts the units are split")
+        if name == "run":
+            added.add_argument(
+                "--new-release",
+                metavar="NAME",
+                help="another release about the same people, under a spec and folders of its own; both losses add up",
+            )
         if name == "evaluate":
             added.add_argument(
                 "--runs",

@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,24 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines import evaluate as evaluation
 from pipelines.job import job_of, plan_of, timeline_of
+from pipelines.ledger import ledger_document, ledger_text
 from pipelines.pipeline import options_of, run_release, run_sums
 from pipelines.plan_report import plan_document, plan_text
-from pipelines.publish import COMMITTED, Attempt, manifest_of, publish, show
+from pipelines.epochs import (
+    keep_settled,
+    record_of,
+    refuse_another,
+    refuse_another_plan,
+    settled_by,
+    state_folder,
+)
 from pipelines.spec import Spec, load
 from pipelines.spec_models import within
+from pipelines.store import Release, Store
+from pipelines.store_commit import Commit
 from pipelines.times import microseconds, time_text
 from transforms.diagnostics import Diagnosis
-from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
+from transforms.errors import InputError, SlackwaterError, SpecError
 from transforms.queries import Timeline
 from transforms.sinks import make_folder, write_table
 
@@ -43,42 +54,55 @@ def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec, timeline = _start(arguments, flags)
-    manifest = manifest_of(spec.output.public)
-    if manifest is not None:
-        return _already(spec, manifest, timeline)
-    committed = manifest_of(spec.output.private, COMMITTED)
-    if committed is not None:
-        return _finish(spec, committed)
-    if timeline.windows == 0:
-        return _nothing_due(spec, "no window has closed yet")
+    store = Store(spec.output.public, spec.output.private)
+    release = store.open()
+    if release is not None:
+        refuse_another(spec, release)
+        if release.shown < len(release.commits):
+            with _failures_kept(spec):
+                store.show()  # a run died after it had committed its draw: publish that, and draw no other
+    released = 0 if release is None else release.last.windows
+    if timeline.windows <= released:
+        return _nothing_new(spec, store, release, timeline)
+    timeline = replace(timeline, released=released)
     began = time.monotonic()
     with _failures_kept(spec):
-        job = job_of(spec, timeline, shards=arguments.shards)
-        attempt = Attempt.begin(spec.output.private)
+        before = None if release is None else settled_by(spec, store, release)
+        job = job_of(spec, timeline, shards=arguments.shards, before=before)
+        refuse_another_plan(job, before)
+        attempt = store.begin(1 if release is None else release.last.epoch + 1)
         try:
-            diagnosis = run_release(job, folder=attempt.folder, format_=spec.output.format, flags=flags)
-            _keep_diagnostics(spec, attempt)
+            goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
+            diagnosis = run_release(
+                job,
+                folder=attempt.folder,
+                format_=spec.output.format,
+                flags=flags,
+                past=None if release is None else state_folder(store, release),
+                keep=goes_on,
+            )
+            if goes_on:
+                keep_settled(attempt, job)
+            _keep_diagnostics(spec, attempt.folder)
             _judge(spec, diagnosis)
-            paths = publish(spec, job.plan, timeline, attempt)
-        finally:
-            if not _awaits_publication(spec, attempt):
-                _end(attempt)
-    document = {
-        "release": spec.release,
-        "until": _text(timeline.until),
-        "windows": timeline.windows,
-        "loss": {"epsilon": job.plan.loss.epsilon, "delta": job.plan.loss.delta},
-        "statement": job.plan.sentence,
-        "public": spec.output.public,
-        "files": paths,
-    }
-    lines = [
-        f"{spec.release}: {timeline.windows} windows released, {_text(timeline.start)} to {_text(timeline.until)}, "
-        f"in {time.monotonic() - began:.1f} s",
-        job.plan.sentence,
-        *(f"  {path}" for path in paths),
-    ]
-    return document, "\n".join(lines)
+            commit = store.commit(attempt, record_of(spec, job, attempt))
+        except BaseException:
+            store.discard(attempt)
+            raise
+        store.show()
+        store.clean()
+    return _released(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
+
+
+def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    if flags:
+        raise SpecError(f"{flags[0]}: ledger runs no pipeline and takes no pipeline options")
+    spec = load(arguments.spec)
+    release = Store(spec.output.public, spec.output.private).open()
+    if release is not None:
+        refuse_another(spec, release)
+    document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan_of(spec))
+    return document, ledger_text(document)
 
 
 def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -87,12 +111,13 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
         return _nothing_due(spec, "no window has closed yet")
     with _failures_kept(spec):
         job = job_of(spec, timeline, shards=arguments.shards, exact=True)
-        attempt = Attempt.begin(spec.output.private)
+        store = Store(spec.output.public, spec.output.private)
+        attempt = store.begin(0)
         try:
             sums, diagnosis = run_sums(job, folder=attempt.folder, flags=flags)
-            _keep_diagnostics(spec, attempt)
+            _keep_diagnostics(spec, attempt.folder)
         finally:
-            _end(attempt)
+            store.discard(attempt)
         _judge(spec, diagnosis)
         if arguments.truth is not None:
             _write_private(arguments.truth, spec, evaluation.truth(job, sums))
@@ -112,49 +137,33 @@ def _start(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timel
     return spec, timeline_of(spec, _now(arguments))
 
 
-def _already(spec: Spec, manifest: dict[str, Any], timeline: Timeline) -> Result:
-    """A release exists: say that nothing is due, or refuse."""
-    where = spec.output.public
-    if manifest["spec_sha256"] != spec.sha256:
-        raise RefusedError(
-            f"{where}: holds release {manifest['release']!r} made from another spec, and a second release spends a "
-            "second budget; restore that spec, or choose another output.public and add up both losses"
-        )
-    if timeline.windows > manifest["windows"]:
-        raise RefusedError(
-            f"{where}: {manifest['windows']} windows are released and {timeline.windows} have closed; this version "
-            "makes a release in one run, and a second one would draw new noise for the same windows"
-        )
-    return _nothing_due(spec, f"all {manifest['windows']} windows are released already")
-
-
-def _finish(spec: Spec, committed: dict[str, Any]) -> Result:
-    """A run died after it had committed its draw: publish that, and draw no other."""
-    if committed["spec_sha256"] != spec.sha256:
-        raise RefusedError(
-            f"{spec.output.private}: holds release {committed['release']!r} made from another spec, drawn but not yet "
-            "published; run that spec, or choose other output folders and add up both losses"
-        )
-    with _failures_kept(spec):
-        paths = show(spec, committed)
-        _end(Attempt.of(spec.output.private, committed["attempt"]))
+def _released(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
+    paths = store.public_paths(commit)
     document = {
         "release": spec.release,
-        "until": _text(committed["until"]),
-        "windows": committed["windows"],
-        "loss": committed["loss"],
-        "statement": committed["statement"],
+        "epoch": commit.epoch,
+        "until": _text(commit.until),
+        "windows": commit.windows - commit.released,
+        "loss": commit.loss,
+        "statement": commit.statement,
         "public": spec.output.public,
         "files": paths,
     }
-    lines = [f"{spec.release}: published what an earlier run had drawn", *(f"  {path}" for path in paths)]
+    lines = [
+        f"{spec.release}: epoch {commit.epoch}, {commit.windows - commit.released} windows released, "
+        f"{_text(commit.start)} to {_text(commit.until)}, {how}",
+        commit.statement,
+        *(f"  {path}" for path in paths),
+    ]
     return document, "\n".join(lines)
 
 
-def _awaits_publication(spec: Spec, attempt: Attempt) -> bool:
-    """Whether an attempt is committed and not yet published, so that a later run needs its files."""
-    committed = manifest_of(spec.output.private, COMMITTED)
-    return committed is not None and committed["attempt"] == attempt.name and manifest_of(spec.output.public) is None
+def _nothing_new(spec: Spec, store: Store, release: Release | None, timeline: Timeline) -> Result:
+    if release is None:
+        return _nothing_due(spec, "no window has closed yet")
+    if release.shown < len(release.commits):
+        return _released(spec, store, release.last, "as an earlier run had drawn them")
+    return _nothing_due(spec, f"all {release.last.windows} windows that have closed are released already")
 
 
 def _nothing_due(spec: Spec, why: str) -> Result:
@@ -181,9 +190,9 @@ def _judge(spec: Spec, diagnosis: Diagnosis) -> None:
         raise InputError("\n".join(problems))
 
 
-def _keep_diagnostics(spec: Spec, attempt: Attempt) -> None:
-    """Move the attempt's diagnostics to the private side's own folder, over those of the run before."""
-    source = FileSystems.join(attempt.folder, "diagnostics")
+def _keep_diagnostics(spec: Spec, folder: str) -> None:
+    """Move an attempt's diagnostics to the private side's own folder, over those of the run before."""
+    source = FileSystems.join(folder, "diagnostics")
     target = FileSystems.join(spec.output.private, "diagnostics")
     make_folder(target)
     for name in ("dead_letters.parquet", "read.json"):
@@ -191,15 +200,6 @@ def _keep_diagnostics(spec: Spec, attempt: Attempt) -> None:
             FileSystems.copy([f"{source}/{name}"], [f"{target}/{name}"])
         else:
             Path(source, name).replace(Path(target, name))  # at once, since another run may do so too
-
-
-def _end(attempt: Attempt) -> None:
-    """Remove the attempt's folder. What is published by now stays so, whether or not that succeeds."""
-    try:
-        attempt.end()
-    except Exception as error:
-        why = type(error).__name__
-        print(f"slackwater: {attempt.folder}: cannot be removed ({why}); it is private, remove it", file=sys.stderr)
 
 
 @contextmanager
@@ -210,9 +210,9 @@ def _failures_kept(spec: Spec) -> Iterator[None]:
     except SlackwaterError:
         raise
     except Exception as error:
-        stands = "nothing was published" if manifest_of(spec.output.public) is None else "the release stands published"
         raise SlackwaterError(
-            f"the run failed with {type(error).__name__}; {stands}; {_keep_trace(spec, error)}"
+            f"the run failed with {type(error).__name__}; what it had not committed is not published, and what it had "
+            f"will be by the next run; {_keep_trace(spec, error)}"
         ) from None
 
 

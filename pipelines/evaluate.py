@@ -44,8 +44,9 @@ def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) ->
 
     Returns:
         for each query `name`, `strategy` and `numbers`: `kind` (`width`, `every`), `rmse_observed` and
-        `rmse_predicted` (of the noise, against the bounded truth), `bounding_rmse` (bounded against exact truth), `rmse_total` (what is published
-        against the exact truth) and `rows`. Cells in which a ratio has no truth are left out of its errors.
+        `rmse_predicted` (of the noise, against the bounded truth), `bounding_rmse` (bounded against exact truth),
+        `rmse_total` (what is published against the exact truth) and `rows`. Cells in which a ratio has no truth are
+        left out of its errors.
     """
     told = []
     for number, query in enumerate(job.aggregation.queries):

@@ -1,6 +1,6 @@
 """From a spec to what the transforms need: the plan without data, and the job once the first file was looked at."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -8,13 +8,16 @@ from pipelines.spec import Spec
 from privacy.accounting import Loss
 from privacy.constraint import ByClass
 from privacy.plan import Demand, Plan, make_plan
+from privacy.planner import NOMINAL
 from transforms.bounded_sums import Aggregation
-from transforms.errors import SpecError
+from transforms.errors import InputError, SpecError
 from transforms.expression import Condition, check
+from transforms.files import Listed, find
 from transforms.kinds import ARROW
 from transforms.layout import Layout, inspect
 from transforms.projection import Projection
 from transforms.queries import Query, Timeline
+from transforms.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +86,37 @@ def timeline_of(spec: Spec, until: int) -> Timeline:
     )
 
 
-def job_of(spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False) -> Job:
-    """Look at the first file and put the job together.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the first run of a release settled for all others, and what the runs before have read.
+
+    Attributes:
+        layout: the types of the columns; its files are not looked at.
+        shards: into how many parts the units are split.
+        plan: a fingerprint of it.
+        read: the files that were read.
+    """
+
+    layout: Layout
+    shards: int
+    plan: str
+    read: tuple[Listed, ...]
+
+
+def job_of(
+    spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False, before: Before | None = None
+) -> Job:
+    """Look at the files and put the job together.
 
     Args:
         timeline: the windows to release.
         shards: how many; by default as the size of the input asks.
         exact: whether to sum without the constraint as well, for the owner's eyes.
+        before: what earlier runs settled; only files that they have not read are read.
 
     Raises:
         SpecError: a column that is missing or of the wrong type, a path that matches nothing.
-        InputError: a file that cannot be read.
+        InputError: a file that cannot be read, or one that has changed since it was read.
     """
     plan = plan_of(spec)
     queries = tuple(
@@ -114,10 +137,11 @@ def job_of(spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: 
     others = frozenset[str]().union(*(query.columns for query in queries))
     if isinstance(constraint, ByClass):
         others |= {constraint.column}
-    layout = inspect(spec.changelog.source(owner), numbers, others)
+    source = spec.changelog.source(owner)
+    layout = inspect(source, numbers, others) if before is None else _unread(source, before)
     conditions = [query.where for query in queries if query.where is not None]
     check(conditions, pa.schema([(column, ARROW[kind]) for column, kind in layout.states]))
-    size = sum(size for _, size in layout.files)
+    size = sum(file.size for file in layout.files)
     return Job(
         layout=layout,
         projection=Projection(
@@ -125,7 +149,31 @@ def job_of(spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: 
             owner=None if owner is None or layout.owner is not None else owner,
             by_class=(constraint.column, constraint.names) if isinstance(constraint, ByClass) else None,
         ),
-        aggregation=Aggregation(queries=queries, timeline=timeline, constraint=constraint, exact=exact),
+        aggregation=Aggregation(
+            queries=queries,
+            timeline=timeline,
+            constraint=constraint,
+            exact=exact,
+            span=plan.windows or NOMINAL,
+        ),
         plan=plan,
-        shards=shards or max(1, -(-size // SHARD_BYTES)),
+        shards=before.shards if before is not None else shards or max(1, -(-size // SHARD_BYTES)),
     )
+
+
+def _unread(source: Source, before: Before) -> Layout:
+    """The layout of the first run, with the files that no run has read.
+
+    Raises:
+        InputError: a file that was read is another now. What it held is part of what was published.
+    """
+    read = {file.path: file for file in before.read}
+    found = find(source.paths)
+    for file in found:
+        if read.get(file.path, file) != file:
+            raise InputError(
+                f"{file.path}: has changed since an earlier run read it; put the file back as it was, and new changes "
+                "into files of their own"
+            )
+    new = tuple(file for file in found if file.path not in read)
+    return replace(before.layout, source=source, files=new, earlier=len(read))

@@ -1,7 +1,7 @@
 """The Beam pipelines: one that releases, one that only sums. The same on every runner.
 
-    files -> ReadChangelog -> Project -> BoundedSums -> Release -> nodes, estimates
-                 |               |                  `-> sums as they are (evaluate)
+    files -> ReadChangelog -> Project -> BoundIncrement -> Release -> nodes, estimates, state
+                 |               |   `-> BoundedSums -> sums as they are (evaluate)
                  `---------------`-> diagnostics
 
 Both write into a folder of their own on the private side and return when the pipeline has ended; nothing they write
@@ -22,6 +22,7 @@ from apache_beam.runners.runner import create_runner
 
 from pipelines.job import Job
 from pipelines.progress import Display
+from transforms.bound_increment import STATE, BoundIncrement
 from transforms.bounded_sums import BoundedSums, NodeKey
 from transforms.changelog import DEAD, READ, ReadChangelog
 from transforms.diagnostics import Diagnosis, WriteDiagnostics, diagnose
@@ -29,19 +30,33 @@ from transforms.errors import SpecError
 from transforms.projection import Project
 from transforms.release import ESTIMATES, NODES, Release, ReleasePlan
 from transforms.sharding import from_bytes, to_bytes
-from transforms.sinks import WriteTables
+from transforms.sinks import WriteBytes, WriteTables
 
 EMBEDDED_RUNNER = "FnApiRunner"
 EMBEDDED_RUNNERS = (EMBEDDED_RUNNER, "DirectRunner", "BundleBasedDirectRunner")
-OWN_FLAGS = ("until", "shards", "json", "runs", "truth")
+OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release")
 
 
-def run_release(job: Job, *, folder: str, format_: str, flags: Sequence[str]) -> Diagnosis:
-    """Draw the noise and write `nodes` and `estimates` under `folder`."""
+def run_release(
+    job: Job, *, folder: str, format_: str, flags: Sequence[str], past: str | None = None, keep: bool = False
+) -> Diagnosis:
+    """Draw the noise and write `nodes` and `estimates` under `folder`.
+
+    Args:
+        past: the folder with the state that the run before left; None in the first run.
+        keep: whether to write a `state` for the next run beside them.
+    """
     with Display(job.layout), _pipeline(flags) as pipeline:
-        told = _sums(pipeline, job, folder) | Release(ReleasePlan(plan=job.plan, aggregation=job.aggregation))
+        bounded = _projected(pipeline, job, folder) | BoundIncrement(
+            job.aggregation, shards=job.shards, past=past, keep=keep
+        )
+        release = ReleasePlan(plan=job.plan, aggregation=job.aggregation)
+        told = bounded["sums"] | Release(release, past=past, keep=keep)
         for side in (NODES, ESTIMATES):
             told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
+        if keep:
+            state = (bounded[STATE], told[STATE]) | "AllState" >> beam.Flatten()
+            state | "WriteState" >> WriteBytes(FileSystems.join(folder, STATE))
     return diagnose(FileSystems.join(folder, "diagnostics"))
 
 
@@ -49,7 +64,8 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
     """The exact sums of every chunk, without noise: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
     with Display(job.layout), _pipeline(flags) as pipeline:
-        named = _sums(pipeline, job, folder) | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
+        summed = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards)
+        named = summed | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
         named | "WriteSums" >> WriteTables(sums_folder, format_="parquet")
     sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
     for key, payloads in sums.items():
@@ -59,12 +75,12 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
     return sums, diagnose(FileSystems.join(folder, "diagnostics"))
 
 
-def _sums(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[tuple[NodeKey, bytes]]:
+def _projected(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[pa.Table]:
     read = pipeline | ReadChangelog(job.layout)
     projected = read["rows"] | Project(job.projection)
     dead = (read[DEAD], projected[DEAD]) | "AllDead" >> beam.Flatten()
     (dead, read[READ]) | WriteDiagnostics(FileSystems.join(folder, "diagnostics"))
-    return projected.projected | BoundedSums(job.aggregation, shards=job.shards)
+    return projected.projected
 
 
 def _pipeline(flags: Sequence[str]) -> beam.Pipeline:

@@ -63,12 +63,12 @@ class Display:
 
 def _expected_rows(layout: Layout) -> int | None:
     """About how many rows all files hold, by the first Parquet footer and the sizes of all files."""
-    if layout.source.format != "parquet":
+    if layout.source.format != "parquet" or not layout.files:
         return None
-    path, size = layout.files[0]
-    with open_random(path) as file:
+    first = layout.files[0]
+    with open_random(first.path) as file:
         rows = int(pq.ParquetFile(file).metadata.num_rows)
-    return max(1, rows * sum(size for _, size in layout.files) // size)
+    return max(1, rows * sum(file.size for file in layout.files) // first.size)
 
 
 def _steps() -> int:

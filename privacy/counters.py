@@ -204,6 +204,8 @@ class Counter:
 
     def _newest_first(self, series: Series, windows: int) -> Floats:
         """The weight of the noise of each leaf in a number, from the leaf at its end back."""
+        if self.draws(windows) == 0:
+            return np.zeros(0)
         level = _response(self, self.draws(windows))
         if series.kind == "level":
             return level

@@ -4,9 +4,9 @@ A forest has branching c and h layers. Node j of layer i spans the windows from 
 holds the windows, layer h - 1 has no parents: there are as many top nodes as there are windows for them.
 
 Cover: the nodes that lie in the range and whose parent does not. They are disjoint and fill the range. No cover is
-smaller: each of its nodes lies in one of these, and each of these needs at least one. The largest cover of a range of
-at most c^h windows has privacy.paper.exact_nodes nodes, which has the proof; that of a prefix c for h = 1, else
-(c - 1) h, all nodes but one of each family to the left of boundary c^h - 1.
+smaller: each of its nodes lies in one of these, and each of these needs at least one. How many nodes the largest cover
+of at most c^h windows has: privacy.paper.exact_nodes. For a prefix it is c if h = 1, else (c - 1) h: c^h - 1 windows
+take c - 1 of each layer.
 Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
 
 Walk: nodes may also be subtracted. Boundaries are places and a node is a step between two of them, so the fewest signed
@@ -50,7 +50,7 @@ def cover_runs(begins: Ints, ends: Ints, *, branching: int, height: int) -> Runs
 
     >>> runs = cover_runs(np.array([1]), np.array([7]), branching=2, height=3)
     >>> runs.first[:2, :, 0].tolist(), runs.last[:2, :, 0].tolist()  # leaves 1 and 6, and nodes 1 and 2 above them
-    ([[1, 6], [1, 3]], [[2, 7], [2, 3]])
+    ([[1, 6], [1, 2]], [[2, 7], [2, 3]])
     """
     at_least("branching", branching, 2)
     at_least("height", height, 1)

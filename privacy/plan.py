@@ -157,21 +157,28 @@ def make_plan(
     laws: tuple[Law, ...] = ("laplace", "gaussian") if budget.delta > 0 else ("laplace",)
     if mechanism != "auto":
         laws = (mechanism,)
-    plans = [
-        _plan(
-            demands,
-            constraint=constraint,
-            window=window,
-            windows=windows,
-            owner=owner,
-            budget=budget,
-            law=law,
-            accounting=accounting or ("naive" if law == "laplace" else "pld"),
-            split=split,
-        )
-        for law in laws
-        if mechanism != "auto" or _serves(law, demands)
-    ]
+    plans, refused = [], []
+    for law in laws:
+        if mechanism == "auto" and not _serves(law, demands):
+            continue
+        try:
+            made = _plan(
+                demands,
+                constraint=constraint,
+                window=window,
+                windows=windows,
+                owner=owner,
+                budget=budget,
+                law=law,
+                accounting=accounting or ("naive" if law == "laplace" else "pld"),
+                split=split,
+            )
+        except ValueError as error:  # such as a delta that is too small for Gaussian noise on these bounds
+            refused.append(error)
+        else:
+            plans.append(made)
+    if not plans:
+        raise refused[-1]
     return min(plans, key=_typical_error)
 
 

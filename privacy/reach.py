@@ -21,10 +21,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from privacy import energy
 from privacy.constraint import AtMost, Within
 from privacy.direct import Direct
-from privacy.energy import Floats
+from privacy.energy import ROOM, Floats
 from privacy.odd_nodes import layer_sizes, most_odd, most_odd_within
 from privacy.states import States
 from privacy.trees import Tree
@@ -150,6 +152,7 @@ def of_filter(
     visits = energy.visits(coefficients, leaves, fit)
     on_line = toggles(coefficients, leaves, fit) if states.hulls else None
     visit = max(states.radius, states.diameter / 2)
+    near = energy.convex(coefficients, leaves)
     bounds = [0.0]
     for j in range(1, changes + 1):
         appearing = min(j, fit)
@@ -157,11 +160,12 @@ def of_filter(
         seen = visit * visits[appearing]
         if not opening:  # a visit that began before the first leaf, and j - 1 changes
             apart = max(apart, states.diameter * columns[j - 1])
-            seen = max(seen, visit * (column + visits[j - 1]))
+            # Both in one convex sequence, so that the end of that visit meets the others with the right sign.
+            seen = max(seen, visit * float(near.lift(np.array([column + visits[j - 1]]), 2)[0]))
         least = min(apart, seen)
         if on_line is not None:
             least = min(least, math.fsum(states.hulls) * on_line[appearing])
-        bounds.append(max(float(least), bounds[-1]))
+        bounds.append(max(float(least) * ROOM, bounds[-1]))
     return bounds
 
 

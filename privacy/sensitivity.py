@@ -106,9 +106,9 @@ def of_net(
     nodes = max(_nodes(strategy, part, unit.window) for part in parts(unit.constraint))
     together = _most_changes(unit.constraint) if unit.owner else 1
     moved = min(unit.cells, 2) * len(unit.components)
+    changes = max(_most_touched(strategy, part, unit) for part in parts(unit.constraint))
     if isinstance(strategy, Counter):
         # Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets.
-        changes = max(_most_touched(strategy, part, unit.window) for part in parts(unit.constraint))
         cells = min(unit.cells, changes + 1)
         l2 += math.sqrt(cells * math.fsum(strategy.rounding(changes, c.largest) ** 2 for c in unit.components))
         if strategy.windows is None:
@@ -123,7 +123,7 @@ def of_net(
         nodes=nodes,
         node_l1=together * in_l1(unit.components, unit.cells).diameter,
         node_l2=together * math.sqrt(in_l2_squared(unit.components, unit.cells).diameter),
-        coordinates=nodes * moved,
+        coordinates=(changes * _nodes_of_a_leaf(strategy) if unit.owner else nodes) * moved,
     )
 
 
@@ -219,10 +219,21 @@ def _leaves(counter: Counter) -> int | None:
     return None if counter.windows is None else counter.draws(counter.windows)
 
 
-def _most_touched(counter: Counter, part: AtMost | Within, window: int) -> int:
-    leaves = _leaves(counter)
-    nodes = math.inf if leaves is None else leaves
-    return reach.touched(part, length=window, nodes=nodes).appearing
+def _most_touched(strategy: Tree | Direct | Counter, part: AtMost | Within, unit: Contribution) -> int:
+    """How many leaves an entry can move, the opening among them; or how many changes an owner's entries share.
+
+    Those of different entries may share a leaf and differ in their cells.
+    """
+    if unit.owner and isinstance(part, AtMost):
+        return part.changes
+    leaves = _leaves(strategy) if isinstance(strategy, Counter) else strategy.windows
+    touched = reach.touched(part, length=unit.window, nodes=math.inf if leaves is None else leaves).appearing
+    opening = isinstance(strategy, Counter) and strategy.opening and isinstance(part, Within)
+    return touched + int(opening)
+
+
+def _nodes_of_a_leaf(strategy: Tree | Direct) -> int:
+    return -(-strategy.width // strategy.every) if isinstance(strategy, Direct) else strategy.layers
 
 
 def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: int | None, unit: Contribution) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privacy.constraint import AtMost, ByClass, Constraint
+from privacy.constraint import AtMost, ByClass, Constraint, Within
 from transforms.queries import OTHER, Query, Timeline
 
 State = dict[str, Any] | None
@@ -44,6 +44,10 @@ def project_state(state: State, query: Query) -> tuple[int, int] | None:
     return cell, round(min(max(value, query.measure.low), query.measure.high) / query.measure.grid)
 
 
+Runs = list[tuple[list[Mutation], int]]
+"""The rows that arrived before each run, and how many windows have closed after it."""
+
+
 def leaf_sums(
     mutations: Iterable[Mutation],
     query: Query,
@@ -51,22 +55,33 @@ def leaf_sums(
     timeline: Timeline,
     constraint: Constraint | None,
 ) -> np.ndarray:
-    """[components, 1 + windows, cells]; constraint None: all changes."""
-    components = query.measure.components
-    sums = np.zeros((len(components), timeline.windows + 1, query.cells), dtype=np.int64)
-    by_unit: dict[str, list[Mutation]] = defaultdict(list)
-    for mutation in mutations:
-        by_unit[mutation.owner or mutation.entry].append(mutation)
-    for unit in by_unit.values():
-        events = _events(unit)
-        first_time = min(m.time for m in unit)
+    """[components, 1 + windows, cells] of one run over everything; constraint None: all changes."""
+    return leaf_sums_of_runs([(list(mutations), timeline.windows)], query, family, timeline, constraint)
+
+
+def leaf_sums_of_runs(
+    runs: Runs,
+    query: Query,
+    family: str,
+    timeline: Timeline,
+    constraint: Constraint | None,
+    *,
+    ordered: bool = True,
+) -> np.ndarray:
+    """The same over all runs. Not `ordered`: `seq` is not told, and no two changes of an entry are at one time."""
+    sums = np.zeros((len(query.measure.components), timeline.windows + 1, query.cells), dtype=np.int64)
+    units = {m.owner or m.entry for rows, _ in runs for m in rows}
+    for unit in sorted(units):
+        mine = [([m for m in rows if (m.owner or m.entry) == unit], windows) for rows, windows in runs]
+        events = _events(mine, timeline, ordered)
+        times = [time for time, _, _ in events if time is not None]
         allowed = constraint
         if isinstance(constraint, ByClass):
             states = [state for _, _, state in events if state is not None]
             named = states[0][constraint.column] if states else None
-            allowed = dict(constraint.classes).get(named, AtMost.__new__(AtMost))
             if named not in constraint.names:
                 continue
+            allowed = dict(constraint.classes)[named]
         current: dict[str, tuple[int, int] | None] = {}
         seen: set[tuple[str, int, int]] = set()
         used = 0
@@ -78,14 +93,7 @@ def leaf_sums(
             used += 1
             if isinstance(allowed, AtMost) and used > allowed.changes:
                 continue
-            if (
-                allowed is not None
-                and not isinstance(allowed, AtMost)
-                and time is not None
-                and time > first_time + allowed.span
-            ):
-                continue
-            if time is not None and time >= timeline.until:
+            if isinstance(allowed, Within) and time is not None and time > times[0] + allowed.span:
                 continue
             window = 0 if time is None or time < timeline.start else (time - timeline.start) // timeline.every + 1
             if family == "net":
@@ -100,20 +108,44 @@ def leaf_sums(
     return sums
 
 
-def _events(unit: list[Mutation]) -> list[tuple[int | None, str, State]]:
-    """(time, entry, state after) of one unit in order; None is the time of a state from before the changelog."""
-    by_entry: dict[str, list[Mutation]] = defaultdict(list)
-    for mutation in unit:
-        by_entry[mutation.entry].append(mutation)
-    openings, rest = [], []
-    for entry, chain in sorted(by_entry.items()):
-        once = {(m.time, m.seq): m for m in chain}
-        ordered = [once[key] for key in sorted(once)]
-        if ordered[0].before is not None:
-            openings.append((None, entry, ordered[0].before))
-        rest += [(m.time, m.seq, entry, m.after) for m in ordered]
-    rest.sort(key=lambda event: event[:3])
-    return openings + [(time, entry, state) for time, _, entry, state in rest]
+def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[tuple[int | None, str, State]]:
+    """(effective time, entry, state after) of one unit, as told; None is the time of a state at the opening."""
+
+    def source(m: Mutation) -> tuple[int, ...]:
+        return (m.time, m.seq) if ordered else (m.time,)
+
+    events: list[tuple[int | None, str, State]] = []
+    known: set[str] = set()
+    last: dict[str, tuple[int, ...]] = {}
+    pending: list[Mutation] = []
+    released = 0
+    for rows, windows in runs:
+        closed = timeline.start + released * timeline.every
+        until = timeline.start + windows * timeline.every
+        by_entry: dict[str, dict[tuple[int, ...], Mutation]] = defaultdict(dict)
+        for m in pending + rows:
+            if source(m) > last.get(m.entry, ()):  # else it is known already, or older than what is known
+                by_entry[m.entry][source(m)] = m
+        pending, told = [], []
+        for entry, chain in sorted(by_entry.items()):
+            first = chain[min(chain)]
+            if entry not in known and first.before is not None:
+                if released == 0:
+                    events.append((None, entry, first.before))
+                    known.add(entry)
+                elif first.time < until:
+                    told.append(((*source(first), entry, 0), max(first.time, closed), first.before))
+            for key, m in sorted(chain.items()):
+                if m.time >= until:
+                    pending.append(m)
+                    continue
+                known.add(entry)
+                last[entry] = key
+                told.append(((*key, entry, 1), max(m.time, closed) if released else m.time, m.after))
+        told.sort(key=lambda event: event[0])
+        events += [(time, key[-2], state) for key, time, state in told]
+        released = windows
+    return events
 
 
 def _add(sums: np.ndarray, query: Query, window: int, what: tuple[int, int] | None, sign: int) -> None:

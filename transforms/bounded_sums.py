@@ -41,18 +41,21 @@ class Aggregation:
 
     Attributes:
         exact: whether to sum all changes as well, without the constraint (for the owner's eyes).
+        span: windows that chunks are sized for, the same in all runs of a release; None: those of the timeline.
     """
 
     queries: tuple[Query, ...]
     timeline: Timeline
     constraint: Constraint
     exact: bool = False
+    span: int | None = None
 
     def chunk_cells(self, query: int) -> int:
         """Cells in one chunk of a query; all of them where they are made consistent with each other."""
         if self.queries[query].consistent:
             return self.queries[query].cells
-        return max(1, min(self.queries[query].cells, CHUNK_NODES // (self.timeline.windows + 1)))
+        windows = self.timeline.windows if self.span is None else self.span
+        return max(1, min(self.queries[query].cells, CHUNK_NODES // (windows + 1)))
 
     def chunks(self, query: int) -> int:
         return -(-self.queries[query].cells // self.chunk_cells(query))

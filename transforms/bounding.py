@@ -1,19 +1,18 @@
 """Enforce the constraint: which changes of each unit count, for each query.
 
-    in    Chains, Carry                      one shard's mutations in order; what is known from before
+    in    Chains, Usage                      one shard's mutations in order; what its units used up before
     out   per query a mask over the rows     the projected changes that count
-          Carry                              what the next run of the same shard needs
+          Usage                              what they have used up now
 
-This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`; the kernel takes a carry and
-returns a carry, so that batch, increments and streams share it: cutting a changelog at any time and running the parts
-one after the other gives the same masks as running it whole.
+This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`; the kernel takes what was used
+and returns it, so that batch, increments and streams share it: cutting a changelog at any time and running the parts
+one after the other gives the same masks as running it whole. Times are effective ones (transforms.chains): a late
+mutation counts when it is told, so that what a unit touches stays within the span that is priced.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from privacy.constraint import AtMost, ByClass, Constraint
 from transforms.chains import BEFORE_ALL, Chains
@@ -21,20 +20,23 @@ from transforms.projection import GONE
 
 Ints = np.ndarray
 NO_LIMIT = np.iinfo(np.int64).max
+NOT_YET = np.iinfo(np.int64).max
+"""The first time of a unit without a mutation so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carry:
-    """Private state of one shard between runs.
+class Usage:
+    """What units have used of their constraint; arrays [units].
 
     Attributes:
-        units: `key`, `first_time` (of its first mutation), `class` (only with classes; GONE: not seen yet)
-            and for query i `used.<i>`, its projected changes so far.
-        entries: `unit` (owners only), `entry` and the last state, named as in a projected table.
+        first_time: effective time of the unit's first mutation; never moves once it is set.
+        class_of: class of its first state that exists (GONE: not seen yet); None without classes.
+        used: for each query its projected changes so far.
     """
 
-    units: pa.Table
-    entries: pa.Table
+    first_time: Ints
+    class_of: Ints | None
+    used: tuple[Ints, ...]
 
 
 def changed(chains: Chains, query: int) -> Ints:
@@ -47,42 +49,59 @@ def changed(chains: Chains, query: int) -> Ints:
     return np.where(first, cell >= 0, differs) & ~chains.carried
 
 
-def bound(chains: Chains, constraint: Constraint, carry: Carry | None = None) -> tuple[list[Ints], Carry]:
-    """The changes that count, query by query, and the carry.
+def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) -> tuple[list[Ints], Usage]:
+    """The changes that count, query by query, and what is used after all of `chains`.
+
+    Args:
+        known: from earlier runs, over `chains.units`.
 
     Returns:
-        masks [rows] of bool, one a query, and the carry after all of `chains`.
+        masks [rows] of bool, one a query, and the usage.
     """
     units = len(chains.units)
-    place = None if carry is None else _places(carry.units["key"], chains.units)
-    first_time = np.full(units, NO_LIMIT)
+    first_time = np.full(units, NOT_YET)
     real = chains.time != BEFORE_ALL
     np.minimum.at(first_time, chains.unit[real], chains.time[real])
     class_of = _first_class(chains)
-    if carry is not None and place is not None:
-        known = carry.units["first_time"].to_numpy()
-        first_time[place] = np.minimum(first_time[place], known)
-        if class_of is not None:
-            before = carry.units["class"].to_numpy()
-            class_of[place] = np.where(before != GONE, before, class_of[place])
+    before = tuple(np.zeros(units, dtype=np.int64) for _ in chains.cells)
+    if known is not None:
+        first_time = np.where(known.first_time == NOT_YET, first_time, known.first_time)
+        if class_of is not None and known.class_of is not None:
+            class_of = np.where(known.class_of == GONE, class_of, known.class_of)
+        before = known.used
     most, span = _limits(constraint, class_of, units)
-    # Unsigned, since times may lie more than 2^63 apart: a difference that wrapped would be in time for ever.
-    elapsed = (chains.time - first_time[chains.unit]).astype(np.uint64)
-    in_time = (chains.time == BEFORE_ALL) | (elapsed <= span[chains.unit].astype(np.uint64))
+    in_time = (chains.time == BEFORE_ALL) | (
+        _elapsed(chains.time, first_time[chains.unit]) <= span[chains.unit].astype(np.uint64)
+    )
 
-    masks, used_after = [], []
-    for query in range(len(chains.cells)):
+    masks, used = [], []
+    for query, used_before in enumerate(before):
         change = changed(chains, query)
-        used = np.zeros(units, dtype=np.int64)
-        if carry is not None and place is not None:
-            used[place] = carry.units[f"used.{query}"].to_numpy()
         rows = np.flatnonzero(change)
-        nth = _nth_of_unit(chains, rows) + used[chains.unit[rows]]
+        nth = _nth_of_unit(chains, rows) + used_before[chains.unit[rows]]
         mask = np.zeros(len(change), dtype=bool)
         mask[rows] = nth < most[chains.unit[rows]]
         masks.append(mask & in_time)
-        used_after.append(used + np.bincount(chains.unit[rows], minlength=units))
-    return masks, _carry(chains, first_time, class_of, used_after)
+        used.append(used_before + np.bincount(chains.unit[rows], minlength=units))
+    return masks, Usage(first_time=first_time, class_of=class_of, used=tuple(used))
+
+
+def finished(usage: Usage, constraint: Constraint, until: int) -> Ints:
+    """Which units can never contribute again, whatever comes: no later mutation takes effect before `until`."""
+    units = len(usage.first_time)
+    most, span = _limits(constraint, usage.class_of, units)
+    spent = np.ones(units, dtype=bool)
+    for used in usage.used:
+        spent &= used >= most
+    begun = usage.first_time <= until
+    spent |= begun & (_elapsed(np.full(units, until), usage.first_time) > span.astype(np.uint64))
+    # A class that is not seen yet may still be a listed one.
+    return spent if usage.class_of is None else spent & (usage.class_of != GONE)
+
+
+def _elapsed(time: Ints, since: Ints) -> Ints:
+    """Unsigned, since times may lie more than 2^63 apart: a difference that wrapped would be in time for ever."""
+    return (time - since).astype(np.uint64)
 
 
 def _nth_of_unit(chains: Chains, rows: Ints) -> Ints:
@@ -132,26 +151,3 @@ def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[
     if isinstance(constraint, AtMost):
         return np.full(units, constraint.changes), np.full(units, NO_LIMIT)
     return np.full(units, NO_LIMIT), np.full(units, constraint.span)
-
-
-def _places(keys: pa.ChunkedArray, units: pa.Array) -> Ints:
-    """The code of each carried unit: all of them are among the shard's units, by their carried entries."""
-    return pc.index_in(keys, value_set=units).to_numpy()
-
-
-def _carry(chains: Chains, first_time: Ints, class_of: Ints | None, used: list[Ints]) -> Carry:
-    last = np.flatnonzero(np.append(np.diff(chains.chain) != 0, True)) if len(chains.chain) else np.zeros(0, np.int64)
-    units: dict[str, pa.Array | Ints] = {"key": chains.units, "first_time": first_time}
-    if class_of is not None:
-        units["class"] = class_of
-    units |= {f"used.{query}": count for query, count in enumerate(used)}
-    entries: dict[str, pa.Array | Ints] = {"entry": chains.entries}
-    if chains.rank is not None:
-        entries = {"unit": chains.units.take(pa.array(chains.unit_of)), **entries}
-    for query, (cell, value) in enumerate(zip(chains.cells, chains.values, strict=True)):
-        entries[f"after.{query}.cell"] = cell[last]
-        if value is not None:
-            entries[f"after.{query}.value"] = value[last]
-    if chains.classes is not None:
-        entries["after.class"] = chains.classes[last]
-    return Carry(units=pa.table(units), entries=pa.table(entries))

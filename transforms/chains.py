@@ -11,7 +11,9 @@ A chain is one entry of one unit. The order of the input rows does not matter:
 * files with new values only and without an order column have their position in the files as order.
 
 An entry first seen with a before image existed before the changelog begins: its chain gets an *opening row*, an
-insertion before all time. A carry's rows stand first in their chains and are no changes, only known states.
+insertion before all time. Where earlier runs have released windows, what happened in them is told in the first open
+one: `time` is then the *effective* time, and an opening takes that of its entry's first mutation. The order of rows is
+always that of their original times. Carried rows stand first in their chains and are no changes, only known states.
 """
 
 from dataclasses import dataclass
@@ -39,7 +41,8 @@ class Chains:
         chain, unit: dense codes; `chain` is non-decreasing.
         keys: the unit's and the entry's real keys by code: `units` [units], `entries` [chains] and
             `unit_of` [chains].
-        time: microseconds since the epoch; `BEFORE_ALL` for opening and carried rows.
+        time: effective, in microseconds since the epoch; `BEFORE_ALL` for carried rows and for openings of a first run.
+        row: number of the input row, carried ones first; -1 for opening rows.
         carried: rows that are states known from before, not changes.
         cells, values: for each query the state after the row; `values[i]` is None for counts.
         classes: the state's class, or None.
@@ -53,6 +56,7 @@ class Chains:
     entries: pa.Array
     unit_of: Ints
     time: Ints
+    row: Ints
     carried: Ints
     cells: tuple[Ints, ...]
     values: tuple[Ints | None, ...]
@@ -65,18 +69,40 @@ class Chains:
         return _starts(self.chain)
 
 
-def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = None) -> Chains:
-    """Order `table`; `carried` holds the last state of each entry known before, named as the `after.*` columns."""
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Dense codes of each row's unit and chain, carried rows first, and the keys by code, as in `Chains`."""
+
+    unit: Ints
+    chain: Ints
+    units: pa.Array
+    entries: pa.Array
+    unit_of: Ints
+
+
+def encode(table: pa.Table, carried: pa.Table | None) -> Codes:
+    """Number the units and chains of both tables."""
+    unit, units = _encode(with_carried(table, carried, unit_column(table)))
+    if unit_column(table) == "entry":
+        return Codes(unit, unit, units, units, np.arange(len(units)))
+    entry, names = _encode(with_carried(table, carried, "entry"))
+    pair, chain = np.unique(unit * len(names) + entry, return_inverse=True)
+    return Codes(unit, chain, units, names.take(pa.array(pair % len(names))), pair // len(names))
+
+
+def build_chains(
+    table: pa.Table, *, queries: int, carried: pa.Table | None = None, closed: int | None = None
+) -> Chains:
+    """Order `table` and rebuild the chains.
+
+    Args:
+        carried: the last state of each entry known before, with the columns that tell the entry and `after.*`.
+        closed: the end of the windows that earlier runs released; None if there are none.
+    """
     known = 0 if carried is None else carried.num_rows
-    keys = {name: _with_carried(table, carried, name) for name in dict.fromkeys((unit_column(table), "entry"))}
-    unit, units = _encode(keys[unit_column(table)])
+    codes = encode(table, carried)
+    unit, chain = codes.unit, codes.chain
     owned = unit_column(table) != "entry"
-    if owned:
-        entry, names = _encode(keys["entry"])
-        pair, chain = np.unique(unit * len(names) + entry, return_inverse=True)
-        unit_of, entries = pair // len(names), names.take(pa.array(pair % len(names)))
-    else:
-        chain, unit_of, entries = unit, np.arange(len(units)), units
     time = np.concatenate([np.full(known, BEFORE_ALL), _numpy(table["time"])])
 
     order = _sort(chain, time)
@@ -89,7 +115,9 @@ def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = No
     ]
     classes = columns.after("class", order) if "after.class" in table.column_names else None
     is_carried = order < known
-    rank = _rank_in_unit(order, unit[order], chain, time, columns, entries) if owned else None
+    rank = _rank_in_unit(order, unit[order], chain, time, columns, codes.entries) if owned else None
+    # In a chain and in a unit, original times are in order already, so late rows come before the others.
+    time = time if closed is None else np.where(is_carried, time, np.maximum(time, closed))
 
     if columns.has_before:
         starts = np.flatnonzero(_starts(chain) & ~is_carried)
@@ -108,16 +136,20 @@ def build_chains(table: pa.Table, *, queries: int, carried: pa.Table | None = No
             classes = None if classes is None else np.insert(classes, at, columns.before("class", rows))
             is_carried = np.insert(is_carried, at, False)
             if rank is not None:
-                # Openings come before all mutations of their unit, and by entry among themselves.
-                rank = np.insert(rank, at, _entry_ranks(entries)[chain[at]] - len(entries) - 1)
-            chain, time = np.insert(chain, at, chain[at]), np.insert(time, at, BEFORE_ALL)
+                # Those of a first run come before all mutations of their unit, and by entry among themselves; later
+                # ones directly before their entry's first mutation, with which they share its rank.
+                first_run = _entry_ranks(codes.entries)[chain[at]] - len(codes.entries) - 1
+                rank = np.insert(rank, at, first_run if closed is None else rank[at])
+            time = np.insert(time, at, BEFORE_ALL if closed is None else time[at])
+            chain, order = np.insert(chain, at, chain[at]), np.insert(order, at, -1)
     return Chains(
         chain=chain,
-        unit=unit_of[chain],
-        units=units,
-        entries=entries,
-        unit_of=unit_of,
+        unit=codes.unit_of[chain],
+        units=codes.units,
+        entries=codes.entries,
+        unit_of=codes.unit_of,
         time=time,
+        row=order,
         carried=is_carried,
         cells=tuple(cells),
         values=tuple(values),
@@ -147,7 +179,7 @@ class _Columns:
         return [name.removeprefix("after.") for name in self.table.column_names if name.startswith("after.")]
 
     def after(self, name: str, rows: Ints) -> Ints:
-        return _numpy_chunks(_with_carried(self.table, self.carried, f"after.{name}"))[rows]
+        return _numpy_chunks(with_carried(self.table, self.carried, f"after.{name}"))[rows]
 
     def before(self, name: str, rows: Ints) -> Ints:
         """Of mutations only: `rows` must not be carried ones."""
@@ -276,7 +308,8 @@ def _encode(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     return _numpy(encoded.indices).astype(np.int64), encoded.dictionary
 
 
-def _with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:
+def with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:
+    """A column of both tables, carried rows first."""
     if carried is None:
         return table[name]
     return pa.chunked_array([*carried[name].chunks, *table[name].chunks], type=table[name].type)

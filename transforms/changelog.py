@@ -53,7 +53,7 @@ class ReadChangelog(beam.PTransform):
         self._batch_rows = batch_rows
 
     def expand(self, begin: beam.pvalue.PBegin) -> dict[str, beam.PCollection]:
-        places = [Place(path, number) for number, (path, _) in enumerate(self._layout.files)]
+        places = [Place(file.path, number) for number, file in enumerate(self._layout.files, self._layout.earlier)]
         splits = (
             begin
             | "Files" >> beam.Create(places)

@@ -1,6 +1,7 @@
 """Opening files of any of Beam's file systems as Arrow streams."""
 
 import zlib
+from dataclasses import dataclass
 
 import pyarrow as pa
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
@@ -14,14 +15,23 @@ UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError, Uni
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-def find(paths: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    """Path and size of all files that match, sorted by path.
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file as its folder lists it: `updated` in seconds since the epoch, 0 where that is not known."""
+
+    path: str
+    size: int
+    updated: float
+
+
+def find(paths: tuple[str, ...]) -> tuple[Listed, ...]:
+    """All files that match, sorted by path.
 
     Raises:
         SpecError: a glob that matches nothing.
         InputError: a file without any bytes, or a file system that cannot be listed.
     """
-    found: dict[str, int] = {}
+    found: dict[str, Listed] = {}
     for pattern in paths:
         try:
             listed = FileSystems.match([pattern])[0].metadata_list
@@ -31,11 +41,13 @@ def find(paths: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
             ) from error
         if not listed:
             raise SpecError(f"changelog.path: no file matches {pattern!r}; check the path, relative to where you run")
-        found |= {metadata.path: metadata.size_in_bytes for metadata in listed}
-    for path, size in sorted(found.items()):
-        if size == 0:
-            raise InputError(f"{path}: the file is empty (0 bytes); remove it, or write it again")
-    return tuple(sorted(found.items()))
+        for metadata in listed:
+            updated = metadata.last_updated_in_seconds or 0.0
+            found[metadata.path] = Listed(metadata.path, metadata.size_in_bytes, float(updated))
+    for file in found.values():
+        if file.size == 0:
+            raise InputError(f"{file.path}: the file is empty (0 bytes); remove it, or write it again")
+    return tuple(found[path] for path in sorted(found))
 
 
 def open_random(path: str) -> pa.NativeFile:

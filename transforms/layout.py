@@ -21,21 +21,23 @@ class Layout:
     """All that a worker must know to read the files.
 
     Attributes:
-        files: (path, size in bytes), sorted by path.
+        files: those to read, sorted by path.
         entry: kind of the key, `int64` or `string`.
         order: kind of each order column, `int64` or `string`.
         owner: kind of the owner's column if it belongs to the mutation, not to its states; else None.
         sides: `before`, if the files hold it, and `after`.
         states: (column, kind) of the state columns that are needed, sorted by name.
+        earlier: how many files earlier runs have read; this run's are numbered from there.
     """
 
     source: Source
-    files: tuple[tuple[str, int], ...]
+    files: tuple[files.Listed, ...]
     entry: str
     order: tuple[str, ...]
     owner: str | None
     sides: tuple[Side, ...]
     states: tuple[tuple[str, str], ...]
+    earlier: int = 0
 
     @property
     def roles(self) -> dict[str, str]:
@@ -96,7 +98,7 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         InputError: an empty file, or a first file that cannot be read.
     """
     found = files.find(source.paths)
-    first = found[0][0]
+    first = found[0].path
     try:
         schema, rows = sample(source, first)
     except files.UNREADABLE as error:

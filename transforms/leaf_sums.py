@@ -11,6 +11,7 @@ appear here depends on the data and stays private: the release adds the empty on
     left      plus the state before, where the cell is given up; once per entry, window and cell
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,13 @@ def merge(parts: list[LeafSums], components: int) -> LeafSums:
     if not parts:
         return LeafSums(node=np.zeros(0, np.int64), sums=np.zeros((components, 0), np.int64))
     return _by_sorting(np.concatenate([p.node for p in parts]), np.concatenate([p.sums for p in parts], axis=1))
+
+
+def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, LeafSums]]:
+    """Sums by chunk of `chunk_cells` of the query's `cells`; chunks without sums are left out."""
+    chunk = leaves.node % cells // chunk_cells
+    for number in np.unique(chunk).tolist():
+        yield number, LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])
 
 
 def _window(time: Ints, timeline: Timeline) -> Ints:

@@ -31,11 +31,11 @@ TIME = pa.timestamp("us", tz="UTC")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """What one part of a release makes public of one chunk of cells, in grid steps.
+    """What one part of a release makes public of one chunk of cells in one run, in grid steps.
 
     Attributes:
-        nodes: for each component [nodes, cells].
-        sums: for each series and component [numbers, cells].
+        nodes: for each component [nodes, cells], those that the windows of the run complete.
+        sums: for each series and component [numbers, cells], those that end in them.
     """
 
     nodes: list[np.ndarray]
@@ -61,11 +61,12 @@ def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggreg
     """The numbers of one series with their errors, [numbers, cells]."""
     query = aggregation.queries[released.query]
     leaves = aggregation.timeline.windows // released.leaf
-    told = [
+    first = len(series.ends(aggregation.timeline.released))
+    spread = [
         _spreads(law, released.strategy, series.merged(released.leaf), leaves, confidence_of(len(released.noise)))
         for law in released.noise
     ]
-    found = estimate(query.measure, sums, [deviations for deviations, _ in told], [widths for _, widths in told])
+    found = estimate(query.measure, sums, [d[first:] for d, _ in spread], [w[first:] for _, w in spread])
     return consistent(found) if query.consistent and series.kind in ("level", "entered", "left") else found
 
 
@@ -107,9 +108,10 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
     query, timeline = aggregation.queries[released.query], aggregation.timeline
     cells = protected.nodes[0].shape[1]
     nodes = released.strategy.nodes(timeline.windows // released.leaf)
+    new = slice(len(nodes.end) - len(protected.nodes[0]), None)
     length = timeline.every * released.leaf
-    starts, ends = ((timeline.start + boundary * length).repeat(cells) for boundary in (nodes.begin, nodes.end))
-    untold = (nodes.begin == BEFORE_ALL).repeat(cells)
+    starts, ends = ((timeline.start + at[new] * length).repeat(cells) for at in (nodes.begin, nodes.end))
+    untold = (nodes.begin[new] == BEFORE_ALL).repeat(cells)
     rows = len(starts)
     tables = []
     for component, values, law in zip(query.measure.components, protected.nodes, released.noise, strict=True):
@@ -121,7 +123,7 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
         names += [component.name] if len(released.noise) > 1 else []
         columns: dict[str, pa.Array] = {
             "query": _constant("/".join(names), rows),
-            "layer": pa.array(nodes.layer.astype(np.int32).repeat(cells)),
+            "layer": pa.array(nodes.layer[new].astype(np.int32).repeat(cells)),
             "node_start": pa.array(starts, type=pa.int64(), mask=untold).cast(TIME),
             "node_end": pa.array(ends, type=pa.int64()).cast(TIME),
             **_keys(aggregation, released.query, first_cell, cells, rows),
@@ -142,7 +144,8 @@ def _by_number(
     numbers: dict[str, np.ndarray],
 ) -> pa.Table:
     timeline = aggregation.timeline
-    ends = timeline.start + series.ends(timeline.windows).repeat(cells) * timeline.every
+    new = series.ends(timeline.windows)[len(series.ends(timeline.released)) :]
+    ends = timeline.start + new.repeat(cells) * timeline.every
     rows = len(ends)
     columns = {
         "query": _constant(aggregation.queries[number].name, rows),

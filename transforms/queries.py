@@ -67,12 +67,30 @@ class Timeline:
     """The windows of a run: window i = [start + (i - 1) * every, start + i * every), i = 1 .. windows.
 
     Index 0 stands for everything before `start`: the opening. Times are microseconds since the epoch, UTC.
+
+    Attributes:
+        windows: how many have closed, all told.
+        released: how many of them earlier runs have released.
+
+    >>> timeline = Timeline(start=100, every=10, windows=6, released=4)
+    >>> timeline.closed, timeline.until
+    (140, 160)
     """
 
     start: int
     every: int
     windows: int
+    released: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.released <= self.windows:
+            raise ValueError(f"released={self.released} must lie between 0 and windows={self.windows}")
 
     @property
     def until(self) -> int:
         return self.start + self.windows * self.every
+
+    @property
+    def closed(self) -> int:
+        """Where this run begins: what happened before was due in an earlier one."""
+        return self.start + self.released * self.every

@@ -2,13 +2,14 @@
 
     in    (NodeKey, bytes)         exact sums (transforms.bounded_sums)
     out   (part name, bytes)       under `nodes` and `estimates`: Arrow IPC streams of published tables
+          (file name, bytes)       under `state`: what the next run needs, leaf sums and noise so far; private
 
 Which nodes are drawn for follows from the plan alone: every window and every cell, so an empty changelog gives the same
 rows as a full one. A runner may run any step twice, so the draw is followed by a Reshuffle: what comes
 after it sees one draw. A second attempt of a whole run draws again, and nothing of the first may have been published.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -16,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.plan import Plan, Released
+from transforms.bound_increment import STATE
 from transforms.bounded_sums import Aggregation, NodeKey, dense
 from transforms.published import Protected, estimates_table, nodes_table
 from transforms.sharding import from_bytes, to_bytes
+from transforms.sinks import read_bytes
 
 NODES = "nodes"
 ESTIMATES = "estimates"
@@ -49,60 +52,97 @@ class ReleasePlan:
 
 
 class Release(beam.PTransform):
-    """Exact sums in, published tables out."""
+    """Exact sums in, published tables out.
 
-    def __init__(self, release: ReleasePlan) -> None:
+    Args:
+        past: the folder with the state that the run before left; None in the first.
+        keep: whether to leave a state for the next run, under `STATE`.
+    """
+
+    def __init__(self, release: ReleasePlan, *, past: str | None = None, keep: bool = False) -> None:
         super().__init__()
         self._release = release
+        self._past = past
+        self._keep = keep
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> dict[str, beam.PCollection]:
         every = sums.pipeline | "EveryChunk" >> beam.Create(
             [(key, b"") for key in self._release.aggregation.node_keys()]
         ).with_output_types(tuple[NodeKey, bytes])
-        noisy = (
+        drawn = (
             (sums, every)
             | "WithEmptyOnes" >> beam.Flatten()
             | "GatherChunks" >> beam.GroupByKey()
-            | "AddNoise" >> beam.ParDo(_AddNoise(self._release)).with_output_types(tuple[NodeKey, bytes])
+            | "AddNoise"
+            >> beam.ParDo(_AddNoise(self._release, self._past, self._keep)).with_output_types(tuple[NodeKey, bytes])
             | "OneDraw" >> beam.Reshuffle()
         )
         return {
-            NODES: noisy | "TellNodes" >> beam.ParDo(_Tell(self._release, NODES)),
-            ESTIMATES: noisy | "Estimate" >> beam.ParDo(_Tell(self._release, ESTIMATES)),
+            NODES: drawn | "TellNodes" >> beam.ParDo(_Tell(self._release, NODES)),
+            ESTIMATES: drawn | "Estimate" >> beam.ParDo(_Tell(self._release, ESTIMATES)),
+            STATE: drawn | "Remember" >> beam.FlatMap(_remember).with_output_types(tuple[str, bytes]),
         }
 
 
 class _AddNoise(beam.DoFn):
-    def __init__(self, release: ReleasePlan) -> None:
+    def __init__(self, release: ReleasePlan, past: str | None, keep: bool) -> None:
         self._release = release
+        self._past = past
+        self._keep = keep
 
     def process(self, chunk: tuple[NodeKey, Iterable[bytes]]) -> Iterator[tuple[NodeKey, bytes]]:
         key, payloads = chunk
         _, number, family, _ = key
-        exact = dense((p for p in payloads if p), self._release.aggregation, key)
-        yield key, _pack([add_noise(exact, released) for released in self._release.plan.of(number, family)])
+        aggregation, parts = self._release.aggregation, self._release.plan.of(number, family)
+        exact = dense((p for p in payloads if p), aggregation, key)
+        before = None if self._past is None else _unpack_state(read_bytes(_state_path(self._past, key)), exact)
+        drawn = []
+        for place, released in enumerate(parts):
+            past = None if before is None else before[place]
+            drawn.append(draw(exact, released, aggregation.timeline.released, past))
+        state = _pack_state(exact, [noise for noise, _ in drawn]) if self._keep else b""
+        yield key, pack([_pack([protected for _, protected in drawn]), state])
 
 
-def add_noise(exact: np.ndarray, released: Released) -> Protected:
-    """One part's noisy nodes and the numbers that are published from the same draws.
+Noise = list[np.ndarray]
+"""For each component [draws, cells]: all rows that were drawn so far."""
+
+
+def draw(exact: np.ndarray, released: Released, windows: int, past: Noise | None = None) -> tuple[Noise, Protected]:
+    """One part's noise, and its noisy nodes and published numbers for the windows of this run.
 
     Neighbours, sensitivity, guarantee and source: privacy.strategies, privacy.sensitivity and privacy.accounting. The
     noise of component i is `released.noise[i]`, one independent draw for each node and cell, also for those drawn in
-    advance.
+    advance. Rows of noise that an earlier run drew are used again, since nodes and numbers told before are made from
+    them; what was told before is not told again.
 
     Args:
-        exact: leaf sums [components, 1 + windows, cells], row 0 the opening.
+        exact: leaf sums [components, 1 + windows, cells] since the start, row 0 the opening.
+        windows: how many were released before.
+        past: the noise drawn before.
     """
-    strategy = released.strategy
-    nodes, sums = [], []
-    for component, law in zip(exact, released.noise, strict=True):
-        leaves = merge(component, released.leaf)
-        shape = strategy.draws(len(leaves) - 1), leaves.shape[1]
-        noise = law.noise(shape[0] * shape[1]).reshape(shape)
+    strategy, earlier = released.strategy, windows // released.leaf
+    noises, nodes, sums = [], [], []
+    for component, law in enumerate(released.noise):
+        leaves = merge(exact[component], released.leaf)
+        rows, cells = strategy.draws(len(leaves) - 1), leaves.shape[1]
+        noise = np.empty((0, cells), dtype=np.int64) if past is None else past[component]
+        fresh = law.noise((rows - len(noise)) * cells).reshape(-1, cells)
+        noise = np.concatenate([noise, fresh])
         exact_nodes, _ = strategy.advance(None, leaves)
-        nodes.append(exact_nodes + noise[: len(exact_nodes)])
-        sums.append([strategy.publish(series.merged(released.leaf), leaves, noise) for series in released.series])
-    return Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
+        told = 0 if windows == 0 else len(strategy.nodes(earlier).end)
+        noises.append(noise)
+        nodes.append((exact_nodes + noise[: len(exact_nodes)])[told:])
+        numbers = [
+            (series, strategy.publish(series.merged(released.leaf), leaves, noise)) for series in released.series
+        ]
+        sums.append([values[len(series.ends(windows)) :] for series, values in numbers])
+    return noises, Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
+
+
+def add_noise(exact: np.ndarray, released: Released) -> Protected:
+    """`draw` for a release that is made in one run."""
+    return draw(exact, released, 0)[1]
 
 
 def merge(leaves: np.ndarray, windows: int) -> np.ndarray:
@@ -114,8 +154,51 @@ def merge(leaves: np.ndarray, windows: int) -> np.ndarray:
     if windows == 1:
         return leaves
     whole = (len(leaves) - 1) // windows
-    merged = leaves[1 : 1 + whole * windows].reshape(whole, windows, -1).sum(axis=1)
+    merged = leaves[1 : 1 + whole * windows].reshape(whole, windows, leaves.shape[1]).sum(axis=1)
     return np.concatenate([leaves[:1], merged])
+
+
+def pack(parts: Sequence[bytes]) -> bytes:
+    """Several payloads as one."""
+    return to_bytes(pa.table({"part": pa.array(parts, type=pa.large_binary())}))
+
+
+def unpack(payload: bytes) -> list[bytes]:
+    return [part.as_py() for part in from_bytes(payload)["part"]]
+
+
+def _remember(chunk: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
+    key, payload = chunk
+    _, state = unpack(payload)
+    if state:
+        yield _state_path("", key).lstrip("/"), state
+
+
+def _state_path(folder: str, key: NodeKey) -> str:
+    _, number, family, part = key
+    return f"{folder}/release-{number}-{family}-{part:05d}.arrow"
+
+
+def _pack_state(exact: np.ndarray, noises: list[Noise]) -> bytes:
+    """Exact leaf sums and all noise drawn so far: private, the most secret of all."""
+    columns = {f"leaves.{c}": leaves for c, leaves in enumerate(exact)}
+    for place, noise in enumerate(noises):
+        columns |= {f"noise.{place}.{c}": rows for c, rows in enumerate(noise)}
+    return to_bytes(pa.table({name: _one_list(values.ravel()) for name, values in columns.items()}))
+
+
+def _unpack_state(payload: bytes, exact: np.ndarray) -> list[Noise]:
+    """The noise of each part; the leaf sums of the windows before are put into `exact`."""
+    table = from_bytes(payload)
+    found: dict[int, Noise] = {}
+    for name in table.column_names:
+        values = table[name].combine_chunks().values.to_numpy().reshape(-1, exact.shape[2])
+        what, *numbers = name.split(".")
+        if what == "leaves":
+            exact[int(numbers[0]), : len(values)] += values
+        else:
+            found.setdefault(int(numbers[0]), []).append(values)
+    return [found[place] for place in sorted(found)]
 
 
 def _pack(protected: list[Protected]) -> bytes:
@@ -159,12 +242,13 @@ class _Tell(beam.DoFn):
     def process(self, chunk: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
         key, payload = chunk
         _, number, family, part = key
+        told, _ = unpack(payload)
         aggregation, parts = self._release.aggregation, self._release.plan.of(number, family)
         first_cell = part * aggregation.chunk_cells(number)
         cells = min(aggregation.chunk_cells(number), aggregation.queries[number].cells - first_cell)
         tell = nodes_table if self._side == NODES else estimates_table
         tables = [
             tell(protected, aggregation, released, first_cell)
-            for protected, released in zip(_unpack(payload, parts, cells), parts, strict=True)
+            for protected, released in zip(_unpack(told, parts, cells), parts, strict=True)
         ]
         yield f"{aggregation.queries[number].name}-{family}-{part:05d}", to_bytes(pa.concat_tables(tables))

@@ -13,6 +13,7 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from transforms.sharding import from_bytes
@@ -44,6 +45,33 @@ class _WriteFile(beam.DoFn):
         path = FileSystems.join(self._folder, f"{name}.{self._format}")
         write_table(from_bytes(payload), path, format_=self._format)
         yield path
+
+
+class WriteBytes(beam.PTransform):
+    """`(file name, bytes)` as they are, private: `<folder>/<file name>`."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def expand(self, files: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[str]:
+        return files | "WriteBytes" >> beam.Map(_write_bytes, self._folder)
+
+
+def _write_bytes(named: tuple[str, bytes], folder: str) -> str:
+    name, content = named
+    make_folder(folder)
+    path = FileSystems.join(folder, name)
+    with FileSystems.create(path, mime_type="application/octet-stream") as file:
+        file.write(content)
+    return path
+
+
+def read_bytes(path: str) -> bytes:
+    """A whole file."""
+    with FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as file:
+        content: bytes = file.read()
+    return content
 
 
 def write_table(table: pa.Table, path: str, *, format_: str) -> None:

@@ -1,6 +1,6 @@
 """Memory of strategies that run for long, beside NumPy that makes all nodes at once.
 
-    python -m benchmarks.memory              # about ten minutes
+    python -m benchmarks.memory              # about four minutes
 
 Each run is a process of its own. NumPy, for which all would be too large, gets a tenth of it; so do we beside it.
 """
@@ -49,8 +49,8 @@ def row(found: Result, peer: Result | None) -> str:
         ratios = f"{found.told.seconds / peer.told.seconds:.2f}", f"{found.peak / peer.peak:.3f}"
     half = f"{found.told.half / 1e6:,.0f}" if found.told.half else ""
     return (
-        f"| {label} | {found.name} | {found.cells:,} | {found.windows:,} | {carries} | {half} | {found.peak / 1e6:,.0f} "
-        f"| {found.told.seconds:.1f} | {' | '.join(ratios)} |"
+        f"| {label} | {found.name} | {found.cells:,} | {found.windows:,} | {carries} | {half} "
+        f"| {found.peak / 1e6:,.0f} | {found.told.seconds:.1f} | {' | '.join(ratios)} |"
     )
 
 

@@ -8,6 +8,7 @@ Of a tree: differences of running sums, made in place. Of a filter: its matrix, 
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -26,6 +27,7 @@ def run(name: str, cells: int, windows: int) -> Told:
     for row, leaf in zip(leaves, changes(name, cells, windows), strict=True):
         row[:] = leaf[0]
     start = time.perf_counter()
+    parts: Sequence[Ints | Floats]
     parts = [filtered(chosen, leaves)] if isinstance(chosen, Counter) else layers(chosen, leaves)
     seconds = time.perf_counter() - start
     return Told(checksum=sum(squares(part, name) for part in parts), seconds=seconds)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from benchmarks.memory.setting import changes, squares, strategy
 from privacy.trees import Carry
@@ -33,8 +34,9 @@ class Told:
 
 def run(name: str, cells: int, windows: int) -> Told:
     advance = strategy(name, windows).advance
-    carry, checksum, seconds, half = None, 0.0, 0.0, 0
-    carries = []
+    carry: Any = None
+    carries: list[int] = []
+    checksum, seconds, half = 0.0, 0.0, 0
     for window, leaf in enumerate(changes(name, cells, windows)):
         start = time.perf_counter()
         nodes, carry = advance(carry, leaf)

@@ -7,6 +7,7 @@ import numpy as np
 from privacy.counters import Counter
 from privacy.fitting import dyadic, zolotarev
 from privacy.series import Ints
+from privacy.strategies import Floats
 from privacy.trees import Tree
 
 NAMES = ("tree-16-3", "tree-2-10", "arma")
@@ -38,6 +39,6 @@ def changes(name: str, cells: int, windows: int) -> Iterator[Ints]:
         yield rng.integers(-4, 4, (1, cells), dtype=np.int8, endpoint=True).astype(np.int64) * steps(name)
 
 
-def squares(nodes: Ints, name: str) -> float:
+def squares(nodes: Ints | Floats, name: str) -> float:
     """The sum of squared nodes, in counts: a checksum, row by row so that it takes no memory."""
     return sum(float(np.square(row / steps(name)).sum()) for row in nodes)

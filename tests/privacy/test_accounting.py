@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from functools import lru_cache
+from unittest.mock import patch
 
 import mpmath
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from privacy.accounting import (
     ACCOUNTINGS,
+    TOLERANCE,
     Loss,
     Measurement,
     calibrate,
@@ -43,8 +46,14 @@ FAMILY = (measurement(4), measurement(4, 2, weight=2), measurement(1, weight=0.5
 MANY = tuple(measurement() for _ in range(40))
 
 
-def calibrated(measurements, budget, mechanism, accounting, steps=STEPS):
-    return calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
+COARSE = 1e-3
+"""Tolerance of the noise where nothing is asked of it but that what is claimed of it is true."""
+
+
+@lru_cache(maxsize=128)
+def calibrated(measurements, budget, mechanism, accounting, steps=STEPS, tolerance=TOLERANCE):
+    with patch("privacy.accounting.TOLERANCE", tolerance):
+        return calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
 
 
 def test_pure_epsilon_adds_up_by_weight():
@@ -59,7 +68,7 @@ def test_pure_epsilon_adds_up_by_weight():
 
 
 def test_one_gaussian_at_one_and_a_millionth_has_the_known_sigma():
-    found = calibrated([measurement()], Loss(epsilon=1, delta=1e-6), "gaussian", "pld")
+    found = calibrated((measurement(),), Loss(epsilon=1, delta=1e-6), "gaussian", "pld")
 
     assert found.scales[0] == pytest.approx(4.2247, abs=1e-4)
     assert found.shares == pytest.approx([1 / (2 * 4.2247**2)], rel=1e-4)
@@ -67,15 +76,23 @@ def test_one_gaussian_at_one_and_a_millionth_has_the_known_sigma():
 
 
 def test_gaussian_families_share_one_mu():
-    alone = calibrated([measurement(9)], BUDGETS[1], "gaussian", "pld").scales[0]
-    together = calibrated([measurement(9), measurement(9)], BUDGETS[1], "gaussian", "pld").scales
+    alone = calibrated((measurement(9),), BUDGETS[1], "gaussian", "pld").scales[0]
+    together = calibrated(
+        (
+            measurement(9),
+            measurement(9),
+        ),
+        BUDGETS[1],
+        "gaussian",
+        "pld",
+    ).scales
 
     assert together == pytest.approx([alone * math.sqrt(2)] * 2, rel=1e-6)
 
 
 def test_the_paper_charges_every_node_alone():
-    pure = calibrated([measurement(4, 2)], Loss(epsilon=1), "laplace", "paper")
-    basic = calibrated([measurement(4, 2)], BUDGETS[1], "gaussian", "paper")
+    pure = calibrated((measurement(4, 2),), Loss(epsilon=1), "laplace", "paper")
+    basic = calibrated((measurement(4, 2),), BUDGETS[1], "gaussian", "paper")
 
     assert pure.scales == pytest.approx([8.0], rel=1e-9)
     # Each of 4 nodes moves by sqrt(2) in L2 and has (1/4, 1e-6/4).
@@ -89,7 +106,7 @@ def test_the_paper_charges_every_node_alone():
 def test_the_paper_states_more_than_joint_sensitivity_proves():
     # A histogram entry moves 2 cells by each change but its first one: L1 = 2k - 1, not 2k.
     histogram = Measurement(l1=7, l2=math.sqrt(7), nodes=4, node_l1=2, node_l2=math.sqrt(2), coordinates=7)
-    found = calibrated([histogram], Loss(epsilon=1), "laplace", "naive")
+    found = calibrated((histogram,), Loss(epsilon=1), "laplace", "naive")
 
     stated = paper_epsilon([histogram], found.scales, mechanism="laplace", delta=0)
     assert stated == pytest.approx(8 / 7, rel=1e-9)
@@ -120,7 +137,7 @@ measurements = st.lists(
     ),
     min_size=1,
     max_size=6,
-)
+).map(tuple)
 budgets = st.builds(
     lambda epsilon, power: Loss(epsilon=epsilon, delta=10.0**-power),
     st.floats(0.05, 5),
@@ -129,10 +146,10 @@ budgets = st.builds(
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(measurements=measurements, budget=budgets)
 def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, budget):
-    found = calibrated(measurements, budget, "gaussian", accounting)
+    found = calibrated(measurements, budget, "gaussian", accounting, tolerance=COARSE)
 
     mu = math.hypot(*(m.l2 / s for m, s in zip(measurements, found.scales, strict=True)))
     assert found.loss.epsilon <= budget.epsilon
@@ -186,7 +203,7 @@ def test_nearly_all_of_the_budget_is_used(accounting, mechanism):
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_a_larger_budget_never_asks_for_more_noise(accounting, mechanism):
     scales = [
-        calibrated(FAMILY, Loss(epsilon=e, delta=1e-6), mechanism, accounting).scales[0]
+        calibrated(FAMILY, Loss(epsilon=e, delta=1e-6), mechanism, accounting, tolerance=COARSE).scales[0]
         for e in (0.01, 0.1, 0.5, 1, 2, 8)
     ]
 
@@ -237,12 +254,12 @@ def test_gaussian_calibration_agrees_with_dp_accounting(budget):
 )
 def test_what_cannot_be_proved_is_refused(mechanism, accounting, message):
     with pytest.raises(ValueError, match=message):
-        calibrated([measurement()], Loss(epsilon=1), mechanism, accounting)
+        calibrated((measurement(),), Loss(epsilon=1), mechanism, accounting)
 
 
 def test_an_empty_release_is_refused():
     with pytest.raises(ValueError, match="number of measurements=0 must be at least 1"):
-        calibrated([], Loss(epsilon=1), "laplace", "naive")
+        calibrated((), Loss(epsilon=1), "laplace", "naive")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])

@@ -245,11 +245,11 @@ def test_search_at_a_thousand_windows_stays_within_the_claim():
                 np.add.at(leaves[:, column], row, (-1) ** np.arange(k))
             return np.sqrt(((strategy.advance(None, leaves << 24)[0] / 2**24) ** 2).sum(axis=0))
 
-        best = rng.integers(1, windows + 1, (40, k))
+        best = rng.integers(1, windows + 1, (60, k))
         length = lengths(best)
-        for step in range(60):
+        for step in range(24):
             moved = best.copy()
-            moved[np.arange(40), rng.integers(0, k, 40)] = rng.integers(1, windows + 1, 40) if step % 2 else 1
+            moved[np.arange(60), rng.integers(0, k, 60)] = rng.integers(1, windows + 1, 60) if step % 2 else 1
             moved = np.clip(moved + rng.integers(-3, 4, moved.shape), 1, windows)
             found = lengths(moved)
             best[found > length], length = moved[found > length], np.maximum(length, found)

@@ -7,6 +7,7 @@ changelogs, the others look at the unit alone. All arithmetic is on integers; no
 
 import dataclasses
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ def disjoint(windows: int | None, *, opening: bool = False) -> Tree:
     return Tree(branching=2, height=1, refine="none", windows=windows, opening=opening)
 
 
+@lru_cache(maxsize=256)
 def claim(query: Query, family: Family, constraint: Constraint, *, opening: bool, owner: bool) -> Sensitivity | None:
     """What the plan claims; None where a family cannot be released."""
     tree = disjoint(TIMELINE.windows, opening=opening)
@@ -100,7 +102,7 @@ def wild_units(draw: st.DrawFn, entries: int = 1) -> list[Mutation]:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(wild_units())
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=False)
 
@@ -109,7 +111,7 @@ def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     "constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in parts(c))], ids=str
 )
 @given(wild_units(entries=4))
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_no_owner_of_several_entries_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=True)
 
@@ -134,6 +136,7 @@ def test_a_thousand_mutations_with_broken_values_stay_within_the_claim(constrain
 
 
 @given(changelogs(), wild_units(), st.sampled_from(CONSTRAINTS))
+@settings(max_examples=40)
 def test_neighbours_differ_by_the_units_own_vector(others, mine, constraint):
     mine = [dataclasses.replace(m, entry="mine") for m in mine]
     assume(all(m.entry != "mine" for m in others))

@@ -1,9 +1,8 @@
 """The bounding kernel against the slow reference, for every constraint, measure and family of nodes."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within
@@ -11,9 +10,6 @@ from tests import reference
 from tests.reference import Mutation, batch_table
 from tests.strategies import COLUMNS, QUERIES, TIMELINE, changelogs
 from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, bound_and_sum, dense
-from transforms.bounding import bound
-from transforms.chains import build_chains
-from transforms.leaf_sums import merge, sum_leaves
 from transforms.projection import Projection, project
 from transforms.sharding import from_bytes, shard_table
 
@@ -71,40 +67,6 @@ def test_owners_share_their_limit_among_their_entries(constraint, mutations, sha
         limit = constraint if variant == BOUNDED else None
         expected = reference.leaf_sums(mutations, QUERIES[number], family, TIMELINE, limit)
         np.testing.assert_array_equal(got, expected, err_msg=f"{variant} {QUERIES[number].name} {family}")
-
-
-@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
-@given(changelogs(inserted=True), st.integers(-15, 70), st.booleans())
-@settings(max_examples=60)
-def test_a_changelog_cut_in_two_gives_the_same_sums_with_a_carry(constraint, mutations, cut, owners):
-    if owners:
-        mutations = [Mutation(m.entry, m.time, m.seq, m.before, m.after, "pq"[int(m.entry[1]) % 2]) for m in mutations]
-    by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
-    projection = Projection(queries=QUERIES, by_class=by_class)
-
-    def sums_of(parts: list[list[Mutation]]) -> list[list]:
-        carry, leaves = None, {}
-        for part in parts:
-            table, _, _ = project(batch_table(part, COLUMNS), projection)
-            if owners and "unit" not in table.column_names:
-                table = table.add_column(0, "unit", pa.array([], pa.string()))
-            chains = build_chains(table, queries=len(QUERIES), carried=carry.entries if carry else None)
-            masks, carry = bound(chains, constraint, carry)
-            for number, query in enumerate(QUERIES):
-                for family in query.families:
-                    found = sum_leaves(chains, masks[number], query, number, TIMELINE, family)
-                    leaves.setdefault((number, family), []).append(found)
-        merged = {key: merge(found, len(QUERIES[key[0]].measure.components)) for key, found in leaves.items()}
-        return {
-            key: {n: tuple(s) for n, s in zip(m.node.tolist(), m.sums.T.tolist(), strict=True) if any(s)}
-            for key, m in merged.items()
-            if key[1] == "net" or cut % TIMELINE.every == 0  # events are counted once a window: cut between windows
-        }
-
-    early = [m for m in mutations if m.time < cut]
-    late = [m for m in mutations if m.time >= cut]
-
-    assert sums_of([early, late]) == sums_of([mutations])
 
 
 @given(changelogs())

@@ -28,8 +28,8 @@ def test_files_are_sorted_and_have_their_sizes(tmp_path):
 
     layout = look(tmp_path / "*.parquet")
 
-    assert [path for path, _ in layout.files] == [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]
-    assert all(size == (tmp_path / "a.parquet").stat().st_size for _, size in layout.files)
+    assert [file.path for file in layout.files] == [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]
+    assert all(file.size == (tmp_path / "a.parquet").stat().st_size for file in layout.files)
 
 
 def test_a_struct_column_is_preferred_to_a_prefix(tmp_path):

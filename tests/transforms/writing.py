@@ -51,7 +51,7 @@ def write_jsonl(path: Path, objects: Sequence[dict[str, Any]]) -> Path:
 
 def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table]:
     """All that the readers give for all files, in order."""
-    for number, (path, _) in enumerate(layout.files):
+    for number, path in enumerate(file.path for file in layout.files):
         place = Place(path, number)
         splits = (
             [Split(place, run) for run in runs(path)] if layout.source.format == "parquet" else [Split(place, None)]

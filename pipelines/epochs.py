@@ -1,0 +1,141 @@
+"""What one run of a release leaves for the next: what the first run settled, and what was read.
+
+The first run decides how columns are typed, into how many shards units are split, and how the release is planned. All
+later ones hold to it, since units' state is sharded and noise is drawn by it. It stands in `settled.json` beside the
+state, on the private side.
+"""
+
+import difflib
+import hashlib
+import json
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.job import Before, Job
+from pipelines.spec import Spec
+from pipelines.store import STATE, Release, Store
+from pipelines.store_attempt import Attempt
+from pipelines.store_commit import Commit, Source
+from privacy.plan import Plan
+from transforms.errors import RefusedError
+from transforms.files import Listed
+from transforms.first_file import Side
+from transforms.layout import Layout
+from transforms.sinks import make_folder, read_bytes
+
+SETTLED = "settled.json"
+
+
+def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
+    """What a run states of its epoch."""
+    timeline, loss = job.aggregation.timeline, job.plan.loss
+    return Commit(
+        release=spec.release,
+        epoch=attempt.epoch,
+        spec_sha256=spec.sha256,
+        spec=spec.text,
+        released=timeline.released,
+        windows=timeline.windows,
+        start=timeline.closed,
+        until=timeline.until,
+        loss={"epsilon": loss.epsilon, "delta": loss.delta},
+        statement=job.plan.sentence,
+        sources=tuple(Source(path=f.path, size=f.size, updated=repr(f.updated)) for f in job.layout.files),
+    )
+
+
+def state_folder(store: Store, release: Release) -> str:
+    """Where the state is that the next epoch starts from."""
+    return FileSystems.join(store.private, "attempts", release.last.attempt, STATE)
+
+
+def keep_settled(attempt: Attempt, job: Job) -> None:
+    """Write what all later runs hold to into the state of an attempt."""
+    layout = job.layout
+    document = {
+        "shards": job.shards,
+        "plan": fingerprint(job.plan),
+        "entry": layout.entry,
+        "order": layout.order,
+        "owner": layout.owner,
+        "sides": [{"side": s.side, "name": s.name, "struct": s.struct} for s in layout.sides],
+        "states": layout.states,
+    }
+    folder = FileSystems.join(attempt.folder, STATE)
+    make_folder(folder)
+    with FileSystems.create(FileSystems.join(folder, SETTLED), mime_type="application/octet-stream") as file:
+        file.write(json.dumps(document, indent=1).encode())
+
+
+def settled_by(spec: Spec, store: Store, release: Release) -> Before:
+    """What the runs before have settled and read.
+
+    Raises:
+        RefusedError: the state is not there, or not what was committed.
+    """
+    path = FileSystems.join(state_folder(store, release), SETTLED)
+    try:
+        content = read_bytes(path)
+    except OSError:
+        content = b""
+    digest = release.last.state.get(SETTLED)
+    if digest is None or hashlib.sha256(content).hexdigest() != digest.sha256:
+        raise RefusedError(
+            f"{path}: missing, or not what epoch {release.last.epoch} left; restore the private folder from a copy, "
+            "since without its state units would contribute anew"
+        )
+    told: dict[str, Any] = json.loads(content)
+    return Before(
+        layout=Layout(
+            source=spec.changelog.source(spec.privacy.owner),
+            files=(),
+            entry=told["entry"],
+            order=tuple(told["order"]),
+            owner=told["owner"],
+            sides=tuple(Side(**side) for side in told["sides"]),
+            states=tuple((column, kind) for column, kind in told["states"]),
+        ),
+        shards=told["shards"],
+        plan=told["plan"],
+        read=tuple(
+            Listed(source.path, source.size, float(source.updated))
+            for commit in release.commits
+            for source in commit.sources
+        ),
+    )
+
+
+def fingerprint(plan: Plan) -> str:
+    """Of all that noise is drawn by: strategies, scales and series."""
+    drawn = [(r.query, r.family, r.leaf, r.strategy, r.series, r.noise) for r in plan.released]
+    return hashlib.sha256(repr(drawn).encode()).hexdigest()
+
+
+def refuse_another_plan(job: Job, before: Before | None) -> None:
+    """
+    Raises:
+        RefusedError: the same spec is planned otherwise than in the first run, so that old noise would not fit.
+    """
+    if before is not None and before.plan != fingerprint(job.plan):
+        raise RefusedError(
+            "this release was planned by another version of the program or of its libraries, and noise drawn so far "
+            "belongs to that plan; run it with the versions that began it (requirements.txt)"
+        )
+
+
+def refuse_another(spec: Spec, release: Release) -> None:
+    """
+    Raises:
+        RefusedError: the folders hold a release that was made from another spec; the message shows the difference.
+    """
+    first = release.commits[0]
+    if first.spec_sha256 == spec.sha256:
+        return
+    lines = difflib.unified_diff(first.spec.splitlines(), spec.text.splitlines(), "frozen", "now", lineterm="", n=0)
+    changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    raise RefusedError(
+        f"{spec.output.public}: holds release {first.release!r} made from another spec, and a second release spends a "
+        "second budget; restore that spec, or run with --new-release NAME, which adds up both losses\n"
+        + "\n".join(f"  {line}" for line in changes[:40])
+    )

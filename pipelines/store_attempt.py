@@ -1,0 +1,132 @@
+"""An attempt at an epoch: a run's private working folder, and whether that run may still be alive.
+
+`attempts/<epoch>-<chance>/` holds nodes, estimates, state and diagnostics, and who works there in `run.json`. A process
+is told by its number and start, in its own name space of numbers, on its own boot of a machine; elsewhere nothing can
+be said about it.
+"""
+
+import json
+import os
+import re
+import secrets
+import socket
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+
+RUN = "run.json"
+DRAFT = "commit.json"
+GRACE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A run's working folder. Its name is by chance, so that no two runs share one, and tells nothing of the run."""
+
+    id: str
+    folder: str
+    epoch: int
+
+    @staticmethod
+    def name(epoch: int) -> str:
+        """
+        >>> Attempt.name(12).startswith("000012-")
+        True
+        """
+        return f"{epoch:06d}-{secrets.token_hex(8)}"
+
+    @staticmethod
+    def epoch_of(id_: str) -> int | None:
+        """The epoch that an attempt's name tells; None if it is no attempt's name.
+
+        >>> Attempt.epoch_of("000012-8d1f0c22aa93b7e4"), Attempt.epoch_of("lost+found")
+        (12, None)
+        """
+        told = re.fullmatch(r"(\d{6,})-[0-9a-f]{16}", id_)
+        return int(told[1]) if told else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Who works in a folder and since when (ISO 8601, UTC).
+
+    Attributes:
+        place: where the number of a process means something; empty if this cannot be told.
+        process: its number and start; empty if this cannot be told.
+    """
+
+    host: str
+    place: str
+    process: str
+    began: str
+
+    @staticmethod
+    def this() -> "Run":
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        pid = os.getpid()
+        start = _start(pid) or ""
+        return Run(socket.gethostname(), _place(), f"{pid} {start}" if start else "", now)
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(content: bytes | None) -> "Run | None":
+        """None if it is missing or torn."""
+        try:
+            return Run(**json.loads(content or b""))
+        except (ValueError, TypeError):
+            return None
+
+    def alive(self) -> bool | None:
+        """Whether its process is there; None if it runs where this one cannot look.
+
+        >>> Run.this().alive() is not False
+        True
+        """
+        if not self.place or not self.process or self.place != _place():
+            return None
+        pid, start = self.process.split(" ", 1)
+        return _start(int(pid)) == start
+
+    def is_old(self) -> bool:
+        """Whether it began more than a day ago."""
+        return datetime.now(UTC) - datetime.fromisoformat(self.began) > GRACE
+
+
+def public_name(name: str, attempt: str) -> str:
+    """What a file of an attempt is called on the public side.
+
+    >>> public_name("nodes/beds-0.parquet", "000012-8d1f")
+    'nodes/beds-0-000012-8d1f.parquet'
+    """
+    path = PurePosixPath(name)
+    return str(path.with_stem(f"{path.stem}-{attempt}"))
+
+
+def own_name(public_name: str, attempt: str) -> str:
+    """What a file on the public side is called in its attempt.
+
+    >>> own_name("nodes/beds-0-000012-8d1f.parquet", "000012-8d1f")
+    'nodes/beds-0.parquet'
+    """
+    path = PurePosixPath(public_name)
+    return str(path.with_stem(path.stem.removesuffix(f"-{attempt}")))
+
+
+def _place() -> str:
+    """This boot of this machine, and the name space of its process numbers."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def _start(pid: int) -> str | None:
+    """When a process started, in ticks since the boot; None if it is not there or only waits to be buried."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # its name may hold anything
+    except OSError:
+        return None
+    return None if told[0] in "ZX" else told[19]

@@ -1,0 +1,135 @@
+"""A `gs://` prefix as the release store sees it: the same operations as of a local folder, on objects.
+
+An object is written whole or not at all, and its generation tells versions apart. An upload whose answer is lost may
+have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure.
+
+Who may read the buckets is theirs to say: give the private one to the job alone.
+"""
+
+import hashlib
+import posixpath
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+THREADS = 8
+"""Of one client, whose pool keeps ten connections."""
+
+
+def _client() -> Any:
+    from google.cloud import storage
+
+    return storage.Client()
+
+
+@dataclass(frozen=True, slots=True)
+class GcsFolder:
+    """Objects by their names from the prefix `root`, `gs://bucket/some/prefix`."""
+
+    root: str
+    client: Any = field(default_factory=_client, repr=False, compare=False)
+
+    def path(self, name: str) -> str:
+        return f"{self.root.rstrip('/')}/{name}"
+
+    def make(self, name: str = "") -> None:
+        """Object stores have no folders."""
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """None is needed: generations keep an old writer from a new object."""
+        yield
+
+    def files(self, folder: str) -> dict[str, int]:
+        """Sizes in bytes of all objects under a folder, by name from `root`."""
+        prefix = self._name("")
+        found = self._bucket().list_blobs(prefix=self._name(f"{folder}/"))
+        return dict(sorted((blob.name.removeprefix(prefix), blob.size) for blob in found if blob.name[-1] != "/"))
+
+    def folders(self, folder: str) -> list[str]:
+        """Names of the folders in a folder."""
+        found = self._bucket().list_blobs(prefix=self._name(f"{folder}/"), delimiter="/")
+        prefixes = {prefix for page in found.pages for prefix in page.prefixes}
+        return sorted(posixpath.basename(prefix.rstrip("/")) for prefix in prefixes)
+
+    def read(self, name: str) -> bytes | None:
+        from google.api_core.exceptions import NotFound
+
+        try:
+            content: bytes = self._blob(name).download_as_bytes()
+        except NotFound:
+            return None
+        return content
+
+    def read_all(self, names: list[str]) -> list[bytes | None]:
+        with ThreadPoolExecutor(THREADS) as threads:
+            return list(threads.map(self.read, names))
+
+    def settle(self, names: list[str]) -> list[tuple[str, int]]:
+        """SHA-256 and size of objects that others wrote."""
+        with ThreadPoolExecutor(THREADS) as threads:
+            return list(threads.map(self._digest, names))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put an object there, over an older one if need be."""
+        self._blob(name).upload_from_string(content, content_type="application/octet-stream")
+
+    def create(self, name: str, content: bytes, *, draft: str) -> bytes:
+        """Create an object if none is there; what is there now, which is `content` for exactly one caller.
+
+        The draft is written first and stays: while it is there, a creation may yet come through.
+        """
+        self.write(draft, content)
+        if self.swap(name, content, 0):
+            return content
+        standing = self.read(name)  # ours, if a request was repeated whose first answer was lost
+        if standing is None:
+            raise FileNotFoundError(f"{self.path(name)}: somebody removed it")
+        return standing
+
+    def versioned(self, name: str) -> tuple[bytes | None, int]:
+        """An object and its generation, or a newer object: a swap then fails, as it should. Without one, None and 0."""
+        blob = self._bucket().get_blob(self._name(name))
+        return (None, 0) if blob is None else (self.read(name), int(blob.generation))
+
+    def swap(self, name: str, content: bytes, version: int) -> bool:
+        """Put an object in the place of one generation, 0 for none; False if another one is there now."""
+        from google.api_core.exceptions import PreconditionFailed
+
+        try:
+            self._blob(name).upload_from_string(
+                content, content_type="application/octet-stream", if_generation_match=version
+            )
+        except PreconditionFailed:
+            return False
+        return True
+
+    def remove(self, folder: str) -> None:
+        """Remove all objects under a folder; also if somebody else does so too."""
+        with ThreadPoolExecutor(THREADS) as threads:
+            list(threads.map(self._remove, self.files(folder)))
+
+    def _digest(self, name: str) -> tuple[str, int]:
+        content = self.read(name)
+        if content is None:
+            raise FileNotFoundError(self.path(name))
+        return hashlib.sha256(content).hexdigest(), len(content)
+
+    def _remove(self, name: str) -> None:
+        from google.api_core.exceptions import NotFound
+
+        with suppress(NotFound):  # somebody else was faster
+            self._blob(name).delete()
+
+    def _bucket(self) -> Any:
+        return self.client.bucket(self.root.removeprefix("gs://").partition("/")[0])
+
+    def _blob(self, name: str) -> Any:
+        return self._bucket().blob(self._name(name))
+
+    def _name(self, name: str) -> str:
+        """From a name in the folder to that in the bucket."""
+        prefix = self.root.removeprefix("gs://").partition("/")[2].strip("/")
+        return f"{prefix}/{name}" if prefix else name

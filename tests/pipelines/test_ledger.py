@@ -1,0 +1,269 @@
+"""The ledger against sums by hand; and that nothing odd makes a ledger."""
+
+import itertools
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines import ledger
+from pipelines.job import plan_of
+from pipelines.ledger import ledger_document, ledger_text, second_release_text
+from pipelines.spec import Spec
+from privacy.accounting import Loss
+from privacy.plan import Plan
+from privacy.spent import Spent
+from tests.pipelines.spec_text import loaded
+from transforms.errors import RefusedError
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = 86_400_000_000
+
+SPEC = """\
+release: wards
+changelog: {format: parquet, path: data/*.parquet, entry: stay, time: at, before: before_, after: after_}
+privacy:
+  epsilon: 0.7
+  constraint: {at_most: 4}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-11T00:00:00Z}
+queries:
+  - {name: stays, measure: count, publish: [change]}
+  - {name: beds, measure: count, publish: [level], weight: 3}
+output: {public: public, private: private}
+strategy: disjoint
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    return loaded(tmp_path, SPEC)
+
+
+@pytest.fixture
+def plan(spec: Spec) -> Plan:
+    return plan_of(spec)
+
+
+def commits(spec: Spec, plan: Plan, *windows: int) -> list[dict[str, Any]]:
+    """Epochs that close so many windows in all."""
+    return [
+        {
+            "epoch": number,
+            "spec_sha256": spec.sha256,
+            "released": released,
+            "windows": closed,
+            "until": int(START.timestamp()) * 1_000_000 + closed * DAY,
+            "committed_at": f"2026-02-{number:02}T03:00:00+00:00",
+            "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
+            "attempt": "0123456789abcdef",
+        }
+        for number, (released, closed) in enumerate(itertools.pairwise((0, *windows)), start=1)
+    ]
+
+
+def test_it_tells_what_each_epoch_spent_and_what_is_left(spec, plan):
+    """Four changes of 0.7 at weights 1 and 3. The first counts windows, the second the opening and windows."""
+    document = ledger_document(commits(spec, plan, 1, 3, 10), spec, plan)
+
+    assert (document["release"], document["spec_sha256"]) == ("wards", spec.sha256)
+    assert document["total"] == {"epsilon": plan.loss.epsilon, "delta": 0.0}
+    assert document["total"]["epsilon"] == pytest.approx(0.7)
+    first, second, third = document["epochs"]
+    assert (first["epoch"], first["released"], first["windows"], first["until"], first["committed_at"]) == (
+        1,
+        0,
+        1,
+        "2026-01-02T00:00:00Z",
+        "2026-02-01T03:00:00+00:00",
+    )
+    assert (third["epoch"], third["released"], third["windows"], third["until"]) == (3, 3, 10, "2026-01-11T00:00:00Z")
+    stays, beds = 0.7 / 4, 0.7 * 3 / 4
+    for epoch, of_stays, of_beds in ((first, 1 / 4, 2 / 4), (second, 3 / 4, 1), (third, 1, 1)):
+        assert [query["name"] for query in epoch["queries"]] == ["stays", "beds"]
+        shares = [query["spent"]["epsilon"] for query in epoch["queries"]]
+        assert shares == pytest.approx([stays * of_stays, beds * of_beds])
+        assert epoch["spent"] == {"epsilon": pytest.approx(sum(shares)), "delta": 0.0}
+    assert document["spent"] == third["spent"] == document["total"]
+    assert document["remaining"] == {"epsilon": 0.0, "delta": 0.0}
+    assert [query["remaining"] for query in document["queries"]] == [{"epsilon": 0.0}, {"epsilon": 0.0}]
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_what_is_left_is_the_difference_of_the_numbers_as_printed(spec, plan, monkeypatch):
+    """In floating point 0.7 - 0.6 is 0.09999999999999998."""
+    round_plan = replace(plan, loss=Loss(epsilon=0.7))
+    monkeypatch.setattr(ledger, "spent", lambda *_, **__: Spent(epsilon=0.6, delta=0.0, shares=(0.1, 0.2)))
+
+    document = ledger_document(commits(spec, round_plan, 1), spec, round_plan)
+
+    assert document["remaining"] == {"epsilon": 0.1, "delta": 0.0}
+    for query in document["queries"]:
+        total, spent, remaining = (Fraction(repr(query[name]["epsilon"])) for name in ("total", "spent", "remaining"))
+        assert abs(total - spent - remaining) <= remaining / 2**52
+
+
+def test_nothing_is_spent_before_the_first_epoch(spec, plan):
+    document = ledger_document([], spec, plan)
+
+    assert document["spent"] == {"epsilon": 0.0, "delta": 0.0}
+    assert document["remaining"] == document["total"]
+    assert document["epochs"] == []
+    assert "nothing has been released" in ledger_text(document)
+
+
+def test_gaussian_shares_are_told_in_rho_and_delta_is_spent_at_once(tmp_path):
+    text = SPEC.replace("epsilon: 0.7", "epsilon: 0.7\n  delta: 1.0e-9\n  mechanism: gaussian")
+    spec = loaded(tmp_path, text)
+    plan = plan_of(spec)
+
+    document = ledger_document(commits(spec, plan, 1, 10), spec, plan)
+
+    first, last = document["epochs"]
+    assert [set(query["spent"]) for query in first["queries"]] == [{"rho"}, {"rho"}]
+    assert first["queries"][0]["spent"]["rho"] == pytest.approx(document["queries"][0]["total"]["rho"] / 4)
+    assert first["spent"]["delta"] == document["total"]["delta"] == 1e-9
+    assert document["remaining"] == {"epsilon": 0.0, "delta": 0.0}
+    assert 0 < first["spent"]["epsilon"] < last["spent"]["epsilon"]
+    assert "in rho" in ledger_text(document)
+
+
+def test_an_owner_of_several_entries_spends_more_at_first(tmp_path):
+    """Four entries of an owner may appear in one window: 4 at once, where one entry is 1."""
+    entered = SPEC.replace("publish: [change]", "publish: [entered]")
+    owned = loaded(tmp_path, entered.replace("  epsilon: 0.7", "  unit: person\n  epsilon: 0.7"))
+    plain = loaded(tmp_path, entered)
+
+    shares = [
+        ledger_document(commits(spec, plan_of(spec), 1), spec, plan_of(spec))["epochs"][0]["queries"][0]["spent"]
+        for spec in (owned, plain)
+    ]
+
+    assert [share["epsilon"] for share in shares] == pytest.approx([0.7 / 4, 0.7 / 4 / 2])
+
+
+def test_the_text_has_a_line_for_each_epoch(spec, plan):
+    lines = ledger_text(ledger_document(commits(spec, plan, 1, 3), spec, plan)).splitlines()
+
+    assert lines[0] == f"wards: spec {spec.sha256}"
+    rows = [line.split() for line in lines]
+    assert ["total", "0.7", "0", "0.175", "0.525"] in rows
+    assert ["spent", "0.65625", "0", "0.13125", "0.525"] in rows
+    assert ["remaining", "0.04375", "0", "0.04375", "0"] in rows
+    second = "2 2 to 3 2026-01-04T00:00:00Z 2026-02-02T03:00:00+00:00 0.65625 0 0.13125 0.525"
+    assert second.split() in rows
+
+
+NOT_NEXT = "does not follow from the one before it"
+NO_WINDOWS = "its windows do not fit the schedule"
+UNREADABLE = "cannot be understood"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epoch": 3}, NOT_NEXT),
+        ({"epoch": "2"}, NOT_NEXT),
+        ({"released": 0}, NOT_NEXT),
+        ({"released": 2}, NOT_NEXT),
+        ({"windows": 1}, NO_WINDOWS),
+        ({"windows": 4}, NO_WINDOWS),
+        ({"windows": 3.0}, NO_WINDOWS),
+        ({"windows": None}, NO_WINDOWS),
+        ({"windows": 11, "until": int(START.timestamp()) * 1_000_000 + 11 * DAY}, NO_WINDOWS),
+        ({"until": 0}, NO_WINDOWS),
+        ({"spec_sha256": "0" * 64}, "under another spec"),
+        ({"loss": {"epsilon": 0.35, "delta": 0.0}}, "a loss of \\(0.35, 0.0\\) in all"),
+        ({"loss": {"epsilon": 0.7, "delta": 1e-9}}, "a loss of \\(0.7, 1e-09\\) in all"),
+        ({"loss": {"epsilon": float("nan"), "delta": 0.0}}, "a loss of \\(nan, 0.0\\) in all"),
+        ({"loss": None}, UNREADABLE),
+        ({"loss": {"epsilon": "much", "delta": 0}}, UNREADABLE),
+        ({"committed_at": "yesterday"}, UNREADABLE),
+        ({"committed_at": None}, UNREADABLE),
+    ],
+    ids=str,
+)
+def test_a_commit_that_does_not_fit_makes_no_ledger(spec, plan, change, message):
+    first, second = commits(spec, plan, 1, 3)
+
+    with pytest.raises(RefusedError, match=f"release 'wards', epoch 2: .*{message}"):
+        ledger_document([first, {**second, **change}], spec, plan)
+
+
+@pytest.mark.parametrize("member", ["epoch", "spec_sha256", "released", "windows", "until", "committed_at", "loss"])
+def test_a_commit_that_lacks_a_member_makes_no_ledger(spec, plan, member):
+    (only,) = commits(spec, plan, 1)
+    del only[member]
+
+    with pytest.raises(RefusedError, match=UNREADABLE):
+        ledger_document([only], spec, plan)
+
+
+def test_an_epoch_beyond_the_calendar_makes_no_ledger(tmp_path):
+    spec = loaded(tmp_path, SPEC.replace(", until: 2026-01-11T00:00:00Z", ""))
+    plan = plan_of(spec)
+
+    with pytest.raises(RefusedError, match=UNREADABLE):
+        ledger_document(commits(spec, plan, 10**9), spec, plan)
+
+
+def test_a_lost_epoch_makes_no_ledger(spec, plan):
+    first, _, third = commits(spec, plan, 1, 3, 4)
+
+    with pytest.raises(RefusedError, match=NOT_NEXT):
+        ledger_document([first, third], spec, plan)
+
+
+def test_a_plan_that_spends_more_than_the_spec_allows_makes_no_ledger(spec, plan):
+    greedy = replace(plan, loss=Loss(epsilon=0.7000001))
+
+    with pytest.raises(RefusedError, match=r"0\.7000001 is spent of 0\.7; nothing more may be released"):
+        ledger_document([], spec, greedy)
+
+
+def test_a_loss_that_differs_in_its_last_digits_is_the_plans(spec, plan):
+    first, second = commits(spec, plan, 1, 10)
+    first["loss"] = {"epsilon": plan.loss.epsilon * (1 + 1e-13), "delta": 0.0}
+
+    assert ledger_document([first, second], spec, plan)["spent"]["epsilon"] == plan.loss.epsilon
+
+
+def test_what_was_spent_is_never_given_back(spec, plan, monkeypatch):
+    """The solver of a loss may come out a last digit lower for one window more."""
+    falling = iter([0.5, 0.5 - 1e-12])
+    monkeypatch.setattr(ledger, "spent", lambda *_, **__: Spent(epsilon=next(falling), delta=0.0, shares=(0.1, 0.1)))
+
+    document = ledger_document(commits(spec, plan, 1, 2), spec, plan)
+
+    assert [epoch["spent"]["epsilon"] for epoch in document["epochs"]] == [0.5, 0.5]
+    assert document["spent"]["epsilon"] == 0.5
+
+
+def test_more_spent_than_there_is_makes_no_ledger(spec, plan, monkeypatch):
+    monkeypatch.setattr(ledger, "spent", lambda *_, **__: Spent(epsilon=0.8, delta=0.0, shares=(0.1, 0.1)))
+
+    with pytest.raises(RefusedError, match=r"release 'wards': 0\.8 is spent of"):
+        ledger_document(commits(spec, plan, 1), spec, plan)
+
+
+def test_a_second_release_costs_the_sum_of_all_in_exact_arithmetic():
+    """In floating point 0.1 + 0.7 is 0.7999999999999999."""
+    text = second_release_text(
+        Loss(epsilon=0.1, delta=1e-9),
+        {"wards-2025": Loss(epsilon=0.7), "a very long name": Loss(epsilon=20, delta=2e-10)},
+    )
+
+    assert "wards-2025       epsilon 0.7, delta 0\n" in text
+    assert "a very long name epsilon 20, delta 2e-10\n" in text
+    assert "this one         epsilon 0.1, delta 1e-9\n" in text
+    assert "in sum           epsilon 20.8, delta 1.2e-9\n" in text
+    assert "(20.8, 1.2e-9)-differentially private" in text
+
+
+def test_digits_of_a_sum_are_never_dropped():
+    text = second_release_text(Loss(epsilon=0.9999999999999966), {"tiny": Loss(epsilon=1e-30)})
+
+    assert "in sum       epsilon 0.999999999999996600000000000001, delta 0" in text

@@ -1,0 +1,571 @@
+"""The release store on local folders: every step killed, every file torn, disks that are full."""
+
+import errno
+import json
+import os
+import resource
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.store import Release, Store
+from pipelines.store_attempt import Attempt, Run
+from pipelines.store_commit import Commit, Digest, Source, manifest_json
+from pipelines.store_local import LocalFolder
+from tests.e2e.specs import contents
+from tests.pipelines.releases import MADE, SECRET, attempt_at, public_side, record, released
+from transforms.errors import RefusedError
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "public"), str(tmp_path / "private"))
+
+
+def again(store: Store) -> Store:
+    """As another process sees it."""
+    return Store(store.public, store.private)
+
+
+def public(store: Store) -> dict[str, bytes]:
+    return contents(Path(store.public))
+
+
+def attempts(store: Store) -> list[str]:
+    return sorted(path.name for path in Path(store.private, "attempts").iterdir())
+
+
+def test_an_epoch_is_published_under_its_own_names_and_found_by_the_next_run(store: Store) -> None:
+    assert store.open() is None
+
+    first = released(store, 1, b"first")
+    second = released(again(store), 2, b"second")
+
+    assert public(store) == public_side([first, second], [b"first", b"second"])
+    assert again(store).open() == Release((first, second), shown=2)
+    assert {Path(path).relative_to(store.public).as_posix() for path in store.public_paths(second)} == {
+        name for name in public(store) if second.attempt in name
+    }
+    state = again(store).state_paths(second)
+    assert {name: Path(path).read_bytes() for name, path in state.items()} == {
+        "shard-0.parquet": b"second state/shard-0.parquet"
+    }
+
+
+def test_the_manifest_names_neither_sources_nor_state(store: Store) -> None:
+    commit = released(store, 1)
+
+    manifest = public(store)["manifest.json"].decode()
+
+    assert commit.sources[0].path == SECRET
+    assert SECRET not in manifest
+    assert "1234" not in manifest
+    assert commit.state["shard-0.parquet"].sha256 not in manifest
+    assert "shard" not in manifest
+
+
+def test_only_the_owner_reads_the_private_side_and_anybody_the_public_one(store: Store) -> None:
+    released(store, 1)
+
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in Path(store.private).rglob("*")}
+    assert stat.S_IMODE(Path(store.private).stat().st_mode) == 0o700
+    assert {oct(mode) for path, mode in modes.items() if path.is_dir()} == {"0o700"}
+    assert {oct(mode) for path, mode in modes.items() if path.is_file()} == {"0o600"}
+    mask = os.umask(0)
+    os.umask(mask)
+    assert {stat.S_IMODE(Path(path).stat().st_mode) for path in (Path(store.public) / n for n in public(store))} == {
+        0o666 & ~mask
+    }
+
+
+def test_files_of_workers_are_closed_to_others_when_they_are_committed(store: Store) -> None:
+    attempt = attempt_at(store, 1)
+    Path(attempt.folder, "state/shard-0.parquet").chmod(0o644)
+
+    store.commit(attempt, record(1))
+
+    assert stat.S_IMODE(Path(attempt.folder, "state/shard-0.parquet").stat().st_mode) == 0o600
+
+
+def test_of_two_runs_the_second_is_told_who_won_and_leaves_nothing(store: Store) -> None:
+    other = again(store)
+    early, late = attempt_at(store, 1, b"early"), attempt_at(other, 1, b"late")
+    won = store.commit(early, record(1))
+
+    with pytest.raises(RefusedError) as lost:
+        other.commit(late, record(1))
+
+    assert str(lost.value).endswith(
+        f"another run, attempt {won.attempt}, committed epoch 1 at {won.committed_at}; nothing of this run was kept"
+    )
+    assert attempts(store) == [early.id]
+    other.show()
+    assert public(store) == public_side([won], [b"early"])
+
+
+def test_an_attempt_that_is_committed_twice_stays(store: Store) -> None:
+    """A caller that repeats itself must not be told that it lost, nor lose its files."""
+    attempt = attempt_at(store, 1)
+
+    first = store.commit(attempt, record(1))
+
+    assert store.commit(attempt, record(1)) == first
+    assert again(store).commit(attempt, record(1)) == first
+    store.show()
+    assert public(store) == public_side([first], [b"noisy"])
+
+
+def test_showing_again_touches_no_file(store: Store) -> None:
+    released(store, 1)
+    before = {path: path.stat().st_mtime_ns for path in Path(store.public).rglob("*")}
+
+    again(store).show()
+
+    assert {path: path.stat().st_mtime_ns for path in Path(store.public).rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"epoch": 3, "released": 2, "windows": 3}, "epoch 2 does not continue"),
+        ({"release": "others"}, "epoch 2 does not continue"),
+        ({"spec_sha256": "beef"}, "epoch 2 does not continue"),
+        ({"released": 0}, "epoch 2 does not continue"),
+        ({"windows": 1}, "epoch 2 does not continue"),
+        ({"start": 0}, "epoch 2 does not continue"),
+    ],
+)
+def test_an_epoch_that_does_not_continue_the_last_one_is_never_committed(
+    store: Store, change: dict[str, Any], why: str
+) -> None:
+    released(store, 1)
+    before = contents(Path(store.private, "commits"))
+    wrong = replace(record(2), **change)
+
+    with pytest.raises(RefusedError, match=why):
+        store.commit(attempt_at(store, wrong.epoch), wrong)
+
+    assert contents(Path(store.private, "commits")) == before
+
+
+def test_an_attempt_whose_files_are_gone_is_never_committed(store: Store) -> None:
+    attempt = store.begin(1)
+
+    with pytest.raises(RefusedError, match="holds no nodes"):
+        store.commit(attempt, record(1))
+
+    assert store.open() is None
+
+
+# --- Kills and failures
+
+
+def killed_at(event: int, work: Callable[[], object]) -> bool:
+    """Do it in a process that dies, as by kill -9, at the n-th time that it touches the disk; whether it died."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    try:
+        left = [event]
+
+        def mortal(call: Callable[..., Any]) -> Callable[..., Any]:
+            def called(*arguments: Any, **named: Any) -> Any:
+                if left[0] == 0:
+                    os._exit(9)
+                left[0] -= 1
+                return call(*arguments, **named)
+
+            return called
+
+        for name in ("link", "replace", "fsync", "mkdir", "open", "unlink"):
+            setattr(os, name, mortal(getattr(os, name)))
+        work()
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
+
+
+def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothing(tmp_path: Path) -> None:
+    """At each of its steps. What it had committed is published from its draw, and else the next run's is."""
+    finished, repeated, event = 0, 0, 0
+    while True:
+        store = Store(str(tmp_path / f"public-{event}"), str(tmp_path / f"private-{event}"))
+        first = released(store, 1, b"first")
+
+        died = killed_at(event, lambda store=store: released(store, 2, b"killed"))  # type: ignore[misc]
+
+        release = again(store).open()
+        assert release is not None
+        draw = b"killed"
+        if len(release.commits) == 1:
+            repeated, draw = repeated + 1, b"again"
+            store.commit(attempt_at(store, 2, draw), record(2))
+        else:
+            finished += 1
+        store.show()
+        store.clean()
+        second = store.commits()[1]
+        assert public(store) == public_side([first, second], [b"first", draw]), event
+        assert again(store).open() == Release((first, second), shown=2)
+        again(store).verify([first, second])
+        assert attempts(store) == sorted([first.attempt, second.attempt]), event
+        private = contents(Path(store.private))
+        assert not [name for name in private if Path(name).name.startswith(".")], event
+        if not died:
+            break
+        event += 1
+
+    assert repeated > 20  # else the kills were not where the steps are
+    assert finished > 20
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """The system itself cuts off what is written beyond that many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_commit_that_cannot_be_written_is_none(store: Store) -> None:
+    attempt = attempt_at(store, 1)
+
+    with no_file_larger_than(100), pytest.raises(OSError, match="File too large"):
+        store.commit(attempt, record(1))
+
+    assert contents(Path(store.private, "commits")) == {}
+    store.discard(attempt)
+    assert attempts(store) == []
+    commit = released(store, 1, b"later")
+    assert public(store) == public_side([commit], [b"later"])
+
+
+def test_a_copy_that_cannot_be_written_is_made_later_from_the_same_draw(store: Store) -> None:
+    draw = b"draw" * 1000
+    commit = store.commit(attempt_at(store, 1, draw), record(1))
+
+    with no_file_larger_than(2000), pytest.raises(OSError, match="File too large"):
+        store.show()
+
+    assert public(store) == {}
+    store.show()
+    assert public(store) == public_side([commit], [draw])
+
+
+@pytest.mark.parametrize("flushes", range(0, 12, 2))
+def test_a_disk_that_is_full_leaves_the_last_manifest_or_the_new_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch, flushes: int
+) -> None:
+    first = released(store, 1, b"first")
+    second = store.commit(attempt_at(store, 2, b"second"), record(2))
+    left = [flushes]
+
+    def full(descriptor: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with suppress(OSError):  # or it needs fewer
+            again(store).show()
+
+    assert Path(store.public, "manifest.json").read_bytes() in (manifest_json([first]), manifest_json([first, second]))
+    release = again(store).open()
+    assert release is not None
+    again(store).verify(release.commits[: release.shown])
+    store.show()
+    assert public(store) == public_side([first, second], [b"first", b"second"])
+
+
+def test_a_run_that_stalls_while_it_writes_the_manifest_never_puts_back_an_older_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap = LocalFolder.swap
+    stalled, go_on = threading.Event(), threading.Event()
+
+    def slow(folder: LocalFolder, name: str, content: bytes, version: int) -> bool:
+        if not stalled.is_set():
+            stalled.set()
+            assert go_on.wait(30)
+        return swap(folder, name, content, version)
+
+    monkeypatch.setattr(LocalFolder, "swap", slow)
+    first = store.commit(attempt_at(store, 1, b"first"), record(1))
+    old = threading.Thread(target=again(store).show)
+    old.start()
+    assert stalled.wait(30)
+    second = store.commit(attempt_at(store, 2, b"second"), record(2))
+    new = threading.Thread(target=again(store).show)
+    new.start()
+    new.join(0.3)  # if nothing held it, it would be done by now, and the stalled one would write over it
+    go_on.set()
+    old.join(30)
+    new.join(30)
+
+    assert public(store) == public_side([first, second], [b"first", b"second"])
+
+
+# --- What is there and is not understood
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"version": 99}', '{"version": 2}', "\xff"])
+@pytest.mark.parametrize("torn", ["public/manifest.json", "private/commits/000001.json"])
+def test_what_cannot_be_understood_is_never_taken_for_nothing(store: Store, torn: str, content: str) -> None:
+    released(store, 1)
+    side, name = torn.split("/", 1)
+    path = Path(store.public if side == "public" else store.private, name)
+    path.write_bytes(content.encode("latin-1"))
+
+    for call in (again(store).open, again(store).show, again(store).clean):
+        with pytest.raises(RefusedError, match=rf"{name}: .*(restore|remove it and run again|use the program)"):
+            call()
+
+    assert path.read_bytes() == content.encode("latin-1")
+
+
+def test_no_torn_or_altered_record_is_read(store: Store) -> None:
+    content = released(store, 1).to_json()
+    document = json.loads(content)
+    wrong = [content[:size] for size in range(len(content))]
+    wrong += [
+        json.dumps({k: v for k, v in document.items() if k != missing}).encode()
+        for missing in document
+        if missing not in ("sources", "attempt", "committed_at", "files", "state")
+    ]
+    wrong += [json.dumps({**document, key: [[]]}).encode() for key in document]
+    wrong += [json.dumps({**document, "more": 1}).encode(), json.dumps({**document, "epoch": "1"}).encode()]
+
+    for torn in wrong:
+        with pytest.raises(RefusedError):
+            Commit.from_json(torn, "000001.json")
+
+    assert Commit.from_json(content, "000001.json").to_json() == content
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    written = replace(
+        record(7),
+        attempt="000007-0123456789abcdef",
+        committed_at="2026-01-01T00:00:00+00:00",
+        files={"nodes/ä.parquet": Digest("00", 2**40)},
+        sources=(Source("a", 1, "x"), Source("b", 2, "y")),
+    )
+
+    assert Commit.from_json(written.to_json(), "here") == written
+
+
+def test_a_gap_between_epochs_is_refused(store: Store) -> None:
+    for epoch in (1, 2, 3):
+        released(store, epoch)
+    Path(store.private, "commits/000002.json").unlink()
+
+    with pytest.raises(RefusedError, match="restore it from a copy, since a gap could be filled with a second draw"):
+        again(store).open()
+
+
+def test_a_manifest_that_knows_more_than_the_commits_is_refused(store: Store) -> None:
+    released(store, 1)
+    released(store, 2)
+    Path(store.private, "commits/000002.json").unlink()
+    before = public(store)
+
+    for call in (again(store).open, again(store).show):
+        with pytest.raises(RefusedError, match="shows 2 epochs and the private side has committed 1; restore the priv"):
+            call()
+
+    Path(store.private, "commits/000001.json").unlink()
+    with pytest.raises(RefusedError, match="shows 2 epochs and the private side has committed 0; restore the priv"):
+        again(store).open()
+    assert public(store) == before
+
+
+def test_a_manifest_that_says_something_else_is_refused_and_made_anew_without_it(store: Store) -> None:
+    commit = released(store, 1)
+    path = Path(store.public, "manifest.json")
+    path.write_bytes(path.read_bytes().replace(b'"windows": 1', b'"windows": 9'))
+
+    with pytest.raises(RefusedError, match="differs from what was committed"):
+        again(store).open()
+
+    path.unlink()
+    again(store).show()
+    assert public(store) == public_side([commit], [b"noisy"])
+
+
+def test_a_shown_file_that_is_missing_or_cut_off_is_refused_and_an_altered_one_is_found(store: Store) -> None:
+    commit = released(store, 1)
+    path = Path(store.public_paths(commit)[0])
+    good = path.read_bytes()
+
+    path.write_bytes(good[:-1])
+    with pytest.raises(RefusedError, match="missing, or not what epoch 1 committed; restore it from a copy"):
+        again(store).open()
+    path.unlink()
+    with pytest.raises(RefusedError, match=path.name):
+        again(store).open()
+
+    path.write_bytes(good[::-1])
+    assert again(store).open() == Release((commit,), shown=1)  # what is cheap to see is as it was
+    with pytest.raises(RefusedError, match=path.name):
+        again(store).verify([commit])
+
+    path.write_bytes(good)
+    again(store).verify([commit])
+
+
+def test_a_committed_draw_that_is_lost_is_never_published_half(store: Store) -> None:
+    attempt = attempt_at(store, 1)
+    store.commit(attempt, record(1))
+    Path(attempt.folder, MADE[0]).write_bytes(b"something else")
+
+    with pytest.raises(RefusedError, match="can never be drawn again"):
+        store.show()
+
+    assert "manifest.json" not in public(store)
+
+
+def test_a_release_of_the_earlier_format_is_refused_as_that(tmp_path: Path) -> None:
+    for side, name in (("public", "manifest.json"), ("private", "committed.json")):
+        store = Store(str(tmp_path / name / "public"), str(tmp_path / name / "private"))
+        folder = tmp_path / name / side
+        folder.mkdir(parents=True)
+        (folder / name).write_text('{"version": 1, "release": "wards"}')
+
+        with pytest.raises(RefusedError, match=rf"{name}: an earlier version .* choose other output folders"):
+            store.open()
+
+
+@pytest.mark.parametrize("private", ["out", "out/private", "out/../out/private"])
+def test_private_files_never_go_to_the_public_side(private: str) -> None:
+    with pytest.raises(RefusedError, match=r"would lie inside output\.public"):
+        Store("out", private)
+
+
+def test_a_public_folder_that_nothing_could_lock_is_refused() -> None:
+    with pytest.raises(RefusedError, match="needs a local private one, which holds the lock"):
+        Store("out/public", "gs://bucket/private")
+
+
+# --- Removing what nobody needs
+
+
+def changed_run(attempt: Attempt, **changes: str) -> None:
+    """Let an attempt be another process's."""
+    path = Path(attempt.folder, "run.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+DEAD = {"process": "1 -1"}  # its number is another process's by now
+FAR = {"place": "another boot"}
+OLD = {"began": "2020-01-01T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("run", "before", "after"),
+    [
+        ({}, False, False),
+        (OLD, False, False),
+        (DEAD, True, True),
+        (FAR, False, False),
+        ({**FAR, **OLD}, False, True),
+    ],
+    ids=["alive", "alive since long", "dead", "elsewhere", "elsewhere since long"],
+)
+def test_an_attempt_is_removed_once_it_cannot_win_and_nobody_works_there(
+    store: Store, run: dict[str, str], before: bool, after: bool
+) -> None:
+    """Before its epoch is committed by another run, and after."""
+    attempt = attempt_at(store, 1)
+    changed_run(attempt, **run)
+
+    assert store.clean() == ([attempt.id] if before else [])
+    assert Path(attempt.folder).exists() is not before
+    if not before:
+        won = released(store, 1)
+        assert store.clean() == ([attempt.id] if after else [])
+        assert attempts(store) == sorted([won.attempt] if after else [won.attempt, attempt.id])
+
+
+def test_a_dead_attempt_that_had_begun_to_commit_stays_until_another_one_wins(store: Store) -> None:
+    """On a file server its request may yet arrive."""
+    attempt = attempt_at(store, 1)
+    changed_run(attempt, **DEAD)
+    Path(attempt.folder, "commit.json").write_bytes(b"{")
+
+    assert store.clean() == []
+    store.discard(attempt)
+    assert attempts(store) == [attempt.id]
+
+    released(store, 1)
+    assert store.clean() == [attempt.id]
+
+
+def test_an_attempt_without_a_word_on_who_works_there_goes_when_it_cannot_win(store: Store) -> None:
+    torn, bare = attempt_at(store, 1), attempt_at(store, 1)
+    Path(torn.folder, "run.json").write_text('{"host": "')
+    Path(bare.folder, "run.json").unlink()
+    Path(store.private, "attempts/lost+found").mkdir()
+
+    assert store.clean() == []
+    released(store, 1)
+    assert store.clean() == sorted([torn.id, bare.id])
+    assert "lost+found" in attempts(store)
+
+
+def test_attempts_of_the_last_two_epochs_and_of_what_is_not_shown_stay(store: Store) -> None:
+    commits = [released(store, epoch) for epoch in (1, 2, 3)]
+    before = public(store)
+    assert store.clean() == [commits[0].attempt]
+    assert attempts(store) == [commits[1].attempt, commits[2].attempt]
+    assert again(store).open() == Release(tuple(commits), shown=3)
+    again(store).show()
+    assert public(store) == before
+
+    for epoch in (4, 5, 6):
+        commits.append(store.commit(attempt_at(store, epoch), record(epoch)))
+    assert store.clean() == [commits[1].attempt, commits[2].attempt]
+    store.show()
+    assert again(store).open() == Release(tuple(commits), shown=6)
+
+
+def test_a_committed_attempt_is_never_discarded(store: Store) -> None:
+    kept, gone = attempt_at(store, 1), attempt_at(store, 1)
+    store.commit(kept, record(1))
+
+    again(store).discard(kept)
+    again(store).discard(gone)
+    again(store).discard(gone)
+
+    assert attempts(store) == [kept.id]
+
+
+def test_a_process_is_told_alive_until_it_ends(tmp_path: Path) -> None:
+    told = tmp_path / "run.json"
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        told.write_bytes(Run.this().to_json())
+        os.write(writing, b".")
+        threading.Event().wait()
+    os.read(reading, 1)
+    run = Run.from_json(told.read_bytes())
+    assert run is not None
+    assert run.alive() is True
+
+    os.kill(child, 9)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert run.alive() is False  # though it is not buried yet
+    os.waitpid(child, 0)
+    assert run.alive() is False
+    os.close(reading)
+    os.close(writing)

@@ -1,0 +1,377 @@
+"""Attempts to break the privacy claim of whole releases, from the outside.
+
+Nothing here is taken from the proofs: entries and owners are tried at random and by hill climbing, what differs between
+neighbours is counted on two runs of the code that releases, losses are recomputed from the noise, and data are moved
+into the noise. Seeds are for data and for the search; no noise is under test.
+"""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from privacy.accounting import Accounting, Law, Loss
+from privacy.constraint import AtMost, Constraint, Within
+from privacy.counters import Counter
+from privacy.direct import Direct
+from privacy.measure import Component, Measure
+from privacy.mechanisms import DiscreteGaussian
+from privacy.plan import Demand, Plan, Released, make_plan
+from privacy.planner import REFINES, Choice
+from privacy.sensitivity import Contribution, Sensitivity, of_net
+from privacy.series import Series
+from privacy.trees import Tree
+from transforms.bounded_sums import Aggregation
+from transforms.published import estimates_table, nodes_table
+from transforms.queries import Query, Timeline
+from transforms.release import add_noise, merge
+
+Strategy = Tree | Direct | Counter
+WINDOW = 10
+POLES = ((0, 0, 9000), (5, 8, 20000), (77, 9, 16536), (1, 0, 20000))
+
+
+def contribution(
+    components: tuple[Component, ...], cells: int, constraint: Constraint, *, owner: bool = False
+) -> Contribution:
+    return Contribution(components=components, cells=cells, constraint=constraint, window=WINDOW, owner=owner)
+
+
+def states(measure: Measure, values: list[float], cells: int) -> np.ndarray:
+    """[states, cells, components], the first of them none, in steps."""
+    per_value = np.stack(measure.contributions(measure.project(np.array(values)), len(values)), axis=1)
+    found = np.zeros((1 + cells * len(values), cells, per_value.shape[1]), dtype=np.int64)
+    for place, (cell, value) in enumerate(itertools.product(range(cells), per_value)):
+        found[1 + place, cell] = value
+    return found
+
+
+def leaves_of(places: np.ndarray, held: np.ndarray, entry: np.ndarray, windows: int, every: np.ndarray) -> np.ndarray:
+    """[tries, 1 + windows, cells * components]: at leaf places[i, j] entry[i, j] comes to hold the state held[i, j]."""
+    tries = len(places)
+    order = np.argsort(places, axis=1, kind="stable")
+    each, flat = np.arange(tries), every.reshape(len(every), -1)
+    leaves = np.zeros((tries, windows + 1, flat.shape[1]), dtype=np.int64)
+    current = np.zeros((tries, int(entry.max()) + 1), dtype=np.int64)
+    for j in order.T:
+        who, now = entry[each, j], held[each, j]
+        leaves[each, places[each, j]] += flat[now] - flat[current[each, who]]
+        current[each, who] = now
+    return leaves
+
+
+def nodes_of(strategy: Strategy, leaves: np.ndarray) -> np.ndarray:
+    """[tries, nodes, cells * components]."""
+    tries, rows, width = leaves.shape
+    nodes, _ = strategy.advance(None, leaves.transpose(1, 0, 2).reshape(rows, tries * width))
+    return nodes.reshape(len(nodes), tries, width).transpose(1, 0, 2)
+
+
+MEASURES = [
+    pytest.param(Measure(kind="mean", low=0, high=10), [0.0, 5.0, 10.0], id="mean"),
+    pytest.param(Measure(kind="variance", low=-3, high=10), [-3.0, 0.0, 3.5, 10.0], id="variance"),
+    pytest.param(Measure(kind="sum", low=-5, high=10), [-5.0, 10.0], id="sum"),
+]
+SHAPES = [
+    *(Tree(branching=2, height=4, refine=r, windows=11, opening=o) for r in REFINES[:2] for o in (True, False)),
+    Tree(branching=5, height=5, refine="least_squares", windows=7, opening=True),
+    Direct(width=4, every=3, windows=11),
+    Direct(width=2, every=5, windows=12),
+]
+
+
+@pytest.mark.parametrize("owner", [False, True])
+@pytest.mark.parametrize("cells", [1, 3])
+@pytest.mark.parametrize(("measure", "values"), MEASURES)
+def test_no_search_finds_a_unit_that_reaches_further_than_claimed(measure, values, cells, owner):
+    """Several components of either sign, several cells, owners whose entries share the changes, cut forests."""
+    rng = np.random.default_rng(5)
+    every, largest = states(measure, values, cells), [c.largest for c in measure.components]
+    for strategy, k in itertools.product(SHAPES, (2, 5)):
+        windows, entries = strategy.windows or 0, 3 if owner else 1
+        claimed = of_net(strategy, contribution(measure.components, cells, AtMost(k), owner=owner))
+        tried = [rng.integers(0, top, (60, k)) for top in (windows + 1, len(every), entries)]
+        best = np.zeros(60)
+        for _ in range(12):
+            moved = [np.where(rng.random(a.shape) < 0.4, rng.integers(0, a.max() + 1, a.shape), a) for a in tried]
+            nodes = nodes_of(strategy, leaves_of(*moved, windows, every)) / np.tile(largest, cells)
+            squares = (nodes**2).sum((1, 2))
+            assert math.sqrt(squares.max()) <= claimed.l2 * (1 + 1e-12)
+            assert np.abs(nodes).sum((1, 2)).max() <= claimed.l1 * (1 + 1e-12)
+            assert (nodes != 0).any(axis=2).sum(axis=1).max() <= claimed.nodes
+            assert np.sqrt((nodes**2).sum(axis=2)).max() <= claimed.node_l2 * (1 + 1e-12)
+            better = squares >= best
+            tried = [np.where(better[:, None], new, old) for new, old in zip(moved, tried, strict=True)]
+            best = np.maximum(best, squares)
+
+
+def differing(strategy: Strategy, leaves: np.ndarray) -> int:
+    """How many nodes differ, at most, between neighbours: over a few data sets that the unit is added to."""
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(5):
+        others = rng.integers(-(2**30), 2**30, leaves.shape)
+        both, without = (strategy.advance(None, data)[0] for data in (others + leaves, others))
+        found = max(found, int(np.count_nonzero(both != without)))
+    return found
+
+
+OWNED = [
+    Tree(branching=2, height=1, refine="none", windows=1, opening=False),
+    Tree(branching=2, height=4, refine="none", windows=8, opening=False),
+    Tree(branching=3, height=2, refine="least_squares", windows=5, opening=True),
+    Direct(width=4, every=3, windows=4),
+    Counter(form="leaky", windows=2, opening=False, leak=0.1),
+    Counter(form="arma", windows=2, opening=True, poles=POLES),
+]
+
+
+@pytest.mark.parametrize("strategy", OWNED, ids=str)
+def test_an_owner_whose_entries_lie_in_different_cells_moves_no_more_numbers_than_claimed(strategy: Strategy) -> None:
+    """The step from continuous to discrete noise is paid for each number that can differ, not for each node."""
+    k = 6
+    claimed = of_net(strategy, contribution(Measure(kind="count", fine=True).components, 8, AtMost(k), owner=True))
+    leaves = np.zeros(((strategy.windows or 0) + 1, 8), dtype=np.int64)
+    leaves[1, :k] = 2**24
+
+    assert differing(strategy, leaves) <= claimed.coordinates
+
+
+@pytest.mark.parametrize("opening", [True, False])
+@pytest.mark.parametrize("windows", [40, None])
+def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_counter_than_claimed(
+    windows: int | None, opening: bool
+) -> None:
+    """It may be there at the opening, far from its span: that is a leaf too, beside the two that the span meets."""
+    counter = Counter(form="window", windows=windows, opening=opening, leak=0.9)
+    claimed = of_net(counter, contribution(Measure(kind="count", fine=True).components, 3, Within(10)))
+    leaves = np.zeros((41, 3), dtype=np.int64)
+    leaves[0, 0], leaves[15, 0], leaves[15, 1], leaves[16, 1], leaves[16, 2] = np.array([1, -1, 1, -1, 1]) << 24
+
+    assert differing(counter, leaves) <= claimed.coordinates
+
+
+def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves() -> None:
+    counter = Counter(form="window", windows=40, opening=True, leak=0.9)
+    held = Measure(kind="sum", low=-1, high=1).components
+    claimed = of_net(counter, contribution(held, 1, Within(10)))
+    leaves = np.zeros((41, 1), dtype=np.int64)
+    leaves[[0, 15, 16]] = 1
+    moved = differing(counter, leaves << 24)
+
+    # One change of the whole interval in the window filter's first column, then all that the rounding can add.
+    linear = math.sqrt(of_linear(counter, held, Within(10)))
+    assert claimed.l2 - linear >= math.sqrt(moved) / held[0].largest * (1 - 1e-6)
+
+
+def of_linear(counter: Counter, components: tuple[Component, ...], part: Within) -> float:
+    from privacy.reach import of_filter
+    from privacy.states import in_l2_squared
+
+    return of_filter(
+        counter.coefficients,
+        leaves=counter.draws(counter.windows or 0),
+        opening=counter.opening,
+        part=part,
+        window=WINDOW,
+        states=in_l2_squared(components, 1),
+    )[-1]
+
+
+LEVELS = (Series(kind="level"), Series(kind="change"), Series(kind="sliding", width=6))
+WEEKS = (Series(kind="sliding", width=6, every=2), Series(kind="sliding", width=4, every=4))
+
+
+def strategies(windows: int | None, *, opening: bool) -> list[Strategy]:
+    trees = [
+        Tree(branching=c, height=h, refine=r, windows=windows, opening=opening)
+        for r in REFINES
+        for c, h in ((2, 4), (7, 2))
+    ]
+    if windows is None:
+        return [*trees, Counter(form="window", windows=None, opening=opening, leak=0.1)]
+    counters = [
+        Counter(form="square_root", windows=windows, opening=opening),
+        Counter(form="leaky", windows=windows, opening=opening, leak=0.1),
+        Counter(form="arma", windows=windows, opening=opening, poles=POLES),
+    ]
+    return [*trees, *counters]
+
+
+class Given:
+    """A law that draws what it is told to, once."""
+
+    def __init__(self, draws: np.ndarray) -> None:
+        self.draws: np.ndarray | None = draws
+
+    def noise(self, size: int) -> np.ndarray:
+        draws, self.draws = self.draws, None
+        assert draws is not None
+        assert draws.size == size
+        return draws.ravel()
+
+
+def released_from(strategy: Strategy, leaf: int, series: tuple[Series, ...], measure: Measure) -> Released:
+    nothing = Sensitivity(l1=1, l2=1, nodes=1, node_l1=1, node_l2=1, coordinates=1)
+    return Released(
+        query=0,
+        family="net",
+        leaf=leaf,
+        strategy=strategy,
+        series=series,
+        sensitivity=nothing,
+        noise=tuple(DiscreteGaussian(2.0**26) for _ in measure.components),
+        share=1.0,
+        paper_epsilon=None,
+    )
+
+
+def aggregation_of(measure: Measure, windows: int) -> Aggregation:
+    query = Query(name="beds", measure=measure, by=(("cell", (0, 1)),), families=("net",))
+    return Aggregation(
+        queries=(query,), timeline=Timeline(start=0, every=WINDOW, windows=windows), constraint=AtMost(3)
+    )
+
+
+@pytest.mark.parametrize(("horizon", "closed"), [(24, 24), (24, 17), (None, 13)])
+@pytest.mark.parametrize(("leaf", "series"), [(1, LEVELS), (1, LEVELS[1:]), (2, WEEKS)])
+def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, series, horizon, closed):
+    """x and z give what x + d and z - C d give: all that is published is a function of noisy nodes, to the last bit.
+
+    The noise of unfinished nodes is moved as well, by what they hold so far.
+    """
+    measure, rng = Measure(kind="variance", low=0, high=10, fine=True), np.random.default_rng(3)
+    aggregation = aggregation_of(measure, closed)
+    for strategy in strategies(None if horizon is None else horizon // leaf, opening=series[0].kind == "level"):
+        released, rows = released_from(strategy, leaf, series, measure), strategy.draws(closed // leaf)
+        exact, moved = rng.integers(-(2**36), 2**36, (2, 3, closed + 1, 2))
+        noise = rng.integers(-(2**30), 2**30, (3, rows, 2))
+
+        def all_nodes(leaves: np.ndarray, strategy=strategy, rows=rows) -> np.ndarray:
+            told = merge(leaves, leaf)
+            end = strategy.windows or 10 * len(told)  # nothing changes from here on
+            after = np.zeros((max(0, end + 1 - len(told)), 2), dtype=np.int64)
+            nodes, _ = strategy.advance(None, np.concatenate([told, after]))
+            return nodes[:rows]
+
+        less = [z - all_nodes(x + d) + all_nodes(x) for x, d, z in zip(exact, moved, noise, strict=True)]
+        here, there = (
+            add_noise(data, replace(released, noise=tuple(map(Given, draws))))  # type: ignore[arg-type]
+            for data, draws in ((exact, noise), (exact + moved, less))
+        )
+        for table in (estimates_table, nodes_table):
+            assert table(here, aggregation, released, 0).equals(table(there, aggregation, released, 0)), strategy
+
+
+@pytest.mark.parametrize("refine", [*REFINES, "counter"])
+def test_where_no_merged_leaf_has_closed_yet_nothing_is_published(refine):
+    """Weekly numbers alone, on leaves of two days, released after the first day."""
+    measure = Measure(kind="count", fine=True)
+    strategy: Strategy = Counter(form="leaky", windows=12, opening=False, leak=0.1)
+    if refine != "counter":
+        strategy = Tree(branching=2, height=3, refine=refine, windows=12, opening=False)
+    released = released_from(strategy, 2, WEEKS, measure)
+
+    told = add_noise(np.ones((1, 2, 2), dtype=np.int64), released)
+
+    assert estimates_table(told, aggregation_of(measure, 1), released, 0).num_rows == 0
+    assert nodes_table(told, aggregation_of(measure, 1), released, 0).num_rows == 0
+
+
+def plan(law: Law, accounting: Accounting, delta: float, measures: list[Measure], *, owner: bool = False) -> Plan:
+    series = (Series(kind="level"), Series(kind="sliding", width=3), Series(kind="sliding", width=7, every=2))
+    choices = itertools.cycle([Choice(name=n) for n in ("sliding", "tree", "disjoint")])
+    demands = [
+        Demand(name=f"q{i}", measure=measure, cells=1 + i, series=series, weight=1.0 + i, choice=next(choices))
+        for i, measure in enumerate(measures)
+    ]
+    return make_plan(
+        demands,
+        constraint=AtMost(4),
+        window=WINDOW,
+        windows=20,
+        owner=owner,
+        budget=Loss(epsilon=1.0, delta=delta),
+        mechanism=law,
+        accounting=accounting,
+    )
+
+
+SEVERAL = [
+    Measure(kind="count"),
+    Measure(kind="mean", low=0, high=10),
+    Measure(kind="variance", low=0, high=10),
+    Measure(kind="sum", low=-5, high=10),
+]
+
+
+@pytest.mark.parametrize("queries", [1, 2, 4])
+@pytest.mark.parametrize("accounting", ["naive", "advanced", "zcdp", "rdp", "pld"])
+def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(accounting: Accounting, queries: int) -> None:
+    """Randomised responses with the same losses are the worst there can be; their delta is summed over all outcomes."""
+    made = plan("laplace", accounting, 1e-6, SEVERAL[:queries])
+    losses = []
+    for r in made.released:
+        largest = [c.largest for c in made.demands[r.query].measure.components]
+        losses.append(max(r.sensitivity.l1 * c / law.scale for c, law in zip(largest, r.noise, strict=True)))
+    likely = 1 / (1 + np.exp(-np.array(losses)))
+    truthful = np.array(list(itertools.product((True, False), repeat=len(losses))))
+    one, other = (np.where(truthful == side, likely, 1 - likely).prod(axis=1) for side in (True, False))
+
+    assert len(losses) >= 3
+    assert np.maximum(one - math.e * other, 0).sum() <= 1e-6 + 1e-14
+    assert np.maximum(one - math.e**0.5 * other, 0).sum() > 1e-6  # half the budget would not do
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("accounting", ["naive", "zcdp", "rdp", "pld"])
+def test_gaussian_noise_of_this_size_keeps_the_budget_by_its_exact_law(accounting: Accounting, queries: int) -> None:
+    """All of a release is one Gaussian of sensitivity mu; what the grid costs is added where no proof saves it."""
+    made = plan("gaussian", accounting, 1e-6, SEVERAL[:queries])
+    squares, grid = 0.0, 0.0
+    for r in made.released:
+        largest = [c.largest for c in made.demands[r.query].measure.components]
+        squares += max(r.sensitivity.l2 * c / law.scale for c, law in zip(largest, r.noise, strict=True)) ** 2
+        grid += r.sensitivity.coordinates / (42 * min(law.scale for law in r.noise) ** 2)
+    mu = math.sqrt(squares)
+    delta = float(norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu))
+
+    assert delta + (0 if accounting in ("zcdp", "rdp") else (1 + math.e) * grid) <= 1e-6
+
+
+PRINT_PLAN = """
+import sys
+sys.path.insert(0, ".")
+from tests.privacy.test_attacks import auto_plan
+print(repr(auto_plan()))
+"""
+
+
+def auto_plan() -> Plan:
+    series = (Series(kind="level"), Series(kind="sliding", width=7), Series(kind="left"))
+    return make_plan(
+        [Demand(name="beds", measure=Measure(kind="count"), cells=2, series=series)],
+        constraint=AtMost(4),
+        window=WINDOW,
+        windows=30,
+        owner=False,
+        budget=Loss(epsilon=1.0, delta=1e-9),
+        mechanism="auto",
+        accounting=None,
+    )
+
+
+def test_a_plan_is_the_same_in_every_process() -> None:
+    """Whatever the order of hashes and the number of threads: another run would draw for other nodes."""
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", PRINT_PLAN], env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout == repr(auto_plan()) + "\n"
