@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(f"slackwater: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("slackwater: interrupted; what was not committed is not published", file=sys.stderr)
+        print("slackwater: interrupted; nothing more was published", file=sys.stderr)
         return 4
     try:
         print(json.dumps(document, indent=1) if arguments.json else text, flush=True)

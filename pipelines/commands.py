@@ -5,7 +5,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines import evaluate as evaluation
 from pipelines.job import job_of, plan_of, timeline_of
 from pipelines.ledger import ledger_document, ledger_text
+from pipelines.new_release import cost, write_spec
 from pipelines.pipeline import options_of, run_release, run_sums
 from pipelines.plan_report import plan_document, plan_text
 from pipelines.epochs import (
@@ -53,14 +54,24 @@ def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    if arguments.new_release is None:
+        return _run(arguments, flags)
+    old = load(arguments.spec)
+    options_of(flags)
+    arguments.spec = str(write_spec(arguments.spec, arguments.new_release))
+    told = cost(old)
+    document, text = _run(arguments, flags)
+    return {**document, "spec": arguments.spec}, f"{told}\n{text}\nrun {arguments.spec} from now on"
+
+
+def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec, timeline = _start(arguments, flags)
     store = Store(spec.output.public, spec.output.private)
-    release = store.open()
-    if release is not None:
-        refuse_another(spec, release)
-        if release.shown < len(release.commits):
-            with _failures_kept(spec):
-                store.show()  # a run died after it had committed its draw: publish that, and draw no other
+    with _failures_kept(spec):
+        release = store.open()
+        if release is not None:
+            refuse_another(spec, release)
+            store.show()  # if a run died after it had committed its draw: publish that, and draw no other
     released = 0 if release is None else release.last.windows
     if timeline.windows <= released:
         return _nothing_new(spec, store, release, timeline)
@@ -87,10 +98,11 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             _judge(spec, diagnosis)
             commit = store.commit(attempt, record_of(spec, job, attempt))
         except BaseException:
-            store.discard(attempt)
+            with suppress(Exception):  # what is told is why the run ended
+                store.discard(attempt)
             raise
         store.show()
-        store.clean()
+        _clean(store)
     return _released(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
@@ -98,7 +110,8 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if flags:
         raise SpecError(f"{flags[0]}: ledger runs no pipeline and takes no pipeline options")
     spec = load(arguments.spec)
-    release = Store(spec.output.public, spec.output.private).open()
+    with _failures_kept(spec):
+        release = Store(spec.output.public, spec.output.private).open()
     if release is not None:
         refuse_another(spec, release)
     document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan_of(spec))
@@ -171,6 +184,15 @@ def _nothing_due(spec: Spec, why: str) -> Result:
     return document, f"{spec.release}: nothing is due, {why}"
 
 
+def _clean(store: Store) -> None:
+    """Remove what nobody needs. What is published stays so, whether or not that succeeds."""
+    try:
+        store.clean()
+    except Exception as error:
+        why = type(error).__name__
+        print(f"slackwater: {store.private}/attempts: cannot be cleaned ({why}); the next run will", file=sys.stderr)
+
+
 def _judge(spec: Spec, diagnosis: Diagnosis) -> None:
     """End the run if more of the input is unusable than the spec allows."""
     problems = [f"{file}: {reason}" for file, reason in diagnosis.files]
@@ -210,10 +232,19 @@ def _failures_kept(spec: Spec) -> Iterator[None]:
     except SlackwaterError:
         raise
     except Exception as error:
+        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else "nothing was published"
         raise SlackwaterError(
-            f"the run failed with {type(error).__name__}; what it had not committed is not published, and what it had "
-            f"will be by the next run; {_keep_trace(spec, error)}"
+            f"the run failed with {type(error).__name__}; {stands}; {_keep_trace(spec, error)}"
         ) from None
+
+
+def _awaits(spec: Spec) -> bool:
+    """Whether something is committed and not yet shown, as far as that can be seen."""
+    try:
+        release = Store(spec.output.public, spec.output.private).open()
+    except Exception:  # what ended the run may be in the way here too
+        return False
+    return release is not None and release.shown < len(release.commits)
 
 
 def _keep_trace(spec: Spec, error: Exception) -> str:

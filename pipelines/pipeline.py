@@ -5,7 +5,7 @@
                  `---------------`-> diagnostics
 
 Both write into a folder of their own on the private side and return when the pipeline has ended; nothing they write
-is public until `pipelines.publish` says so.
+is public until `pipelines.store` says so.
 """
 
 import difflib

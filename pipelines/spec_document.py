@@ -47,15 +47,15 @@ class Document:
         return self.lines.get(place, 1)
 
 
-class _Constructor(RoundTripConstructor):
+class Constructor(RoundTripConstructor):
     """The round-trip constructor, except that a timestamp is left as it is written."""
 
 
-def _as_written(_constructor: _Constructor, node: Any) -> str:
+def _as_written(_constructor: Constructor, node: Any) -> str:
     return str(node.value)
 
 
-_Constructor.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
+Constructor.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
 
 
 def read_document(path: Path) -> Document:
@@ -88,7 +88,7 @@ def _text(name: str, path: Path) -> str:
 
 def _parse(name: str, text: str) -> Any:
     yaml = YAML(typ="rt", pure=True)
-    yaml.Constructor = _Constructor
+    yaml.Constructor = Constructor
     try:
         return yaml.load(text)
     except MarkedYAMLError as error:

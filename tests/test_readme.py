@@ -203,10 +203,15 @@ def test_the_guide_lists_every_published_column(stranger: Path, side: str) -> No
 def test_what_the_guide_says_of_the_private_folder_is_there(stranger: Path) -> None:
     private = stranger / "out/wards/private"
 
-    assert {str(path.relative_to(private)) for path in private.rglob("*") if path.is_file()} == {
-        "committed.json",
+    found = {str(path.relative_to(private)) for path in private.rglob("*") if path.is_file()}
+    assert {re.sub(r"^attempts/[\w-]+/(\w+/)?.*", r"attempts/*/\1", name) for name in found} == {
+        "attempts/*/",
+        "attempts/*/nodes/",
+        "attempts/*/estimates/",
+        "commits/000001.json",
         "diagnostics/dead_letters.parquet",
         "diagnostics/read.json",
+        "lock",
     }
     assert pq.read_schema(private / "diagnostics/dead_letters.parquet").names == ["file", "row", "reason"]
 

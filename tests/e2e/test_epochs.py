@@ -183,8 +183,25 @@ def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:
     told = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
 
     assert told["release"] == "wards"
-    assert told["total"] == {"epsilon": 1.0, "delta": 0.0}
+    assert told["total"] == {"epsilon": pytest.approx(1.0), "delta": 0.0}
     assert [epoch["epoch"] for epoch in told["epochs"]] == [1, 2, 3]  # the third moment closed no window
     manifest = json.loads((slackwater.folder / "public/manifest.json").read_text())
     assert manifest["spec_sha256"] == told["spec_sha256"]
     assert 0 < told["spent"]["epsilon"] <= 1
+
+
+def test_a_new_release_has_a_spec_of_its_own_and_tells_the_sum_of_both_losses(slackwater: CommandLine) -> None:
+    prepare(slackwater, "disjoint")
+    (public,) = nights(slackwater, [START + timedelta(days=3)])
+
+    said = slackwater("run", "spec.yaml", "--new-release", "wards-2", until(START + timedelta(days=3)))
+
+    assert said.code == 0, said.err
+    assert "epsilon 2, delta 0" in " ".join(said.out.split())
+    assert "run spec-wards-2.yaml from now on" in said.out
+    assert contents(slackwater.folder / "public") == public
+    assert json.loads((slackwater.folder / "public-wards-2/manifest.json").read_text())["release"] == "wards-2"
+    assert "nothing is due" in slackwater("run", "spec-wards-2.yaml", until(START + timedelta(days=3))).out
+    again = slackwater("run", "spec.yaml", "--new-release", "wards-2")
+    assert again.code == 2
+    assert "is there already" in again.err

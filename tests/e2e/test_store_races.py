@@ -141,15 +141,18 @@ def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_say_wh
 
 
 def test_of_eight_runs_at_once_in_gs_one_commits_each_epoch_and_the_others_say_who(bucket: storage.Bucket) -> None:
+    buckets = {f"{release}": bucket.client.create_bucket(f"race-{release}") for release in range(RELEASES)}
+
     def sides(release: str) -> tuple[str, str]:
-        return f"gs://out/{release}/public", f"gs://out/{release}/private"
+        return f"gs://race-{release}/public", f"gs://race-{release}/private"
 
     barrier = threading.Barrier(RACERS)
     with ThreadPoolExecutor(RACERS) as threads:
         told = list(threads.map(lambda racer: race(sides, barrier, racer), range(RACERS)))
 
-    check_race(sides, told, lambda release: under(bucket, f"{release}/public/"))
-    assert len({name.split("/")[3] for name in under(bucket, "") if "/attempts/" in name}) == RELEASES * EPOCHS
+    check_race(sides, told, lambda release: under(buckets[release], "public/"))
+    for release in buckets:
+        assert attempts(buckets[release]) == {commit.attempt for commit in Store(*sides(release)).commits()}
 
 
 def test_epochs_in_gs_are_found_by_the_next_run_and_old_attempts_are_removed(

@@ -284,6 +284,18 @@ def test_an_entry_first_seen_later_enters_where_it_is_first_seen():
     ]
 
 
+def test_entering_later_does_not_jump_the_queue_of_its_owner():
+    """Entry b was there before, but is seen at 25 only; the one change that its owner is allowed is a's of 21."""
+    rows = [
+        Mutation("a", 21, 0, None, state_of("a"), owner="p"),
+        Mutation("b", 25, 1, state_of("b"), None, owner="p"),
+    ]
+
+    sums, _ = in_runs([([], 2), (rows, 6)], AtMost(1), TIMELINE, (COUNT,))
+
+    assert sums[("bounded", 0, "net", 0)][0, 3].tolist() == [1, 0, 0]
+
+
 def test_the_opening_knows_an_entry_whose_first_mutation_is_still_to_come():
     here = [Mutation("e", 33, 0, state_of("a"), state_of("b"))]
 
@@ -390,6 +402,14 @@ def test_frozen_units_weigh_little():
     )
 
     assert frozen < 0.6 * alive
+
+
+def test_a_state_of_many_runs_is_in_few_pieces():
+    nights: Runs = [(walk((2 * i, "a"), entry=f"e{i}"), i + 1) for i in range(FINE.windows)]
+    _, states = in_runs(nights, AtMost(1), FINE, (ALONE,))
+
+    assert states[0].frozen["key"].to_pylist() == [f"e{i}" for i in range(FINE.windows)]
+    assert states[0].frozen["key"].num_chunks <= 5
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS), st.booleans(), st.booleans())

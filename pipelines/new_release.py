@@ -1,0 +1,52 @@
+"""`run SPEC --new-release NAME`: another release about the same people, under a spec and folders of its own.
+
+A release is frozen with its spec. Who wants other queries, or more noise, or less, makes a new one, and both losses add
+up. The spec is written beside the old one, so that it is the one to run from then on.
+"""
+
+from io import StringIO
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from pipelines.ledger import second_release_text
+from pipelines.spec import Spec, load
+from pipelines.spec_document import Constructor
+from pipelines.store import Store
+from privacy.accounting import Loss
+from transforms.errors import SpecError
+
+
+def write_spec(path: str, name: str) -> Path:
+    """The spec under another name and with folders of its own: `wards.yaml` becomes `wards-NAME.yaml`.
+
+    Raises:
+        SpecError: that file is there already, or would not be a spec.
+    """
+    old = load(path)
+    new = old.path.with_name(f"{old.path.stem}-{name}{old.path.suffix}")
+    if new.exists():
+        raise SpecError(f"{new}: is there already; run it as it is, or choose another name")
+    yaml = YAML()
+    yaml.Constructor = Constructor
+    yaml.width = 1_000_000
+    document = yaml.load(old.text)
+    document["release"] = name
+    for side in ("public", "private"):
+        document["output"][side] = f"{document['output'][side].rstrip('/')}-{name}"
+    text = StringIO()
+    yaml.dump(document, text)
+    new.write_text(text.getvalue(), encoding="utf-8")
+    try:
+        load(new)
+    except SpecError:
+        new.unlink()
+        raise
+    return new
+
+
+def cost(old: Spec) -> str:
+    """What the new release and the old one, if it was begun, cost together: a new one has the same budget."""
+    budget = Loss(epsilon=old.privacy.epsilon, delta=old.privacy.delta)
+    begun = Store(old.output.public, old.output.private).open() is not None
+    return second_release_text(budget, {old.release: budget} if begun else {})
