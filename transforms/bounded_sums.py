@@ -18,9 +18,7 @@ import pyarrow as pa
 from privacy.constraint import Constraint
 from privacy.series import Family
 from transforms import progress
-from transforms.bounding import bound, changed
-from transforms.chains import build_chains
-from transforms.leaf_sums import LeafSums, sum_leaves
+from transforms.leaf_sums import LeafSums
 from transforms.queries import Query, Timeline
 from transforms.sharding import ShardByUnit, from_bytes, to_bytes
 from transforms.threaded import Threaded
@@ -99,27 +97,10 @@ def _sum_shard(shard: tuple[int, Iterable[bytes]], aggregation: Aggregation) -> 
 
 
 def bound_and_sum(table: pa.Table, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
-    """The kernel of one shard, in batch: all of its rows, no carry."""
-    chains = build_chains(table, queries=len(aggregation.queries))
-    masks, _ = bound(chains, aggregation.constraint)
-    for number, query in enumerate(aggregation.queries):
-        variants = {BOUNDED: masks[number]}
-        if aggregation.exact:
-            variants[EXACT] = changed(chains, number)
-        for variant, mask in variants.items():
-            for family in query.families:
-                leaves = sum_leaves(chains, mask, query, number, aggregation.timeline, family)
-                for chunk, part in _cut(leaves, query.cells, aggregation.chunk_cells(number)):
-                    yield (variant, number, family, chunk), part
+    """The kernel of one shard where one run sees all of its rows."""
+    from transforms.increments import advance_shard  # which is built on this module
 
-
-def _cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, bytes]]:
-    chunk = leaves.node % cells // chunk_cells
-    for number in np.unique(chunk).tolist():
-        yield (
-            number,
-            encode(LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])),
-        )
+    yield from advance_shard(table, None, aggregation)[0]
 
 
 def encode(leaves: LeafSums) -> bytes:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pipelines.store import Store
 from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit, Source, manifest_json
-from pipelines.store_gcs import GcsFolder
-from pipelines.store_local import LocalFolder
 
 SPEC = "release: wards\n"
 SECRET = "data/secret-part.parquet"
@@ -40,16 +38,14 @@ def record(epoch: int, *, release: str = "wards") -> Commit:
 def attempt_at(store: Store, epoch: int, content: bytes = b"noisy", made: Sequence[str] = MADE) -> Attempt:
     """An attempt that has made its files; each begins with `content`."""
     attempt = store.begin(epoch)
-    folder = attempt.folder
-    files = GcsFolder(folder) if "://" in folder else LocalFolder(folder, private=True)
     for name in made:
-        files.write(name, content + b" " + name.encode())
+        store._private.write(f"attempts/{attempt.id}/{name}", content + b" " + name.encode())
     return attempt
 
 
-def released(store: Store, epoch: int, content: bytes = b"noisy") -> Commit:
+def released(store: Store, epoch: int, content: bytes = b"noisy", made: Sequence[str] = MADE) -> Commit:
     """One more epoch, committed and shown."""
-    commit = store.commit(attempt_at(store, epoch, content), record(epoch))
+    commit = store.commit(attempt_at(store, epoch, content, made), record(epoch))
     store.show()
     return commit
 

@@ -192,6 +192,17 @@ def test_new_values_alone_keep_the_order_of_their_files(constraint, data, owners
         np.testing.assert_array_equal(sums[key], expected, err_msg=str(key))
 
 
+@pytest.mark.parametrize("closing", [(2, 6), (2, 4, 6), (2, 3, 4, 6)], ids=str)
+@pytest.mark.parametrize("wards", ["ab", "ba"])
+def test_rows_of_one_time_that_wait_stay_in_the_order_of_their_files(closing, wards):
+    waiting = [Mutation("e", 55, 0, None, state_of(ward)) for ward in wards]
+    arrivals: Runs = [(waiting if i == 0 else [], windows) for i, windows in enumerate(closing)]
+
+    sums, _ = in_runs(arrivals, AtMost(5), TIMELINE, (COUNT,), seq=False, before=False, position=True)
+
+    assert sums[("bounded", 0, "net", 0)][0, 6].tolist() == [wards[-1] == "a", wards[-1] == "b", 0]
+
+
 def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
     """One unit's vector over all runs is no longer than the plan claims."""
     for (_, number, family, _), nodes in in_runs(arrivals, constraint, TIMELINE)[0].items():

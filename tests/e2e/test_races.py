@@ -1,0 +1,144 @@
+"""Eight whole runs at once on one release: one publishes each epoch, and every other one knows it."""
+
+import io
+import multiprocessing
+import time
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.store import Release, Store
+from pipelines.store_attempt import Attempt
+from pipelines.store_commit import Commit
+from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
+
+RUNS = 8
+PATIENCE = 60.0
+"""Seconds; a run that waits longer for the others fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How one run ended, and how many epochs it found committed when it looked first."""
+
+    code: int
+    out: str
+    err: str
+    found: int
+
+
+def run(folder: Path, until: str, gate: Any, *, late: float, at_the_commit: bool, answers: Any) -> None:
+    """`slackwater run` in a process of its own; with `at_the_commit` nobody commits before all have drawn."""
+    from pipelines import cli
+
+    found: list[int] = []
+    look, commit = Store.open, Store.commit
+
+    def looking(store: Store) -> Release | None:
+        release = look(store)
+        found.append(0 if release is None else len(release.commits))
+        return release
+
+    def committing(store: Store, attempt: Attempt, record: Commit) -> Commit:
+        gate.wait(PATIENCE)
+        return commit(store, attempt, record)
+
+    Store.open = looking  # type: ignore[method-assign]
+    if at_the_commit:
+        Store.commit = committing  # type: ignore[method-assign]
+    else:
+        gate.wait(PATIENCE)
+        time.sleep(late)
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        code = cli.main(["run", "spec.yaml", f"--until={until}"])
+    answers.put(Told(code, out.getvalue(), err.getvalue(), found[0]))
+
+
+@pytest.fixture(scope="module")
+def warm() -> ForkServerContext:
+    """Processes that are forked from one that has imported everything and has no threads, unlike this one."""
+    context = multiprocessing.get_context("forkserver")
+    slow = ["scipy.optimize", "apache_beam.runners.portability.fn_api_runner.fn_runner"]  # imported at first use
+    context.set_forkserver_preload(["pipelines.cli", "pipelines.commands", *slow, __name__])
+    return context
+
+
+def race(warm: ForkServerContext, folder: Path, until: str, *, late: list[float], at_the_commit: bool) -> list[Told]:
+    gate, answers = warm.Barrier(RUNS), warm.SimpleQueue()
+    processes = [
+        warm.Process(
+            target=run,
+            args=(folder, until, gate),
+            kwargs={"late": seconds, "at_the_commit": at_the_commit, "answers": answers},
+        )
+        for seconds in late
+    ]
+    for process in processes:
+        process.start()
+    told = []
+    for process in processes:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+        told.append(answers.get())  # small enough for the pipe to hold all eight
+    return told
+
+
+ROUNDS = {
+    "all have drawn before one commits": ([0.0] * RUNS, True),
+    "all start at one moment": ([0.0] * RUNS, False),
+    "each starts a little later": ([0.25 * number for number in range(RUNS)], False),
+}
+
+
+def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(
+    warm: ForkServerContext, tmp_path: Path
+) -> None:
+    write_spec(tmp_path)
+    write(tmp_path / "data" / "all.parquet", changelog())
+    store = Store(str(tmp_path / "public"), str(tmp_path / "private"))
+    kept: dict[str, bytes] = {}
+
+    for epoch, (late, at_the_commit) in enumerate(ROUNDS.values(), start=1):
+        until = (START + timedelta(days=epoch)).isoformat()
+        told = race(warm, tmp_path, until, late=late, at_the_commit=at_the_commit)
+
+        store.open()
+        *_, commit = store.commits()
+        assert commit.epoch == commit.windows == epoch
+        # Whoever found the epoch open has drawn for it: one is told that it is released, the others who was first.
+        entered = [one for one in told if one.found == epoch - 1]
+        winners = [one for one in entered if one.code == 0]
+        assert len(winners) == 1
+        assert f"epoch {epoch}, 1 windows released" in winners[0].out
+        assert all(name in winners[0].out for name in commit.files)
+        who = f"another run, attempt {commit.attempt}, committed epoch {epoch} at {commit.committed_at}; nothing of"
+        for one in entered:
+            if one not in winners:
+                assert (one.code, one.out) == (1, "")
+                assert who in one.err
+        # Whoever came later has nothing to do, or finishes what the winner had committed and not shown yet.
+        for one in told:
+            if one not in entered:
+                assert (one.code, one.found) == (0, epoch)
+                assert "nothing is due" in one.out or f"epoch {epoch}, 1 windows released" in one.out
+        assert len(entered) == RUNS or not at_the_commit
+
+        now = contents(tmp_path / "public")
+        assert kept.items() <= now.items()
+        kept = {name: content for name, content in now.items() if name != "manifest.json"}
+        assert sorted(kept) == sorted([*(name for c in store.commits() for name in c.files), "spec.yaml"])
+
+    store.verify(store.commits())
+    nodes = published(tmp_path, "nodes").to_pandas()
+    assert not nodes.duplicated(["query", "layer", "node_start", "node_end", "ward"]).any()
+    assert len(nodes) == 3 * (len(ROUNDS) + 1)  # of each ward the opening and every window
+    assert len(ROUNDS) < WINDOWS
+    attempts = {path.name for path in (tmp_path / "private/attempts").iterdir()}
+    assert attempts == {commit.attempt for commit in store.commits()[-2:]}
+    assert not [path for path in files_under(tmp_path / "private") if path.name == "failure.txt"]
