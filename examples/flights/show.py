@@ -81,8 +81,8 @@ def published() -> list[str]:
     manifest = PUBLIC / "manifest.json"
     if not manifest.exists():
         raise SystemExit(f"{manifest}: there is no release yet; make one with `make demo`")
-    names: dict[str, str] = json.loads(manifest.read_text())["files"]
-    return [str(PUBLIC / name) for name in names if name.startswith("estimates/")]
+    epochs = json.loads(manifest.read_text())["epochs"]
+    return [str(PUBLIC / name) for epoch in epochs for name in epoch["files"] if name.startswith("estimates/")]
 
 
 def read_daily(files: list[str]) -> dict[str, Series]:
