@@ -16,11 +16,6 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines import evaluate as evaluation
-from pipelines.job import job_of, plan_of, timeline_of
-from pipelines.ledger import ledger_document, ledger_text
-from pipelines.new_release import cost, write_spec
-from pipelines.pipeline import options_of, run_release, run_sums
-from pipelines.plan_report import plan_document, plan_text
 from pipelines.epochs import (
     keep_settled,
     record_of,
@@ -29,6 +24,11 @@ from pipelines.epochs import (
     settled_by,
     state_folder,
 )
+from pipelines.job import job_of, plan_of, timeline_of
+from pipelines.ledger import ledger_document, ledger_text
+from pipelines.new_release import cost, write_spec
+from pipelines.pipeline import options_of, run_release, run_sums
+from pipelines.plan_report import plan_document, plan_text
 from pipelines.spec import Spec, load
 from pipelines.spec_models import within
 from pipelines.store import Release, Store

@@ -25,6 +25,7 @@ from privacy.counters import Counter
 from privacy.direct import Direct
 from privacy.measure import Measure
 from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise import LARGEST_SCALE
 from privacy.planner import Choice, Option, Part, Question, certified, nominal, options
 from privacy.sensitivity import Sensitivity
 from privacy.series import Family, Series
@@ -267,6 +268,12 @@ def _released(
     stated: Sequence[float | None],
 ) -> tuple[Released, ...]:
     kind = DiscreteLaplace if law == "laplace" else DiscreteGaussian
+    for (place, part), scale in zip(planned, calibration.scales, strict=True):
+        if scale * max(c.largest for c in demands[place].measure.components) > LARGEST_SCALE:
+            raise ValueError(
+                f"query {demands[place].name}: {part.family} numbers would need noise of more than 2^55 grid steps; "
+                "use a larger epsilon, a smaller constraint or narrower bounds"
+            )
     return tuple(
         Released(
             query=place,

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_many_runs_tell_what_one_run_tells(slackwater: CommandLine, strategy: st
     """With hardly any noise, so that the numbers are the bounded truth; and each number and node is told once."""
     prepare(slackwater, strategy, LARGE)
     seen = nights(slackwater, MOMENTS)
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         kept = {name: content for name, content in before.items() if name not in ("manifest.json",)}
         assert kept.items() <= after.items()
     estimates = published(slackwater.folder, "estimates").to_pandas()

@@ -1,0 +1,105 @@
+"""What a night costs after two years of nights, beside one after a month.
+
+    python -m benchmarks.nights              # about six minutes
+
+A night is one `slackwater run` with the new day's file, in a process of its own, from its start to its end. Nights of
+both releases take turns; the table gives medians. Processor seconds count the whole process too, and depend less on
+what else the machine does.
+"""
+
+import argparse
+import resource
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from benchmarks.nights.setting import COMING, STAY, until, write_day
+from benchmarks.throughput.process import measure
+from pipelines.store import Store
+from transforms.increments import state_from_bytes
+
+OUT = Path("out/benchmarks/nights")
+
+
+@dataclass(slots=True)
+class Release:
+    """A release with a history of so many days, and what its nights took so far."""
+
+    folder: Path
+    days: int
+    seconds: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
+    idle: list[float] = field(default_factory=list)
+    peak: int = 0
+
+    def night(self) -> None:
+        """A new day's file and the run after it; then one that finds nothing due, which is what a start costs."""
+        day = self.days + len(self.seconds)
+        write_day(self.folder, day)
+        command = [sys.executable, "-m", "pipelines", "run", str(self.folder / "spec.yaml"), until(day + 1)]
+        before = processor_seconds()
+        cost = measure(command, OUT / f"night-{self.days}.log")
+        self.processor.append(processor_seconds() - before)
+        self.seconds.append(cost.seconds)
+        self.peak = max(self.peak, cost.peak)
+        self.idle.append(measure(command, OUT / f"idle-{self.days}.log").seconds)
+
+    def row(self) -> str:
+        """A line of the table."""
+        store = Store(str(self.folder / "public"), str(self.folder / "private"))
+        *_, last = commits = store.commits()
+        paths = {name: Path(path) for name, path in store.state_paths(last).items()}
+        shards = [state_from_bytes(path.read_bytes()) for name, path in paths.items() if name.startswith("units-")]
+        nodes = sum(path.stat().st_size for name, path in paths.items() if name.startswith("release-"))
+        units = sum(path.stat().st_size for name, path in paths.items() if name.startswith("units-"))
+        live, frozen = (sum(getattr(s, name).num_rows for s in shards) for name in ("units", "frozen"))
+        return (
+            f"| {self.days} | {len(commits)} | {live:,} | {frozen:,} | {3 * COMING:,} | {units / 1e6:.1f} "
+            f"| {nodes / 1e6:.2f} | {(self.folder / 'public/manifest.json').stat().st_size / 1e6:.2f} "
+            f"| {self.peak / 1e6:,.0f} | {median(self.idle):.2f} | {median(self.seconds):.2f} "
+            f"| {median(self.processor):.2f} |"
+        )
+
+
+def processor_seconds() -> float:
+    """Of all processes that this one has started and seen end."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--days", type=int, nargs=2, default=[30, 730], help="of both histories")
+    parser.add_argument("--nights", type=int, default=5, help="that are measured")
+    arguments = parser.parse_args()
+    if min(arguments.days) < 2 * STAY:
+        parser.error(f"in the first {2 * STAY} days nobody leaves, so that nights are not alike")
+    OUT.mkdir(parents=True, exist_ok=True)
+    releases = [Release((OUT / f"days-{days}").resolve(), days) for days in arguments.days]
+    for release in releases:
+        print(f"making a history of {release.days} days ...", file=sys.stderr, flush=True)
+        history = [sys.executable, "-m", "benchmarks.nights.history", str(release.folder), str(release.days)]
+        measure(history, OUT / f"history-{release.days}.log")
+    for night in range(arguments.nights):
+        for release in releases:
+            print(f"night {night + 1} of {arguments.nights} after {release.days} days", file=sys.stderr, flush=True)
+            release.night()
+    print(
+        "| days before | epochs | units alive | units done | new mutations | state of units MB | of nodes MB "
+        "| manifest MB | peak MB | seconds, nothing due | seconds | processor |\n"
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    )
+    for release in releases:
+        print(release.row())
+    short, long = releases
+    ratio = median(long.seconds) / median(short.seconds)
+    of_processor = median(long.processor) / median(short.processor)
+    print(
+        f"\nA night after {long.days} days takes {ratio:.2f} times as long as one after {short.days}, "
+        f"and {of_processor:.2f} times the processor."
+    )
+
+
+if __name__ == "__main__":
+    main()

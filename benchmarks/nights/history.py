@@ -1,0 +1,77 @@
+"""Make a release with a history, as if it had run each night, in one run over all of it.
+
+    python -m benchmarks.nights.history FOLDER DAYS
+
+`slackwater run` releases all days at once. What it made then becomes the last of `DAYS` epochs, the others get files of
+a few bytes, all of them through the store itself: so there are as many commits, files and sources as after that many
+nights, and the state is that of the whole history.
+"""
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.nights.setting import DAY, START, path_of, spec, until, write_day
+from pipelines.cli import main as slackwater
+from pipelines.store import STATE, Store
+from pipelines.store_commit import Commit
+from pipelines.times import microseconds
+
+
+def make(folder: Path, days: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for day in range(days):
+        write_day(folder, day)
+    (folder / "spec.yaml").write_text(spec(folder), encoding="utf-8")
+    if slackwater(["run", str(folder / "spec.yaml"), until(days)]) != 0:
+        raise SystemExit("the history could not be released")
+    cut_up(folder, days)
+
+
+def cut_up(folder: Path, days: int) -> None:
+    """One epoch becomes `days`."""
+    whole = folder / "whole"
+    whole.mkdir()
+    for side in ("public", "private"):
+        (folder / side).rename(whole / side)
+    (made,) = Store(str(whole / "public"), str(whole / "private")).commits()
+    store = Store(str(folder / "public"), str(folder / "private"))
+    sources = {Path(source.path): source for source in made.sources}
+    names = [name.replace(f"-{made.attempt}", "") for name in made.files]
+    for day in range(days):
+        record = replace(
+            made,
+            epoch=day + 1,
+            released=day,
+            windows=day + 1,
+            start=microseconds(START + day * DAY),
+            until=microseconds(START + (day + 1) * DAY),
+            sources=(sources[path_of(folder, day)],),
+        )
+        commit(store, record, whole if day == days - 1 else None, names)
+        if day % 50 == 0:
+            store.clean()
+    store.show()
+    store.clean()
+    shutil.rmtree(whole)
+
+
+def commit(store: Store, record: Commit, whole: Path | None, names: list[str]) -> None:
+    """An epoch with the files of the whole, or with small ones of the same names."""
+    attempt = store.begin(record.epoch)
+    target = Path(attempt.folder)
+    if whole is not None:
+        source = whole / "private/attempts" / record.attempt
+        for side in ("nodes", "estimates", STATE):
+            shutil.copytree(source / side, target / side)
+    else:
+        for name in names:
+            (target / name).parent.mkdir(exist_ok=True)
+            (target / name).write_bytes(b"a night")
+    store.commit(attempt, record)
+    store.show()
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,71 @@
+"""The release and its changelog, one file a day; every day is like every other.
+
+Each day `COMING` entries come into a ward, those of `STAY` days ago move to the next one, and those of twice as many
+days ago leave. After the first weeks as many are there on every day, and three times `COMING` mutations are new.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+COMING = 5_000
+STAY = 10
+WARDS = tuple(f"ward {number:02d}" for number in range(1, 21))
+
+SPEC = """\
+release: nights
+changelog: {{format: parquet, path: {folder}/data/*.parquet, entry: entry, time: time, before: before_, after: after_}}
+privacy: {{epsilon: 1.0, delta: 1.0e-9, constraint: {{at_most: 3}}}}
+schedule: {{start: 2024-01-01T00:00:00Z, every: 1d, until: 2028-01-01T00:00:00Z}}
+queries:
+  - {{name: beds, measure: count, by: {{ward: [{wards}]}}, publish: [level, change, {{sliding: 7d, every: 1d}}]}}
+  - {{name: arrivals, measure: count, by: {{ward: [{wards}]}}, publish: [entered]}}
+output: {{public: {folder}/public, private: {folder}/private}}
+"""
+
+
+def spec(folder: Path) -> str:
+    return SPEC.format(folder=folder, wards=", ".join(WARDS))
+
+
+def path_of(folder: Path, day: int) -> Path:
+    return folder / "data" / f"{START + day * DAY:%Y-%m-%d}.parquet"
+
+
+def until(days: int) -> str:
+    """The flag under which the first `days` days have closed."""
+    return f"--until={(START + days * DAY).isoformat()}"
+
+
+def write_day(folder: Path, day: int) -> None:
+    """The mutations of one day, counted from 0."""
+    parts = [
+        (day, None, 0),
+        (day - STAY, 0, 1),
+        (day - 2 * STAY, 1, None),
+    ]
+    entries, before, after = [], [], []
+    for came, old, new in parts:
+        if came < 0:
+            continue
+        number = np.arange(COMING)
+        entries.append(came * COMING + number)
+        for states, shift in ((before, old), (after, new)):
+            states.append(np.full(COMING, -1) if shift is None else (number + came + shift) % len(WARDS))
+    entry = np.concatenate(entries)
+    wards = pa.array(WARDS)
+    columns = {
+        "entry": pa.array([f"stay {number:09d}" for number in entry]),
+        "time": pa.array([START + day * DAY + timedelta(hours=12)] * len(entry), pa.timestamp("us", "UTC")),
+    }
+    for side, states in (("before", before), ("after", after)):
+        place = np.concatenate(states)
+        columns[f"{side}_ward"] = wards.take(pa.array(place, mask=place < 0))
+    path = path_of(folder, day)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
