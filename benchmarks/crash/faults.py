@@ -1,0 +1,115 @@
+"""Faults of storage: installed in the child that runs, or planted in the files between two runs.
+
+The first kind lets the n-th write or read of a run fail, whoever asks for it: Beam's file systems, in which a run
+works, or the release store. A disk that is full takes half of the file.
+"""
+
+import errno
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from benchmarks.crash.checks import demand
+from benchmarks.crash.runs import Ended
+from benchmarks.crash.setting import Place, document_of
+from pipelines.store_gcs import GcsFolder
+from pipelines.store_local import LocalFolder
+
+WRITES, READS = 22, 30
+"""About so many of each there are in a run."""
+
+
+def full_disk(number: int) -> None:
+    """From the n-th write on nothing more than half of the file is written."""
+    _patch_writes(lambda found: found >= number, OSError(errno.ENOSPC, "No space left on device"), half=True)
+
+
+def failed_write(number: int) -> None:
+    """The n-th write fails, and those after it do not."""
+    _patch_writes(lambda found: found == number, OSError(errno.EIO, "Input/output error"), half=False)
+
+
+def slow_read(number: int) -> None:
+    """The n-th read times out."""
+    numbers = count(1)
+
+    def patched(read: Callable[..., Any]) -> Callable[..., Any]:
+        def maybe(*args: Any, **named: Any) -> Any:
+            if next(numbers) == number:
+                raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+            return read(*args, **named)
+
+        return maybe
+
+    LocalFolder.read = patched(LocalFolder.read)  # type: ignore[method-assign]
+    GcsFolder.read = patched(GcsFolder.read)  # type: ignore[method-assign]
+    FileSystems.open = staticmethod(patched(FileSystems.open))
+
+
+def _patch_writes(fails: Callable[[int], bool], error: OSError, *, half: bool) -> None:
+    numbers = count(1)
+
+    def patched(write: Callable[..., Any]) -> Callable[..., Any]:
+        def maybe(owner: Any, name: Any, content: bytes, *args: Any, **named: Any) -> Any:
+            if not fails(next(numbers)):
+                return write(owner, name, content, *args, **named)
+            if half and isinstance(owner, LocalFolder):  # an object is written whole or not at all
+                write(owner, name, content[: len(content) // 2])
+            raise error
+
+        return maybe
+
+    create = FileSystems.create
+
+    def maybe_create(path: str, *args: Any, **named: Any) -> Any:
+        failing = fails(next(numbers))
+        if failing and not half:
+            raise error
+        file = create(path, *args, **named)
+        if failing:
+            file.write(b"half")
+            file.close()
+            raise error
+        return file
+
+    LocalFolder._draft = patched(LocalFolder._draft)  # type: ignore[method-assign]
+    GcsFolder.write = patched(GcsFolder.write)  # type: ignore[method-assign]
+    GcsFolder.swap = patched(GcsFolder.swap)  # type: ignore[method-assign]
+    FileSystems.create = staticmethod(maybe_create)
+
+
+def damaged(place: Place, fault: str, earlier: Mapping[str, bytes], again: Callable[[], Ended]) -> int:
+    """Damage a file of a release, run, and put it back; how often.
+
+    Args:
+        fault: `torn manifest`, `torn record` (the last commit record), `torn state` (a file of what the next run starts
+            from) or `stale state` (the same file, as it was an epoch before).
+        earlier: private files one night ago.
+
+    Raises:
+        BrokenError: the run is not refused, or its message does not name the file.
+    """
+    side, name = "public", "manifest.json"
+    if fault != "torn manifest":
+        side, private = "private", place.read("private")
+        name = _last_record(private) if fault == "torn record" else _last_noise(private)
+    whole = place.read(side)[name]
+    wrong = [earlier[_last_noise(earlier)]] if fault == "stale state" else [whole[: len(whole) // 2], b""]
+    for content in wrong:
+        place.put(f"{side}/{name}", content)
+        said = again()
+        demand(said.code == 1 and name.rpartition("/")[2] in said.err, f"{fault}: {name} is not refused: {said}")
+    place.put(f"{side}/{name}", whole)
+    return len(wrong)
+
+
+def _last_record(private: Mapping[str, bytes]) -> str:
+    return max(name for name in private if name.startswith("commits/"))
+
+
+def _last_noise(private: Mapping[str, bytes]) -> str:
+    """The file of the last epoch's state that holds the noise of the first query."""
+    commit = document_of(private[_last_record(private)])
+    return f"attempts/{commit['attempt']}/state/{min(name for name in commit['state'] if name.startswith('release-'))}"

@@ -1,0 +1,123 @@
+"""Runs of the command line in a child process, which may be killed with SIGKILL on its way.
+
+All that a run imports is imported by the parent, once; a child is forked from it and calls `pipelines.cli.main`.
+"""
+
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from pipelines import cli
+from pipelines.store import Store
+
+for _name in (
+    "pipelines.commands",
+    "apache_beam.runners.portability.fn_api_runner",
+    "dp_accounting.pld.privacy_loss_distribution",
+    "opendp.prelude",
+    "ruamel.yaml",
+    "scipy.optimize",
+    "scipy.stats",
+):
+    import_module(_name)  # what a run imports when it needs it, which would be half of its time
+
+PATIENCE = 120.0
+"""Seconds after which a run that was not to be killed is taken for stuck."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended.
+
+    Attributes:
+        code: exit code; None if it was killed.
+        seconds: until its end.
+        drawn: seconds until its draw was made, when it begins to commit; None if it never did.
+    """
+
+    code: int | None
+    seconds: float
+    drawn: float | None
+    out: str
+    err: str
+
+
+def run(
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    kill: float | None = None,
+    once_drawn: bool = False,
+    fault: Callable[[], None] | None = None,
+) -> Ended:
+    """Run a command in a folder.
+
+    Args:
+        kill: seconds after which the run is killed; None: it is not.
+        once_drawn: count them from the moment when its draw is made.
+        fault: called in the child before the command.
+    """
+    (folder / "tmp").mkdir(exist_ok=True)
+    began = time.monotonic()
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            os.close(ours)
+            code = _child(folder, arguments, theirs, fault)
+        finally:
+            os._exit(code)
+    os.close(theirs)
+    drawn, deadline = None, began + (PATIENCE if kill is None or once_drawn else kill)
+    try:
+        while True:
+            ready, _, _ = select.select([ours], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                break
+            if not os.read(ours, 1):  # it has ended, or is about to
+                deadline = began + PATIENCE
+                break
+            drawn = time.monotonic() - began
+            if kill is not None and once_drawn:
+                deadline = time.monotonic() + kill
+        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+    finally:
+        os.close(ours)
+        os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
+        _, status = os.waitpid(pid, 0)
+    seconds = time.monotonic() - began
+    code = os.waitstatus_to_exitcode(status)
+    out, err = ((folder / name).read_text() for name in ("out.txt", "err.txt"))
+    if code == -signal.SIGKILL and kill is None:
+        raise TimeoutError(f"{folder}: {' '.join(arguments)} takes more than {PATIENCE} s\n{err}")
+    return Ended(code=None if code == -signal.SIGKILL else code, seconds=seconds, drawn=drawn, out=out, err=err)
+
+
+def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable[[], None] | None) -> int:
+    os.chdir(folder)
+    for descriptor, name in ((1, "out.txt"), (2, "err.txt")):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
+    tempfile.tempdir = str(Path("tmp").absolute())  # what a run leaves lying about is seen there
+    commit = Store.commit
+
+    def told(*args: object) -> object:
+        os.write(signals, b"d")
+        return commit(*args)  # type: ignore[arg-type]
+
+    Store.commit = told  # type: ignore[assignment,method-assign]
+    if fault is not None:
+        fault()
+    try:
+        return cli.main(arguments)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
