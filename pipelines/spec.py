@@ -34,6 +34,10 @@ from transforms.queries import Scalar
 from transforms.source import Source
 
 Format = Literal["parquet", "csv", "jsonl"]
+ChangelogFormat = Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
+
+SHRINK = 0.2
+"""By so large a share of its rows may a snapshot be smaller than the one before, unless the spec says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +45,24 @@ class Changelog:
     """Where the mutations are; relative paths start at the current folder.
 
     Attributes:
+        time: None where the format says it itself.
         bad_rows: share of rows that may be unusable, at least 0 and below 1.
+        every: how far apart snapshots are, in microseconds; None for other formats.
+        shrink: share of the rows that a snapshot may have less than the one before; None for other formats.
     """
 
-    format: Format
+    format: ChangelogFormat
     paths: tuple[str, ...]
     entry: str
-    time: str
+    time: str | None
     before: str | None = None
     after: str | None = None
     order: tuple[str, ...] = ()
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
     bad_rows: float = 0.0
+    every: int | None = None
+    shrink: float | None = None
 
     def source(self, owner: str | None) -> Source:
         """What the reader needs; `owner` is the column of the privacy unit, None for entries."""
@@ -68,6 +77,7 @@ class Changelog:
             owner=owner,
             timezone=self.timezone,
             types=self.types,
+            every=self.every,
         )
 
 
@@ -199,7 +209,7 @@ def load(path: str | Path) -> Spec:
         raise SpecError(describe(error, document, SpecModel)) from None
     return Spec(
         release=model.release,
-        changelog=_changelog(model.changelog),
+        changelog=_changelog(model.changelog, every=model.schedule.every),
         privacy=_privacy(model.privacy),
         schedule=_schedule(model.schedule),
         queries=tuple(_query(q, every=model.schedule.every, strategy=model.strategy) for q in model.queries),
@@ -211,7 +221,8 @@ def load(path: str | Path) -> Spec:
     )
 
 
-def _changelog(section: ChangelogSection) -> Changelog:
+def _changelog(section: ChangelogSection, *, every: int) -> Changelog:
+    snapshots = section.format == "snapshots"
     return Changelog(
         format=section.format,
         paths=tuple(section.path),
@@ -223,6 +234,8 @@ def _changelog(section: ChangelogSection) -> Changelog:
         timezone=section.timezone,
         types=tuple(sorted(section.types.items())),
         bad_rows=section.bad_rows,
+        every=None if not snapshots else every if section.every is None else section.every,
+        shrink=None if not snapshots else SHRINK if section.shrink is None else section.shrink,
     )
 
 

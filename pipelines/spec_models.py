@@ -33,17 +33,18 @@ from pipelines.spec_rules import (
 from pipelines.spec_strategies import Strategy
 from pipelines.times import time_text
 
-FORMATS = ("parquet", "csv", "jsonl")
-LATER_FORMATS = ("debezium", "datastream", "snapshots")
+OWN_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
+    "debezium": {
+        "time": ("source.ts_ns", "source.ts_us", "source.ts_ms"),
+        "before": ("before",),
+        "after": ("after",),
+    },
+    "datastream": {"time": ("source_timestamp",), "before": (), "after": ("payload",), "order": ("sort_keys",)},
+    "snapshots": {"time": (), "before": (), "after": (), "order": ()},
+}
+"""Formats with names of their own for what a column must otherwise name, and these names: none needs to be given."""
 
 _MICROSECOND = timedelta(microseconds=1)
-
-
-def _format(value: Any) -> Any:
-    if value in LATER_FORMATS:
-        raise wrong(f"{value} is not available in this version; convert to parquet")
-    return value
-
 
 ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
 
@@ -51,21 +52,37 @@ ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
 class ChangelogSection(Section):
     """Where the mutations are and what their columns mean."""
 
-    format: Annotated[Literal["parquet", "csv", "jsonl"], BeforeValidator(_format)]
+    format: Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
     path: Texts
     entry: Text
-    time: Text
+    time: Text | None = None
     before: Text | None = None
     after: Text | None = None
     order: Texts = Field(default_factory=list)
     timezone: Timezone | None = None
     types: dict[Text, ColumnType] = Field(default_factory=dict)
     bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    every: Duration | None = None
+    shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems: list[Problem] = []
-        if self.entry == self.time:
+        own = OWN_COLUMNS.get(self.format)
+        if own is None and self.time is None:
+            problems.append((("time",), "missing; name the column that holds the time of a change"))
+        for key, names in ({} if own is None else own).items():
+            given = getattr(self, key)
+            for name in given if isinstance(given, list) else [given]:
+                if name is not None and name not in names:
+                    only = f", or write {' or '.join(names)}" if names else ""
+                    problems.append(((key,), f"format {self.format} says this itself; leave it out{only}"))
+        if self.format != "snapshots":
+            only_there = (("every", self.every), ("shrink", self.shrink))
+            problems += [((key,), "only for format: snapshots") for key, value in only_there if value is not None]
+        elif self.every == 0:
+            problems.append((("every",), "expected a duration above zero, such as 1d"))
+        if own is None and self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
         if self.before is not None and self.before == self.after:
             problems.append((("after",), "the same as before; the two states need names of their own"))

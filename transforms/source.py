@@ -8,25 +8,27 @@ class Source:
     """The files of a changelog and the roles of their columns.
 
     Attributes:
-        format: `parquet`, `csv` or `jsonl`.
-        paths: globs, local or of any of Beam's file systems (`gs://`).
-        entry: the column that holds an entry's key.
-        time: the column that holds the time of a change.
+        format: `parquet`, `csv`, `jsonl`, `debezium`, `datastream` or `snapshots`.
+        paths: globs, local or of any of Beam's file systems (`gs://`); for snapshots with the date's place in them.
+        entry: the column that holds an entry's key; of the states in formats with envelopes.
+        time: the column that holds the time of a change; None where the format says it itself.
         before: prefix or struct column of the state before; None if files hold new values only.
         after: prefix or struct column of the state after; None if its columns stand under their own names.
         order: columns that order changes of one time, most significant first; integers or strings.
         owner: the column that names the privacy unit, of the mutation or of the state.
         timezone: IANA name of the zone of times without one; None if there must be none.
         types: (column, kind) where the kind of a column is not to be inferred; kinds as in `transforms.kinds`.
+        every: how far apart snapshots are, in microseconds; None for other formats.
     """
 
     format: str
     paths: tuple[str, ...]
     entry: str
-    time: str
+    time: str | None
     before: str | None
     after: str | None
     order: tuple[str, ...] = ()
     owner: str | None = None
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
+    every: int | None = None
