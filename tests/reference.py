@@ -162,6 +162,7 @@ def batch_table(
     *,
     before: bool = True,
     seq: bool = True,
+    owned: bool = False,
 ) -> pa.Table:
     """The mutations as a normalised table, as `transforms.changelog` gives them."""
     table: dict[str, Any] = {
@@ -170,7 +171,7 @@ def batch_table(
     }
     if seq:
         table["order.0"] = pa.array([m.seq for m in mutations], type=pa.int64())
-    if any(m.owner for m in mutations):
+    if owned or any(m.owner for m in mutations):
         table["owner"] = pa.array([m.owner for m in mutations], type=pa.string())
     for side in ("before", "after") if before else ("after",):
         states = [getattr(m, side) for m in mutations]

@@ -38,7 +38,9 @@ from transforms.chains import encode as encode_chains
 from transforms.compact import compact
 from transforms.leaf_sums import cut, sum_leaves
 from transforms.projection import GONE
+from transforms.queries import Timeline
 from transforms.sharding import from_bytes, to_bytes, unit_column
+from transforms.truncates import deletions, split
 
 Ints = np.ndarray
 VERSION = b"1"
@@ -58,7 +60,7 @@ class ShardState:
             original time and order (null: known from its before image alone), and the last state, named
             as in a projected table.
         frozen: `key` of the units that can never contribute again.
-        pending: projected rows whose windows have not closed.
+        pending: projected rows whose windows have not closed, and all truncates so far.
         superseded: rows dropped so far as superseded.
     """
 
@@ -99,9 +101,13 @@ def advance_shard(
     else:
         table = _gather(rows, state)
 
+    table, truncates = split(table)
     first_run, is_open = timeline.released == 0, pc.greater_equal(table["time"], timeline.until)
     due, pending = table if first_run else table.filter(pc.invert(is_open)), table.filter(is_open)
     carried, superseded = None, 0
+    if truncates.num_rows:
+        pending = pa.concat_tables([pending, truncates])
+        due = pa.concat_tables([due, _truncated(truncates, due, state, timeline)])
     if state is not None:
         carried = _of(state.entries, unit_column(table), due[unit_column(table)])
         old = _superseded(due, carried, timeline.closed)
@@ -172,6 +178,14 @@ def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
         frozen = _of(state.frozen, "key", table[unit_column(table)])
         table = _without(table, unit_column(table), frozen["key"])
     return table
+
+
+def _truncated(truncates: pa.Table, due: pa.Table, state: ShardState | None, timeline: Timeline) -> pa.Table:
+    """The deletions that truncates bring, without those that entries have behind them."""
+    happened = truncates.filter(pc.less(truncates["time"], timeline.until))
+    known = None if state is None else state.entries
+    found = deletions(happened, due, known)
+    return found if known is None else found.filter(pa.array(~_superseded(found, known, timeline.closed)))
 
 
 def _superseded(table: pa.Table, carried: pa.Table, closed: int) -> Ints:

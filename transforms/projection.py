@@ -8,6 +8,7 @@
     dead  pa.Table(file, row, reason)       states whose owner cannot be known
 
 Everything is private. Values are clamped here: f itself is clamped, never its differences, which would not telescope.
+A truncate (transforms.truncates) stays what it is: a row without entry, unit and states.
 """
 
 from collections.abc import Iterator, Sequence
@@ -80,7 +81,8 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
         return pa.table({"unit": table["owner"], **columns}), np.zeros(0, np.int64), ""
     if projection.owner is None:
         return pa.table(columns), np.zeros(0, np.int64), ""
-    return _split_by_owner(pa.table(columns), [table[f"{side}.{projection.owner}"] for side in sides], sides)
+    owners = [table[f"{side}.{projection.owner}"] for side in sides]
+    return _split_by_owner(pa.table(columns), owners, sides)
 
 
 def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[str, np.ndarray]:
@@ -164,16 +166,17 @@ def _split_by_owner(
     """Give each row its owner; a change of owner is a deletion for the old one and an insertion for the new one."""
     known = [_to_numpy(owner.is_valid()) for owner in owners]
     texts = [_one_chunk(owner.cast(pa.string())) for owner in owners]
+    truncates = _to_numpy(projected["entry"].is_null())
     # A state that exists without an owner, or a row without any state, cannot be charged to anyone.
     if len(sides) == 1:
-        usable = known[0]
+        usable = known[0] | truncates
         return (
             projected.filter(usable).add_column(0, "unit", texts[0].filter(usable)),
             np.flatnonzero(~usable),
             _NO_OWNER,
         )
     before, after = known
-    usable = before | after
+    usable = before | after | truncates
     same = pc.fill_null(pc.equal(texts[0], texts[1]), False).to_numpy(zero_copy_only=False)
     moved = before & after & ~same
     whole = usable & ~moved
@@ -193,11 +196,15 @@ def _without(projected: pa.Table, side: str) -> pa.Table:
     """The same rows with no state on one side."""
     for place, name in enumerate(projected.column_names):
         if name.startswith(f"{side}."):
-            empty = {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
-            kind = projected.schema.field(place).type
-            nothing = pa.array(np.full(projected.num_rows, empty), type=kind)
-            projected = projected.set_column(place, name, nothing)
+            column = nothing(name, projected.schema.field(place).type, projected.num_rows)
+            projected = projected.set_column(place, name, column)
     return projected
+
+
+def nothing(name: str, kind: pa.DataType, rows: int) -> pa.Array:
+    """A projected column, such as `after.0.cell`, of states that do not exist."""
+    empty = {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
+    return pa.repeat(pa.scalar(empty, kind), rows)
 
 
 def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:

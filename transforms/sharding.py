@@ -1,7 +1,7 @@
 """Route projected rows to shards by privacy unit, as Arrow IPC bytes.
 
     in    pa.Table            projected rows (transforms.projection)
-    out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream
+    out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream; truncates go to all shards
 
 Bytes cross runners safely where Arrow objects do not. The hash only routes: units are told apart by their real
 keys inside the shard. It is part of the format, since carried state is sharded by it, so it is written out here
@@ -40,6 +40,12 @@ class ShardByUnit(beam.PTransform):
 def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
     """Split one table; empty shards are left out (which shards exist is private, like all of this)."""
     if table.num_rows == 0:
+        return
+    if shards > 1 and table[unit_column(table)].null_count:
+        truncates = table[unit_column(table)].is_null()
+        for number in range(shards):
+            yield from ((number, part) for _, part in shard_table(table.filter(truncates), shards=1))
+        yield from shard_table(table.filter(pc.invert(truncates)), shards=shards)
         return
     unit = _plain(table[unit_column(table)])
     table = compact(pa.table([_plain(column) for column in table.columns], names=table.column_names))

@@ -1,6 +1,7 @@
 """Run after run against one run, and against the slow reference where rows come late or twice."""
 
 import dataclasses
+from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
@@ -71,9 +72,10 @@ def table_of(
     position: bool = False,
     whole_keys: bool = False,
     text_order: bool = False,
+    owned: bool = False,
 ) -> pa.Table:
     """Projected rows."""
-    table = batch_table(mutations, COLUMNS, seq=seq, before=before)
+    table = batch_table(mutations, COLUMNS, seq=seq, before=before, owned=owned)
     if position:
         table = table.append_column(POSITION, pa.array(np.arange(len(mutations))))
     if whole_keys:
@@ -111,9 +113,12 @@ def in_runs(
             whole, timeline=dataclasses.replace(timeline, windows=windows, released=released)
         )
         table = table_of(rows, constraint, queries, **form) if rows else None
-        new = {} if table is None else {n: from_bytes(p) for n, p in shard_table(table, shards=shards)}
+        new: dict[int, list[pa.Table]] = defaultdict(list)
+        for number, part in [] if table is None else shard_table(table, shards=shards):
+            new[number].append(from_bytes(part))
         for number in range(shards):
-            sums, state = advance_shard(new.get(number), states.get(number), aggregation)
+            arrived = pa.concat_tables(new[number]) if new[number] else None
+            sums, state = advance_shard(arrived, states.get(number), aggregation)
             states[number] = state_from_bytes(state_to_bytes(state))
             for key, payload in sums:
                 payloads[key].append(payload)
