@@ -6,12 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := privacy transforms pipelines tests examples benchmarks setup.py
+CODE := privacy transforms pipelines tests examples benchmarks templates setup.py
 ROWS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint type bench errors clean
+.PHONY: help install demo flink test lint type bench errors clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -32,6 +32,11 @@ demo: $(READY)  ## release protected numbers of the flights of New York 2013, an
 	rm -rf out/flights/release
 	$(BIN)/slackwater run examples/flights/spec.yaml
 	@$(BIN)/python -m examples.flights.show
+
+flink: $(READY)  ## the demo's release on a real Flink cluster on this machine; needs Java 17 and Maven
+	$(BIN)/python -m examples.flights.build
+	rm -rf out/flights/release
+	$(BIN)/python -m templates.flink.local run examples/flights/spec.yaml
 
 test: $(READY)  ## the whole suite: style, types, doctests, unit, property, statistical, end to end
 	@$(BIN)/python -m pytest -n auto

@@ -1,4 +1,4 @@
-"""The command line: `slackwater plan | run | evaluate | ledger SPEC`.
+"""The command line: `slackwater plan | run | evaluate | ledger SPEC`, and `slackwater changelog SRC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from pipelines.changelog_arguments import add_changelog
+from pipelines.durations import parse_duration
 from pipelines.times import microseconds, parse_time
 from transforms.errors import SlackwaterError
 
@@ -74,6 +76,18 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="NAME",
                 help="another release about the same people, under a spec and folders of its own; both losses add up",
             )
+            added.add_argument(
+                "--poll",
+                metavar="D",
+                type=_duration,
+                help="with --streaming: how often to look for new files (default: 10s)",
+            )
+            added.add_argument(
+                "--lag",
+                metavar="D",
+                type=_duration,
+                help="with --streaming: how long after a window's end its files may still land (default: three polls)",
+            )
         if name == "evaluate":
             added.add_argument(
                 "--runs",
@@ -87,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="FILE",
                 help="write exact and bounded numbers to this Parquet file",
             )
+    add_changelog(commands)
     return parser
 
 
@@ -95,6 +110,16 @@ def _moment(text: str) -> int:
         return microseconds(parse_time(text))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _duration(text: str) -> int:
+    try:
+        duration = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if duration == 0:
+        raise argparse.ArgumentTypeError("expected a duration above zero, such as 10s")
+    return duration
 
 
 def _count(text: str) -> int:

@@ -3,9 +3,7 @@
 import argparse
 import sys
 import time
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines import evaluate as evaluation
+from pipelines.changelog_command import changelog
 from pipelines.epochs import (
     keep_settled,
     record_of,
@@ -24,7 +23,9 @@ from pipelines.epochs import (
     settled_by,
     state_folder,
 )
-from pipelines.job import job_of, plan_of, timeline_of
+from pipelines.failures import failures_kept, winner_told
+from pipelines.job import Job, job_of, plan_of, timeline_of
+from pipelines.judgement import refuse_unusable
 from pipelines.ledger import ledger_document, ledger_text
 from pipelines.new_release import cost, write_spec
 from pipelines.pipeline import options_of, run_release, run_sums
@@ -33,14 +34,18 @@ from pipelines.spec import Spec, load
 from pipelines.spec_models import within
 from pipelines.store import Release, Store
 from pipelines.store_commit import Commit
+from pipelines.streaming import Pace, is_streaming, run_stream, stream_job
 from pipelines.times import microseconds, time_text
 from transforms.diagnostics import Diagnosis
-from transforms.errors import InputError, SlackwaterError, SpecError
+from transforms.errors import SpecError
 from transforms.queries import Timeline
+from transforms.shrinks import shrinks
 from transforms.sinks import make_folder, write_table
 
 Result = tuple[dict[str, Any], str]
 """What a command says: as a document and as text."""
+
+__all__ = ["changelog", "evaluate", "ledger", "plan", "run"]
 
 
 def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -54,36 +59,80 @@ def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    release = _stream if is_streaming(flags) else _run
+    if release is _run and (arguments.poll is not None or arguments.lag is not None):
+        raise SpecError("--poll and --lag are for streams: give --streaming too")
     if arguments.new_release is None:
-        return _run(arguments, flags)
+        return release(arguments, flags)
     old = load(arguments.spec)
     options_of(flags)
     arguments.spec = str(write_spec(arguments.spec, arguments.new_release))
     told = cost(old)
-    document, text = _run(arguments, flags)
+    document, text = release(arguments, flags)
     return {**document, "spec": arguments.spec}, f"{told}\n{text}\nrun {arguments.spec} from now on"
 
 
 def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec, timeline = _start(arguments, flags)
     store = Store(spec.output.public, spec.output.private)
-    with _failures_kept(spec):
+    with failures_kept(spec):
         release = store.open()
         if release is not None:
             refuse_another(spec, release)
             store.show()  # if a run died after it had committed its draw: publish that, and draw no other
     released = 0 if release is None else release.last.windows
     if timeline.windows <= released:
+        if release is not None:
+            _clean(store)  # if the run that released them died before it did
         return _nothing_new(spec, store, release, timeline)
     timeline = replace(timeline, released=released)
     began = time.monotonic()
-    with _failures_kept(spec):
+    with failures_kept(spec):
+        commit = _draw(spec, timeline, store, release, arguments.shards, flags)
+        store.show()
+        _clean(store)
+    return _released(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
+
+
+def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    """Release what is due, and go on with the windows to come."""
+    pace = Pace.of(arguments.poll, arguments.lag)
+    end = arguments.until
+    closed = microseconds(datetime.now(UTC)) - pace.lag
+    arguments.until = closed if end is None else min(closed, end)
+    _run(arguments, [flag for flag in flags if flag != "--streaming"])
+    spec = load(arguments.spec)
+    store = Store(spec.output.public, spec.output.private)
+    ends = [moment for moment in (end, spec.schedule.until) if moment is not None]
+    windows = timeline_of(spec, min(ends)).windows if ends else None
+    with failures_kept(spec):
+        job = stream_job(spec, store, shards=arguments.shards)
+        run_stream(spec, job, windows=windows, pace=pace, flags=flags)
+        commits = store.commits()
+    done = commits[-1].windows if commits else 0
+    document = {"release": spec.release, "windows": done, "public": spec.output.public}
+    return document, f"{spec.release}: the stream has ended after {done} windows; {spec.output.public} holds them"
+
+
+def _draw(
+    spec: Spec, timeline: Timeline, store: Store, release: Release | None, shards: int | None, flags: list[str]
+) -> Commit:
+    """Make an epoch's draw and commit it.
+
+    Raises:
+        RefusedError: another run was first.
+    """
+    epoch = 1 if release is None else release.last.epoch + 1
+    with winner_told(store, epoch):
+        if release is not None:
+            store.verify_state(release.last)
         before = None if release is None else settled_by(spec, store, release)
-        job = job_of(spec, timeline, shards=arguments.shards, before=before)
+        job = job_of(spec, timeline, shards=shards, before=before)
         refuse_another_plan(job, before)
-        attempt = store.begin(1 if release is None else release.last.epoch + 1)
-        try:
-            goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
+    attempt = store.begin(epoch)
+    try:
+        goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
+        with winner_told(store, epoch):
             diagnosis = run_release(
                 job,
                 folder=attempt.folder,
@@ -92,25 +141,23 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
                 past=None if release is None else state_folder(store, release),
                 keep=goes_on,
             )
-            if goes_on:
-                keep_settled(attempt, job)
-            _keep_diagnostics(spec, attempt.folder)
-            _judge(spec, diagnosis)
-            commit = store.commit(attempt, record_of(spec, job, attempt))
-        except BaseException:
-            with suppress(Exception):  # what is told is why the run ended
-                store.discard(attempt)
-            raise
-        store.show()
-        _clean(store)
-    return _released(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
+        if goes_on:
+            keep_settled(attempt, job)
+        shrunk = _shrunk(spec, job, attempt.folder)
+        _keep_diagnostics(spec, attempt.folder)
+        _judge(spec, diagnosis, shrunk)
+        return store.commit(attempt, record_of(spec, job, attempt))
+    except BaseException:
+        with suppress(Exception):  # what is told is why the run ended
+            store.discard(attempt)
+        raise
 
 
 def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if flags:
         raise SpecError(f"{flags[0]}: ledger runs no pipeline and takes no pipeline options")
     spec = load(arguments.spec)
-    with _failures_kept(spec):
+    with failures_kept(spec):
         release = Store(spec.output.public, spec.output.private).open()
     if release is not None:
         refuse_another(spec, release)
@@ -122,16 +169,17 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec, timeline = _start(arguments, flags)
     if timeline.windows == 0:
         return _nothing_due(spec, "no window has closed yet")
-    with _failures_kept(spec):
+    with failures_kept(spec):
         job = job_of(spec, timeline, shards=arguments.shards, exact=True)
         store = Store(spec.output.public, spec.output.private)
         attempt = store.begin(0)
         try:
             sums, diagnosis = run_sums(job, folder=attempt.folder, flags=flags)
+            shrunk = _shrunk(spec, job, attempt.folder)
             _keep_diagnostics(spec, attempt.folder)
         finally:
             store.discard(attempt)
-        _judge(spec, diagnosis)
+        _judge(spec, diagnosis, shrunk)
         if arguments.truth is not None:
             _write_private(arguments.truth, spec, evaluation.truth(job, sums))
         document = {
@@ -193,23 +241,21 @@ def _clean(store: Store) -> None:
         print(f"slackwater: {store.private}/attempts: cannot be cleaned ({why}); the next run will", file=sys.stderr)
 
 
-def _judge(spec: Spec, diagnosis: Diagnosis) -> None:
-    """End the run if more of the input is unusable than the spec allows."""
-    problems = [f"{file}: {reason}" for file, reason in diagnosis.files]
-    if diagnosis.dead > spec.changelog.bad_rows * diagnosis.rows:
-        problems += [
-            f"{file}: row {row}: {reason}" + (f" (and {count - 1} more such rows)" if count > 1 else "")
-            for file, reason, row, count in diagnosis.reasons[:10]
-        ]
-        folder = f"{spec.output.private}/diagnostics"
-        problems.append(
-            f"nothing was published: {diagnosis.dead} of {diagnosis.rows} rows cannot be used and changelog.bad_rows "
-            f"allows a share of {spec.changelog.bad_rows:g}; all of them are listed in {folder}/dead_letters.parquet"
-        )
-    elif problems:
-        problems.append("nothing was published: a file that cannot be read is never skipped")
-    if problems:
-        raise InputError("\n".join(problems))
+def _shrunk(spec: Spec, job: Job, folder: str) -> list[str]:
+    """What an attempt found of snapshots that have lost too many rows."""
+    share = spec.changelog.shrink
+    return [] if share is None else shrinks(job.layout, FileSystems.join(folder, "diagnostics"), share)
+
+
+def _judge(spec: Spec, diagnosis: Diagnosis, shrunk: list[str]) -> None:
+    refuse_unusable(
+        diagnosis,
+        shrunk,
+        share=spec.changelog.bad_rows,
+        key="changelog.bad_rows",
+        undone="nothing was published",
+        folder=f"{spec.output.private}/diagnostics",
+    )
 
 
 def _keep_diagnostics(spec: Spec, folder: str) -> None:
@@ -222,43 +268,6 @@ def _keep_diagnostics(spec: Spec, folder: str) -> None:
             FileSystems.copy([f"{source}/{name}"], [f"{target}/{name}"])
         else:
             Path(source, name).replace(Path(target, name))  # at once, since another run may do so too
-
-
-@contextmanager
-def _failures_kept(spec: Spec) -> Iterator[None]:
-    """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
-    try:
-        yield
-    except SlackwaterError:
-        raise
-    except Exception as error:
-        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else "nothing was published"
-        raise SlackwaterError(
-            f"the run failed with {type(error).__name__}; {stands}; {_keep_trace(spec, error)}"
-        ) from None
-
-
-def _awaits(spec: Spec) -> bool:
-    """Whether something is committed and not yet shown, as far as that can be seen."""
-    try:
-        release = Store(spec.output.public, spec.output.private).open()
-    except Exception:  # what ended the run may be in the way here too
-        return False
-    return release is not None and release.shown < len(release.commits)
-
-
-def _keep_trace(spec: Spec, error: Exception) -> str:
-    """Where the details are."""
-    folder = Path(spec.output.private if "://" not in spec.output.private else ".")
-    trace = folder / "failure.txt"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        trace.touch(mode=0o600)
-        trace.chmod(0o600)
-        trace.write_text("".join(traceback.format_exception(error)))
-    except OSError as refused:
-        return f"no details are kept, since output.private: {folder} cannot be written ({type(refused).__name__})"
-    return f"details (private): {trace}"
 
 
 def _write_private(path: str, spec: Spec, table: pa.Table) -> None:

@@ -10,11 +10,13 @@ from privacy.constraint import ByClass
 from privacy.plan import Demand, Plan, make_plan
 from privacy.planner import NOMINAL
 from transforms.bounded_sums import Aggregation
+from transforms.dated_files import base_of, instant_of, of_files, refuse_gaps, snapshot_files
 from transforms.errors import InputError, SpecError
 from transforms.expression import Condition, check
 from transforms.files import Listed, find
 from transforms.kinds import ARROW
 from transforms.layout import Layout, inspect
+from transforms.own_names import named
 from transforms.projection import Projection
 from transforms.queries import Query, Timeline
 from transforms.source import Source
@@ -116,7 +118,8 @@ def job_of(
 
     Raises:
         SpecError: a column that is missing or of the wrong type, a path that matches nothing.
-        InputError: a file that cannot be read, or one that has changed since it was read.
+        InputError: a file that cannot be read, or one that has changed since it was read; a snapshot that is missing
+            or comes late.
     """
     plan = plan_of(spec)
     queries = tuple(
@@ -139,6 +142,10 @@ def job_of(
         others |= {constraint.column}
     source = spec.changelog.source(owner)
     layout = inspect(source, numbers, others) if before is None else _unread(source, before)
+    if layout.snapshots:
+        earlier = () if before is None else before.read
+        refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=timeline.until)
+        layout = _due(layout, timeline.until)
     conditions = [query.where for query in queries if query.where is not None]
     check(conditions, pa.schema([(column, ARROW[kind]) for column, kind in layout.states]))
     size = sum(file.size for file in layout.files)
@@ -161,14 +168,24 @@ def job_of(
     )
 
 
+def _due(layout: Layout, until: int) -> Layout:
+    """Without the snapshots that only tell what happens later: the runs that release it read them."""
+    instants = [instant_of(layout.source, file.path) for file in layout.files]
+    last = until if layout.earlier else max(until, instants[0])
+    due = tuple(file for file, instant in zip(layout.files, instants, strict=True) if instant <= last)
+    return replace(layout, files=due, base=layout.base if due else ())
+
+
 def _unread(source: Source, before: Before) -> Layout:
     """The layout of the first run, with the files that no run has read.
 
     Raises:
-        InputError: a file that was read is another now. What it held is part of what was published.
+        InputError: a file that was read is another now. What it held is part of what was published. Or a snapshot
+            cannot be compared with the one before it.
     """
+    source = named(of_files(source))
     read = {file.path: file for file in before.read}
-    found = find(source.paths)
+    found = find(source.paths) if source.every is None else snapshot_files(source)
     for file in found:
         if read.get(file.path, file) != file:
             raise InputError(
@@ -176,4 +193,5 @@ def _unread(source: Source, before: Before) -> Layout:
                 "into files of their own"
             )
     new = tuple(file for file in found if file.path not in read)
-    return replace(before.layout, source=source, files=new, earlier=len(read))
+    base = base_of(source, read, found) if source.every is not None and new else ()
+    return replace(before.layout, source=source, files=new, earlier=len(read), base=base)

@@ -34,7 +34,7 @@ from transforms.sinks import WriteBytes, WriteTables
 
 EMBEDDED_RUNNER = "FnApiRunner"
 EMBEDDED_RUNNERS = (EMBEDDED_RUNNER, "DirectRunner", "BundleBasedDirectRunner")
-OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release")
+OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release", "poll", "lag", "suggest", "bad-rows")
 
 
 def run_release(
@@ -46,7 +46,7 @@ def run_release(
         past: the folder with the state that the run before left; None in the first run.
         keep: whether to write a `state` for the next run beside them.
     """
-    with Display(job.layout), _pipeline(flags) as pipeline:
+    with Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundIncrement(
             job.aggregation, shards=job.shards, past=past, keep=keep
         )
@@ -63,7 +63,7 @@ def run_release(
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
     """The exact sums of every chunk, without noise: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
-    with Display(job.layout), _pipeline(flags) as pipeline:
+    with Display(job.layout), begin_pipeline(flags) as pipeline:
         summed = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards)
         named = summed | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
         named | "WriteSums" >> WriteTables(sums_folder, format_="parquet")
@@ -83,7 +83,12 @@ def _projected(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollecti
     return projected.projected
 
 
-def _pipeline(flags: Sequence[str]) -> beam.Pipeline:
+def begin_pipeline(flags: Sequence[str]) -> beam.Pipeline:
+    """A pipeline with the options of these flags.
+
+    Raises:
+        SpecError: as `options_of`.
+    """
     options = options_of(flags)
     try:
         return beam.Pipeline(options=options)

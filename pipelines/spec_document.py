@@ -16,6 +16,7 @@ from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from transforms.errors import SpecError
+from transforms.sinks import read_bytes
 
 Place = tuple[str | int, ...]
 """Keys and positions from the top of the file to a value."""
@@ -59,13 +60,15 @@ Constructor.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
 
 
 def read_document(path: Path) -> Document:
-    """Read a YAML file whose top level is a mapping.
+    """Read a YAML file, local or on gs://, whose top level is a mapping.
 
     Raises:
         SpecError: one line with the file, the line and what to do.
     """
     name = str(path)
-    text = _text(name, path)
+    if path.parts[:1] == ("gs:",):
+        name = name.replace("gs:/", "gs://", 1)  # a Path keeps one slash of two
+    text = _text(name, path) if "://" not in name else _remote_text(name)
     parsed = _parse(name, text)
     if parsed is None:
         raise SpecError(f"{name}:1: the file is empty; it must hold a spec, beginning with `release:`")
@@ -84,6 +87,15 @@ def _text(name: str, path: Path) -> str:
         raise SpecError(f"{name}: not text in UTF-8; save the spec as UTF-8") from None
     except OSError as error:
         raise SpecError(f"{name}: cannot be read ({error.strerror}); give the path of a spec") from None
+
+
+def _remote_text(name: str) -> str:
+    try:
+        return read_bytes(name).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SpecError(f"{name}: not text in UTF-8; save the spec as UTF-8") from None
+    except Exception as error:  # each file system has its own
+        raise SpecError(f"{name}: cannot be read ({type(error).__name__}); check the path and your rights") from None
 
 
 def _parse(name: str, text: str) -> Any:

@@ -5,12 +5,12 @@ import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from pipelines.durations import duration_text
-from pipelines.spec_errors import Problem, refuse, wrong
+from pipelines.spec_errors import Problem, refuse
 from pipelines.spec_fields import (
     Duration,
     Moment,
@@ -32,6 +32,7 @@ from pipelines.spec_rules import (
 )
 from pipelines.spec_strategies import Strategy
 from pipelines.times import time_text
+from transforms.dated_files import path_problem
 
 OWN_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     "debezium": {
@@ -80,8 +81,11 @@ class ChangelogSection(Section):
         if self.format != "snapshots":
             only_there = (("every", self.every), ("shrink", self.shrink))
             problems += [((key,), "only for format: snapshots") for key, value in only_there if value is not None]
-        elif self.every == 0:
-            problems.append((("every",), "expected a duration above zero, such as 1d"))
+        else:
+            told = [path_problem(path, self.path[0]) for path in self.path]
+            problems += [(("path", place), problem) for place, problem in enumerate(told) if problem is not None]
+            if self.every == 0:
+                problems.append((("every",), "expected a duration above zero, such as 1d"))
         if own is None and self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
         if self.before is not None and self.before == self.after:

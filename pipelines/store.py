@@ -157,6 +157,18 @@ class Store:
         standing = self._private.create(name, record.to_json(), draft=draft)
         return self._ours(attempt, Commit.from_json(standing, self._private.path(name)))
 
+    def refuse_if_won(self, epoch: int) -> None:
+        """
+        Raises:
+            RefusedError: another run has committed the epoch; does nothing if that is not so, or cannot be seen.
+        """
+        try:
+            standing = self.commits()[epoch - 1 :]
+        except Exception:
+            return
+        if standing:
+            raise self._won(standing[0]) from None
+
     def show(self) -> None:
         """Publish all that is committed; does nothing if it is published already.
 
@@ -196,6 +208,22 @@ class Store:
             for (name, digest), content in zip(commit.files.items(), contents, strict=True):
                 if not _is(content, digest):
                     raise RefusedError(self._lost(commit, name))
+
+    def verify_state(self, commit: Commit) -> None:
+        """Read what an epoch left for the next one and compare it with what was committed.
+
+        Raises:
+            RefusedError: a file is missing or differs: from older noise a second draw would be made.
+        """
+        made = {f"attempts/{commit.attempt}/{STATE}/{name}": digest for name, digest in commit.state.items()}
+        there = list(made.keys() & self._private.files(f"attempts/{commit.attempt}/{STATE}").keys())
+        found = dict(zip(there, self._private.settle(there), strict=True))
+        for name, digest in made.items():
+            if found.get(name) != (digest.sha256, digest.size):
+                raise RefusedError(
+                    f"{self._private.path(name)}: missing, or not what epoch {commit.epoch} left; restore the private "
+                    "folder from a copy, since without its state units would contribute anew"
+                )
 
     def discard(self, attempt: Attempt) -> None:
         """Remove an attempt that ended without a commit; one that is committed, or may yet be, stays."""
@@ -258,10 +286,7 @@ class Store:
             return standing
         with suppress(Exception):  # else `clean` removes it; that the run has lost is what must be told
             self._private.remove(f"attempts/{attempt.id}")
-        raise RefusedError(
-            f"{self.public}: another run, attempt {standing.attempt}, committed epoch {standing.epoch} at "
-            f"{standing.committed_at}; nothing of this run was kept"
-        )
+        raise self._won(standing)
 
     def _made(self, attempt: Attempt, side: str) -> dict[str, Digest]:
         """Files of one folder of an attempt, by their names in it."""
@@ -272,6 +297,12 @@ class Store:
 
     def _sizes(self) -> dict[str, int]:
         return self._public.files(NODES) | self._public.files(ESTIMATES)
+
+    def _won(self, standing: Commit) -> RefusedError:
+        return RefusedError(
+            f"{self.public}: another run, attempt {standing.attempt}, committed epoch {standing.epoch} at "
+            f"{standing.committed_at}; nothing of this run was kept"
+        )
 
     def _lost(self, commit: Commit, name: str) -> str:
         return (

@@ -63,7 +63,7 @@ def _advance(
     number, payloads = shard
     tables = [from_bytes(payload) for payload in payloads if payload]
     rows = pa.concat_tables(tables) if tables else None
-    state = None if past is None else state_from_bytes(read_bytes(f"{past}/{_file(number)}"))
+    state = None if past is None else state_from_bytes(read_bytes(f"{past}/{file_of(number)}"))
     parts, after = advance_shard(rows, state, aggregation)
     progress.advance("bound", 0 if rows is None else rows.num_rows)
     return [*parts, ((STATE, number, "net", 0), state_to_bytes(after))] if keep else parts
@@ -74,8 +74,9 @@ def _is_state(part: tuple[NodeKey, bytes]) -> bool:
 
 
 def _named(part: tuple[NodeKey, bytes]) -> tuple[str, bytes]:
-    return _file(part[0][1]), part[1]
+    return file_of(part[0][1]), part[1]
 
 
-def _file(shard: int) -> str:
+def file_of(shard: int) -> str:
+    """What a shard's state is called."""
     return f"units-{shard:05d}.arrow"

@@ -3,11 +3,14 @@
     in    a pipeline
     out   Batch(file, first_row, table)              normalised rows (transforms.normalise)
     dead  pa.Table(file, row, reason)                rows and files that cannot be used; row null: the whole file
-    read  (file, rows read, rows dead)               one for each split; a dead file counts as one dead row
+    read  (file, rows read, rows dead, skipped)      one for each split; a dead file counts as one dead row; skipped
+                                                     is (reason, rows) of rows that are no changes, not counted as read
 
-Files are cut into splits (runs of Parquet row groups, else whole files) that workers share. Everything is private.
+Of snapshots the rows are what changed from one to the next (transforms.snapshots). Files are cut into splits (runs of
+Parquet row groups, else whole files) that workers share. Everything is private.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -16,17 +19,19 @@ import apache_beam as beam
 import pyarrow as pa
 
 from transforms import arrow_coders, files, progress
+from transforms.avro_files import read_avro
 from transforms.batches import DEAD, READ, Batch, dead_file, dead_letters
 from transforms.csv_files import read_csv
 from transforms.json_files import read_json_lines
 from transforms.layout import Layout
-from transforms.normalise import Place
+from transforms.normalise import Place, Skipped
 from transforms.parquet_files import RowGroups, read_parquet, runs
 from transforms.prefetch import prefetch
+from transforms.snapshots import CompareSnapshots
 from transforms.source import Source
 
-Count = tuple[str, int, int]
-"""(file, rows read, rows dead)."""
+Count = tuple[str, int, int, tuple[tuple[str, int], ...]]
+"""(file, rows read, rows dead, rows skipped as (reason, rows))."""
 
 __all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "arrow_coders", "dead_letters"]
 
@@ -53,7 +58,9 @@ class ReadChangelog(beam.PTransform):
         self._batch_rows = batch_rows
 
     def expand(self, begin: beam.pvalue.PBegin) -> dict[str, beam.PCollection]:
-        places = [Place(file.path, number) for number, file in enumerate(self._layout.files, self._layout.earlier)]
+        layout = self._layout
+        listed = enumerate(layout.base + layout.files, layout.earlier - len(layout.base))
+        places = [Place(file.path, number) for number, file in listed]
         splits = (
             begin
             | "Files" >> beam.Create(places)
@@ -65,8 +72,11 @@ class ReadChangelog(beam.PTransform):
             | "ReadSplits"
             >> beam.ParDo(_ReadDoFn(self._layout, self._batch_rows)).with_outputs(DEAD, READ, main="rows")
         )
-        dead = (splits[DEAD], read[DEAD]) | "AllDeadLetters" >> beam.Flatten()
-        return {"rows": read["rows"], DEAD: dead, READ: read[READ]}
+        rows, dead = read["rows"], [splits[DEAD], read[DEAD]]
+        if layout.snapshots:
+            compared = rows | CompareSnapshots(layout)
+            rows, dead = compared["rows"], [*dead, compared[DEAD]]
+        return {"rows": rows, DEAD: dead | "AllDeadLetters" >> beam.Flatten(), READ: read[READ]}
 
 
 class _CutDoFn(beam.DoFn):
@@ -95,20 +105,25 @@ class _ReadDoFn(beam.DoFn):
         Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
     ]:
         usable = dead = 0
+        skipped: Counter[str] = Counter()
         for part in prefetch(read_split(self._layout, split, self._batch_rows)):
             if isinstance(part, Batch):
                 usable += part.table.num_rows
                 progress.advance("read", part.table.num_rows)
                 yield part
+            elif isinstance(part, Skipped):
+                skipped[part.reason] += part.rows
             elif part.num_rows:
                 dead += part.num_rows
                 yield beam.pvalue.TaggedOutput(DEAD, part)
-        yield beam.pvalue.TaggedOutput(READ, (split.place.file, usable + dead, dead))
+        yield beam.pvalue.TaggedOutput(READ, (split.place.file, usable + dead, dead, tuple(sorted(skipped.items()))))
 
 
-def read_split(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table]:
-    """The kernel: batches and tables of dead letters of one split."""
+def read_split(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
+    """The kernel: batches, tables of dead letters, and what was skipped of one split."""
     if split.run is not None:
         return read_parquet(layout, split.place, split.run, batch_rows)
-    read = {"csv": read_csv, "jsonl": read_json_lines}[layout.source.format]
-    return read(layout, split.place, batch_rows)
+    if layout.source.format == "csv":
+        return read_csv(layout, split.place, batch_rows)
+    avro = layout.source.format == "datastream" and split.place.file.endswith(".avro")
+    return (read_avro if avro else read_json_lines)(layout, split.place, batch_rows)

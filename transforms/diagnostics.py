@@ -1,6 +1,6 @@
 """What was read and what could not be used: private facts for the owner of the data.
 
-    in    dead letters as pa.Table(file, row, reason), and (file, rows read, rows dead) tuples
+    in    dead letters as pa.Table(file, row, reason), and (file, rows read, rows dead, rows skipped) tuples
     out   in one folder: `dead_letters.parquet` and `read.json`
 
 Dead letters hold no values: file, position and reason only. A step that runs twice writes the same files twice.
@@ -24,12 +24,17 @@ from transforms.sinks import make_folder, write_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Rows read and unusable, and what was wrong: a whole file (row None), or the first such row and how many."""
+    """Rows read and unusable, and what was wrong: a whole file (row None), or the first such row and how many.
+
+    Attributes:
+        skipped: (file, reason, rows) of rows that are no changes; they are not among `rows`.
+    """
 
     rows: int
     dead: int
     files: tuple[tuple[str, str], ...]
     reasons: tuple[tuple[str, str, int, int], ...]
+    skipped: tuple[tuple[str, str, int], ...] = ()
 
 
 class WriteDiagnostics(beam.PTransform):
@@ -49,16 +54,22 @@ class WriteDiagnostics(beam.PTransform):
         )
 
 
-def _write(folder: str, dead: Iterable[bytes], read: Iterable[tuple[str, int, int]]) -> str:
+def _write(folder: str, dead: Iterable[bytes], read: Iterable[Count]) -> str:
     table = pa.concat_tables([DEAD_SCHEMA.empty_table(), *(from_bytes(p).cast(DEAD_SCHEMA) for p in dead)])
     table = table.sort_by([("file", "ascending"), ("row", "ascending")])
     rows: Counter[str] = Counter()
-    for file, count, _ in read:
+    skipped: dict[str, Counter[str]] = {}
+    for file, count, _, left_out in read:
         rows[file] += count
+        skipped.setdefault(file, Counter()).update(dict(left_out))
+    told = {
+        "rows_read": dict(sorted(rows.items())),
+        "rows_skipped": {file: dict(sorted(counts.items())) for file, counts in sorted(skipped.items()) if counts},
+    }
     make_folder(folder)
     write_table(table, FileSystems.join(folder, "dead_letters.parquet"), format_="parquet")
     with FileSystems.create(FileSystems.join(folder, "read.json")) as file:
-        file.write(json.dumps({"rows_read": dict(sorted(rows.items()))}, indent=1).encode())
+        file.write(json.dumps(told, indent=1).encode())
     return folder
 
 
@@ -67,7 +78,7 @@ def diagnose(folder: str) -> Diagnosis:
     with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
         table = pq.read_table(pa.BufferReader(file.read()))
     with FileSystems.open(FileSystems.join(folder, "read.json")) as file:
-        rows = sum(json.load(file)["rows_read"].values())
+        told = json.load(file)
     whole = table.filter(table["row"].is_null())
     single = table.filter(table["row"].is_valid())
     grouped = single.group_by(["file", "reason"]).aggregate([("row", "min"), ("row", "count")])
@@ -76,8 +87,11 @@ def diagnose(folder: str) -> Diagnosis:
         strict=True,
     )
     return Diagnosis(
-        rows=rows,
+        rows=sum(told["rows_read"].values()),
         dead=single.num_rows,
         files=tuple(zip(whole["file"].to_pylist(), whole["reason"].to_pylist(), strict=True)),
         reasons=tuple(sorted(reasons)),
+        skipped=tuple(
+            (file, reason, rows) for file, counts in told["rows_skipped"].items() for reason, rows in counts.items()
+        ),
     )

@@ -31,6 +31,24 @@ def find(paths: tuple[str, ...]) -> tuple[Listed, ...]:
         SpecError: a glob that matches nothing.
         InputError: a file without any bytes, or a file system that cannot be listed.
     """
+    found: set[Listed] = set()
+    for pattern in paths:
+        listed = matching((pattern,))
+        if not listed:
+            raise SpecError(f"changelog.path: no file matches {pattern!r}; check the path, relative to where you run")
+        found.update(listed)
+    for file in found:
+        if file.size == 0:
+            raise InputError(f"{file.path}: the file is empty (0 bytes); remove it, or write it again")
+    return tuple(sorted(found, key=lambda file: file.path))
+
+
+def matching(paths: tuple[str, ...]) -> tuple[Listed, ...]:
+    """All files that match, perhaps none, perhaps empty ones, sorted by path.
+
+    Raises:
+        InputError: a file system that cannot be listed.
+    """
     found: dict[str, Listed] = {}
     for pattern in paths:
         try:
@@ -39,14 +57,9 @@ def find(paths: tuple[str, ...]) -> tuple[Listed, ...]:
             raise InputError(
                 f"{pattern}: cannot be listed ({type(error).__name__}); check the path and your rights"
             ) from error
-        if not listed:
-            raise SpecError(f"changelog.path: no file matches {pattern!r}; check the path, relative to where you run")
         for metadata in listed:
             updated = metadata.last_updated_in_seconds or 0.0
             found[metadata.path] = Listed(metadata.path, metadata.size_in_bytes, float(updated))
-    for file in found.values():
-        if file.size == 0:
-            raise InputError(f"{file.path}: the file is empty (0 bytes); remove it, or write it again")
     return tuple(found[path] for path in sorted(found))
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from transforms.errors import SpecError
 from transforms.instants import NO_ZONE, convert_each, to_microseconds
 from transforms.kinds import NUMERIC, is_text, kind_of, one_chunk
+from transforms.own_names import ENVELOPES
 from transforms.source import Source
 
 
@@ -111,16 +112,25 @@ class FirstFile:
         if len(kinds) > 1 or None in kinds:
             raise SpecError(
                 f"changelog.types: {shown} of {self.path} are of no one type that states can have; "
-                f"declare one of int64, float64, string, bool, timestamp, or flatten the column"
+                f"declare one of int64, float64, string, bool, timestamp, or flatten the column{self._decimals}"
             )
         kind = next(iter(kinds), "float64" if number else "string") or "string"
         if number and kind not in NUMERIC:
-            raise SpecError(f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column")
+            raise SpecError(
+                f"queries: {shown} of {self.path} is measured but not a number; "
+                f"measure a numeric column{self._decimals}"
+            )
         return kind
+
+    @property
+    def _decimals(self) -> str:
+        """A hint for numbers that are written as something else."""
+        debezium = self.source.format == "debezium"
+        return ", or set the connector's decimal.handling.mode to string or double" if debezium else ""
 
     def _state_type(self, path: str, declared: str | None, key: str) -> pa.DataType:
         # A JSON line need not hold every member, so that a declared one may be absent from the first.
-        optional = declared is not None and self.source.format == "jsonl"
+        optional = declared is not None and self.source.format in ("jsonl", *ENVELOPES)
         if optional and find(self.schema, path, self.sides) is None:
             return pa.null()
         return self.type_of(path, key)
@@ -143,6 +153,8 @@ class FirstFile:
             SpecError: not a time, or without a zone and none is named.
         """
         time = self.source.time
+        if time is None or self.source.format in ENVELOPES:  # told by the format
+            return
         type_ = self.type_of(time, "changelog.time")
         where = f"changelog.time: column {time!r} of {self.path}"
         if self.rows is None:

@@ -1,27 +1,30 @@
 """Changelogs as JSON lines, streamed in blocks that end with a line.
 
 A block is parsed as columns with the types of the layout. If that fails, halves of it are, until the lines
-that are to blame stand alone: these become dead letters, and the others still are columns.
+that are to blame stand alone: these become dead letters, and the others still are columns. Lines may be rows, or
+events with states in them (transforms.envelopes).
 """
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from transforms import files
+from transforms import datastream, debezium, files
 from transforms.batches import Batch, dead_file, dead_letters
+from transforms.envelopes import Unwrapped, Verdicts, emit, text_or
 from transforms.first_file import Side
-from transforms.kinds import ARROW, one_chunk
+from transforms.json_columns import parse, parse_paths
+from transforms.kinds import one_chunk
 from transforms.layout import Layout
-from transforms.normalise import Place, normalise
+from transforms.normalise import Place, Skipped
 from transforms.parquet_files import any_valid
 from transforms.samples import is_object
 
+_ENVELOPES = {"debezium": debezium, "datastream": datastream}
 _BLOCK = 1 << 22  # bytes
 _DEEPEST = 500  # brackets in brackets
 
@@ -29,7 +32,7 @@ NOT_JSON = "the line is not a JSON object in UTF-8, or is nested too deeply"
 NOT_OF_TYPES = "a value of the line is not of its column's type"
 
 
-def read_json_lines(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table]:
+def read_json_lines(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
     """Batches and dead letters of a file; a fault of the file is one dead letter. Blank lines are not rows."""
     try:
         with files.open_stream(place.file) as stream:
@@ -53,42 +56,50 @@ def _blocks(stream: pa.NativeFile) -> Iterator[tuple[bytes, int]]:
         yield rest + b"\n", first
 
 
-def _read_block(block: bytes, first: int, layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table]:
+def _read_block(
+    block: bytes, first: int, layout: Layout, place: Place, batch_rows: int
+) -> Iterator[Batch | pa.Table | Skipped]:
     data = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
     # Arrow's parser crashes on lines that begin otherwise, e.g. `null`, and on very deep ones.
     usable = data[starts] == ord("{")
-    for line in np.flatnonzero(ends - starts > _DEEPEST):
-        usable[line] &= _depth(data[starts[line] : ends[line]]) <= _DEEPEST
+    if (ends - starts > _DEEPEST).any():
+        usable &= _depth(data, starts) <= _DEEPEST
     rows = first + np.arange(len(starts))
     if not usable.all():
         lines = [block[start:end] for start, end in zip(starts[~usable], ends[~usable], strict=True)]
-        filled = np.array([bool(line.strip(b"\xef\xbb\xbf \t\r")) for line in lines], dtype=bool)
-        yield dead_letters(place.file, rows[~usable][filled], NOT_JSON)
+        lines = [line.strip(b"\xef\xbb\xbf \t\r") for line in lines]
+        tombstone = np.array([line == b"null" for line in lines]) & (layout.source.format == "debezium")
+        if tombstone.any():
+            yield Skipped(debezium.TOMBSTONE, int(tombstone.sum()))
+        wrong = np.array([bool(line) for line in lines]) & ~tombstone
+        yield dead_letters(place.file, rows[~usable][wrong], NOT_JSON)
         block = b"".join(block[s : e + 1] for s, e in zip(starts[usable], ends[usable], strict=True))
         rows, ends = rows[usable], np.cumsum((ends - starts + 1)[usable]) - 1
     if len(rows):
         yield from _read_lines(block, rows, ends, layout, place, batch_rows)
 
 
-def _depth(line: np.ndarray) -> int:
-    """How deep brackets are nested, those in strings counted too."""
-    opening = (line == ord("{")) | (line == ord("["))
-    closing = (line == ord("}")) | (line == ord("]"))
-    return int(np.cumsum(opening.astype(np.int32) - closing).max())
+def _depth(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """How deep brackets are nested in each line, those in strings counted too; [lines]."""
+    opening = (data == ord("{")) | (data == ord("["))
+    closing = (data == ord("}")) | (data == ord("]"))
+    depth = np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int32)
+    before = np.concatenate([[0], depth[starts[1:] - 1]])
+    return np.maximum.reduceat(depth, starts) - before
 
 
 def _read_lines(
     block: bytes, rows: np.ndarray, ends: np.ndarray, layout: Layout, place: Place, batch_rows: int
-) -> Iterator[Batch | pa.Table]:
+) -> Iterator[Batch | pa.Table | Skipped]:
     """Lines that begin with a brace; `ends` are the places of their newlines in the block."""
     try:
-        raw = _raw(block, layout)
+        unwrapped = _unwrap(block, len(rows), layout)
     except (pa.ArrowException, UnicodeDecodeError):
-        raw = None
-    if raw is not None and len(raw) == len(rows):
-        yield from normalise(raw, rows, layout, place, batch_rows)
+        unwrapped = None
+    if unwrapped is not None and len(unwrapped.raw) == len(rows):
+        yield from emit(unwrapped, rows, layout, place, batch_rows)
     elif len(rows) == 1:
         yield dead_letters(place.file, rows, NOT_OF_TYPES if is_object(block) else NOT_JSON)
     else:
@@ -98,17 +109,25 @@ def _read_lines(
         yield from _read_lines(block[cut:], rows[middle:], ends[middle:] - cut, layout, place, batch_rows)
 
 
-def _raw(block: bytes, layout: Layout) -> pa.Table:
-    """The raw table (see `normalise`) of lines."""
+def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
+    """The raw table (see `normalise`) of lines, and which of them are no changes."""
     block.decode()  # Arrow does not check UTF-8 here
+    envelope = _ENVELOPES.get(layout.source.format)
+    if envelope is None:
+        return Unwrapped(_raw(block, layout), Verdicts(rows))
+    return envelope.unwrap(parse_paths(block, rows, envelope.fields(layout)), layout)
+
+
+def _raw(block: bytes, layout: Layout) -> pa.Table:
+    """The raw table of lines that are rows themselves."""
     schema = _schema(layout)
     flat = any(not side.struct for side in layout.sides)
     try:
         # Members that nothing needs say whether a flat state exists.
-        table = _parse(block, explicit_schema=schema, unexpected_field_behavior="infer" if flat else "ignore")
+        table = parse(block, explicit_schema=schema, unexpected_field_behavior="infer" if flat else "ignore")
         contradictory = False
     except pa.ArrowInvalid:
-        table = _parse(block, explicit_schema=schema, unexpected_field_behavior="ignore")
+        table = parse(block, explicit_schema=schema, unexpected_field_behavior="ignore")
         contradictory = flat  # a member that nothing needs has several types
     columns = {name: table[column] for name, column in layout.roles.items()}
     for side in layout.sides:
@@ -141,23 +160,10 @@ def _has_member(line: bytes, side: Side, layout: Layout) -> bool:
 def _schema(layout: Layout) -> pa.Schema:
     keys = {"entry": layout.entry, "owner": layout.owner, "time": "string"}
     keys |= {f"order.{place}": kind for place, kind in enumerate(layout.order)}
-    fields = {column: _plain(keys[name] or "string") for name, column in layout.roles.items()}
+    fields = {column: text_or(keys[name] or "string") for name, column in layout.roles.items()}
     for side in layout.sides:
         if side.struct:
-            fields[side.name] = pa.struct([(column, _plain(kind)) for column, kind in layout.states])
+            fields[side.name] = pa.struct([(column, text_or(kind)) for column, kind in layout.states])
         else:
-            fields |= {side.path(c): _plain(k) for c, k in layout.states if side.path(c) not in fields}
+            fields |= {side.path(c): text_or(k) for c, k in layout.states if side.path(c) not in fields}
     return pa.schema(list(fields.items()))
-
-
-def _plain(kind: str) -> pa.DataType:
-    """JSON has no times: they are strings there."""
-    return pa.string() if kind in ("string", "timestamp") else ARROW[kind]
-
-
-def _parse(block: bytes, **options: Any) -> pa.Table:
-    return pyarrow.json.read_json(
-        pa.BufferReader(block),
-        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-        parse_options=pyarrow.json.ParseOptions(**options),
-    )

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from transforms import files
+from transforms.dated_files import of_files, snapshot_files
 from transforms.errors import InputError
+from transforms.files import Listed
 from transforms.first_file import FirstFile, Side, find
 from transforms.kinds import kind_of
+from transforms.own_names import named
 from transforms.samples import sample
 from transforms.source import Source
 
@@ -28,27 +31,37 @@ class Layout:
         sides: `before`, if the files hold it, and `after`.
         states: (column, kind) of the state columns that are needed, sorted by name.
         earlier: how many files earlier runs have read; this run's are numbered from there.
+        base: of snapshots, the files of the last one that earlier runs read: the next is compared with it.
     """
 
     source: Source
-    files: tuple[files.Listed, ...]
+    files: tuple[Listed, ...]
     entry: str
     order: tuple[str, ...]
     owner: str | None
     sides: tuple[Side, ...]
     states: tuple[tuple[str, str], ...]
     earlier: int = 0
+    base: tuple[Listed, ...] = ()
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether each file is (part of) a whole table, of which every row is a state."""
+        return self.source.every is not None
 
     @property
     def roles(self) -> dict[str, str]:
-        """Normalised name to the file's column of what is not state, time among it."""
+        """Normalised name to the file's column of what is not state, time among it if it is a column."""
         source = self.source
         orders = {f"order.{place}": column for place, column in enumerate(source.order)}
         owner = {"owner": source.owner} if self.owner is not None and source.owner is not None else {}
-        return {"entry": source.entry, "time": source.time, **orders, **owner}
+        time = {} if source.time is None else {"time": source.time}
+        return {"entry": source.entry, **time, **orders, **owner}
 
     def rest(self, side: Side, names: Sequence[str]) -> list[str]:
         """Columns of a side without a struct that say whether its state exists, apart from those needed."""
+        if self.snapshots:
+            return []
         needed = {side.path(column) for column, _ in self.states}
         other = [s.name for s in self.sides if s is not side]
         roles = set(self.roles.values())
@@ -80,10 +93,19 @@ class Layout:
             same = kind_of(type_) == kind or (kind == "float64" and kind_of(type_) == "int64")
             if not (same or converted or pa.types.is_null(type_)):
                 return f"column {path!r} is {type_}, but the first file has {kind} there"
-        time = schema.field(self.source.time).type
+        time = pa.null() if self.source.time is None else schema.field(self.source.time).type
         if pa.types.is_timestamp(time) and time.tz is None and self.source.timezone is None:
             return f"column {self.source.time!r} has no time zone; name it as changelog.timezone"
         return None
+
+
+_KINDS = {
+    "parquet": "a Parquet file",
+    "csv": "a CSV file",
+    "jsonl": "JSON lines",
+    "debezium": "Debezium's JSON lines",
+    "datastream": "Datastream's JSON lines or Avro",
+}
 
 
 def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> Layout:
@@ -97,17 +119,19 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         SpecError: a glob without files, a column that is not there, or one of a type that cannot serve.
         InputError: an empty file, or a first file that cannot be read.
     """
-    found = files.find(source.paths)
+    source = named(of_files(source))
+    found = files.find(source.paths) if source.every is None else snapshot_files(source)
     first = found[0].path
     try:
         schema, rows = sample(source, first)
     except files.UNREADABLE as error:
-        kind = {"parquet": "a Parquet file", "csv": "a CSV file", "jsonl": "JSON lines"}[source.format]
+        kind = _KINDS[source.format]
         raise InputError(
             f"{first}: cannot be read as {kind} ({type(error).__name__}); it may be truncated or of another format"
         ) from None
     look = FirstFile(source=source, path=first, schema=schema, rows=rows, sides=_sides(source, schema))
-    look.check_time()
+    if source.time is not None:
+        look.check_time()
     owner = source.owner
     of_mutation = owner is not None and owner in schema.names
     states = (numbers | others) - {owner} if of_mutation else numbers | others | ({owner} if owner else set())
@@ -126,6 +150,36 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
             for column in sorted(states)
         ),
     )
+
+
+def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
+    """All columns that states have, by the first file; and others: of no kind, or on one side only.
+
+    Raises:
+        as `inspect`, which says more of what it finds.
+    """
+    layout = inspect(source, frozenset(), frozenset())
+    schema, _ = sample(layout.source, layout.files[0].path)
+    found = [_columns_of(side, layout, schema) for side in layout.sides]
+    declared = {column for column, _ in source.types}
+    usable = [{name for name, type_ in one.items() if name in declared or kind_of(type_)} for one in found]
+    columns = frozenset(set.intersection(*usable))
+    return columns, tuple(sorted(set().union(*found) - columns))
+
+
+def _columns_of(side: Side, layout: Layout, schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The columns of a side, by the names that they have in a state."""
+    if side.struct:
+        return {field.name: field.type for field in schema.field(side.name).type}
+    taken = {one.name for one in layout.sides if one.struct} | set(layout.roles.values())
+    prefixes = tuple(one.name for one in layout.sides if one is not side and one.name)
+    return {
+        field.name.removeprefix(side.name): field.type
+        for field in schema
+        if field.name.startswith(side.name)
+        and field.name not in taken
+        and (side.name or not field.name.startswith(prefixes))
+    }
 
 
 def _sides(source: Source, schema: pa.Schema) -> tuple[Side, ...]:

@@ -2,12 +2,15 @@
 
 A raw table has the columns of the normalised one, under the same names, with the types of the file:
 
-    entry         int64 or string, never null
-    time          int64, microseconds since the epoch, UTC; never null
+    entry         int64 or string; null only where `truncate` is true
+    time          int64, microseconds since the epoch, UTC; never null; not there in snapshots
     order.<i>     int64 or string, never null; without source order and before images: order.position
-    owner         int64 or string, never null; only if the owner is a column of the mutation
+    owner         int64 or string, null as the entry is; only if the owner is a column of the mutation
     <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
     <side>.<col>  each needed column of the state as its kind (`transforms.kinds`); null where the state does not exist
+
+A raw table may say of each row whether it is a `truncate`: a change of all entries, which leaves none of them. In
+the normalised table such a row is one without an entry.
 
 Rows that do not fit become dead letters, the first reason that is found counting.
 """
@@ -33,6 +36,14 @@ class Place:
 
     file: str
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Rows of a file that are no changes, and are not meant to be: how many, and what they are."""
+
+    reason: str
+    rows: int
 
 
 def normalise(
@@ -74,9 +85,12 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
         columns[name], wrong = to_microseconds(plain(values), zone) if name == "time" else to_key(values, kinds[name])
         bad += _named(column, undecoded + wrong)
         if columns[name].null_count:
-            bad += _named(column, [(np.flatnonzero(to_mask(columns[name].is_null())), f"{name} is null")])
+            missing = to_mask(columns[name].is_null())
+            if name in ("entry", "owner") and "truncate" in raw.column_names:
+                missing &= ~to_mask(raw["truncate"])
+            bad += _named(column, [(np.flatnonzero(missing), f"{name} is null")])
     for side in layout.sides:
-        exists = one_chunk(raw[side.side])
+        exists = pa.repeat(True, raw.num_rows) if layout.snapshots else one_chunk(raw[side.side])
         columns[side.side] = exists
         for state, kind in layout.states:
             values, undecoded = decode(one_chunk(raw[f"{side.side}.{state}"]))
@@ -93,7 +107,8 @@ def _named(column: str, bad: Bad) -> Bad:
 
 
 def _with_order(columns: dict[str, pa.Array], order: pa.Array) -> dict[str, pa.Array]:
-    return {"entry": columns["entry"], "time": columns["time"], POSITION: order, **columns}
+    first = {name: columns[name] for name in ("entry", "time") if name in columns}
+    return {**first, POSITION: order, **columns}
 
 
 def _orders(layout: Layout) -> dict[str, str]:

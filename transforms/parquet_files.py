@@ -19,6 +19,9 @@ from transforms.kinds import one_chunk, to_mask
 from transforms.layout import Layout
 from transforms.normalise import Place, normalise
 
+TRUNCATES = b"slackwater.truncates"
+"""In the metadata of a schema: rows without an entry are truncates."""
+
 _RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has
 
 
@@ -84,6 +87,8 @@ def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
             wanted |= {side.path(column) for column, _ in layout.states}
     table = file.read_row_group(group, columns=sorted(wanted))
     columns = {name: one_chunk(table[column]) for name, column in layout.roles.items()}
+    if TRUNCATES in (file.schema_arrow.metadata or {}):
+        columns["truncate"] = columns["entry"].is_null()
     for side in layout.sides:
         if side.struct:
             struct = one_chunk(table[side.name])

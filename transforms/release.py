@@ -9,7 +9,7 @@ rows as a full one. A runner may run any step twice, so the draw is followed by 
 after it sees one draw. A second attempt of a whole run draws again, and nothing of the first may have been published.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -19,6 +19,7 @@ import pyarrow as pa
 from privacy.plan import Plan, Released
 from transforms.bound_increment import STATE
 from transforms.bounded_sums import Aggregation, NodeKey, dense
+from transforms.payloads import pack, unpack
 from transforms.published import Protected, estimates_table, nodes_table
 from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import read_bytes
@@ -78,9 +79,9 @@ class Release(beam.PTransform):
             | "OneDraw" >> beam.Reshuffle()
         )
         return {
-            NODES: drawn | "TellNodes" >> beam.ParDo(_Tell(self._release, NODES)),
-            ESTIMATES: drawn | "Estimate" >> beam.ParDo(_Tell(self._release, ESTIMATES)),
-            STATE: drawn | "Remember" >> beam.FlatMap(_remember).with_output_types(tuple[str, bytes]),
+            NODES: drawn | "TellNodes" >> beam.Map(tell, release=self._release, side=NODES),
+            ESTIMATES: drawn | "Estimate" >> beam.Map(tell, release=self._release, side=ESTIMATES),
+            STATE: drawn | "Remember" >> beam.FlatMap(remember).with_output_types(tuple[str, bytes]),
         }
 
 
@@ -92,16 +93,30 @@ class _AddNoise(beam.DoFn):
 
     def process(self, chunk: tuple[NodeKey, Iterable[bytes]]) -> Iterator[tuple[NodeKey, bytes]]:
         key, payloads = chunk
-        _, number, family, _ = key
-        aggregation, parts = self._release.aggregation, self._release.plan.of(number, family)
-        exact = dense((p for p in payloads if p), aggregation, key)
-        before = None if self._past is None else _unpack_state(read_bytes(_state_path(self._past, key)), exact)
-        drawn = []
-        for place, released in enumerate(parts):
-            past = None if before is None else before[place]
-            drawn.append(draw(exact, released, aggregation.timeline.released, past))
-        state = _pack_state(exact, [noise for noise, _ in drawn]) if self._keep else b""
-        yield key, pack([_pack([protected for _, protected in drawn]), state])
+        yield key, protect(self._release, key, (p for p in payloads if p), past=self._past, keep=self._keep)
+
+
+def protect(release: ReleasePlan, key: NodeKey, payloads: Iterable[bytes], *, past: str | None, keep: bool) -> bytes:
+    """Draw the noise of one chunk. A second call draws anew: it is the release store that lets one draw count.
+
+    Args:
+        payloads: exact sums of the chunk, from all shards.
+        past: the folder with the state that the run before left; None in the first.
+        keep: whether to make a state for the next run.
+
+    Returns:
+        for `tell` and `remember`.
+    """
+    _, number, family, _ = key
+    aggregation, parts = release.aggregation, release.plan.of(number, family)
+    exact = dense(payloads, aggregation, key)
+    before = None if past is None else _unpack_state(read_bytes(_state_path(past, key)), exact)
+    drawn = []
+    for place, released in enumerate(parts):
+        noise = None if before is None else before[place]
+        drawn.append(draw(exact, released, aggregation.timeline.released, noise))
+    state = _pack_state(exact, [noise for noise, _ in drawn]) if keep else b""
+    return pack([_pack([protected for _, protected in drawn]), state])
 
 
 Noise = list[np.ndarray]
@@ -158,17 +173,9 @@ def merge(leaves: np.ndarray, windows: int) -> np.ndarray:
     return np.concatenate([leaves[:1], merged])
 
 
-def pack(parts: Sequence[bytes]) -> bytes:
-    """Several payloads as one."""
-    return to_bytes(pa.table({"part": pa.array(parts, type=pa.large_binary())}))
-
-
-def unpack(payload: bytes) -> list[bytes]:
-    return [part.as_py() for part in from_bytes(payload)["part"]]
-
-
-def _remember(chunk: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
-    key, payload = chunk
+def remember(drawn: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
+    """The state for the next run, with its file's name, if one was made."""
+    key, payload = drawn
     _, state = unpack(payload)
     if state:
         yield _state_path("", key).lstrip("/"), state
@@ -232,23 +239,17 @@ def _unpack(payload: bytes, parts: tuple[Released, ...], cells: int) -> list[Pro
     ]
 
 
-class _Tell(beam.DoFn):
-    """What was drawn to one kind of published table."""
-
-    def __init__(self, release: ReleasePlan, side: str) -> None:
-        self._release = release
-        self._side = side
-
-    def process(self, chunk: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
-        key, payload = chunk
-        _, number, family, part = key
-        told, _ = unpack(payload)
-        aggregation, parts = self._release.aggregation, self._release.plan.of(number, family)
-        first_cell = part * aggregation.chunk_cells(number)
-        cells = min(aggregation.chunk_cells(number), aggregation.queries[number].cells - first_cell)
-        tell = nodes_table if self._side == NODES else estimates_table
-        tables = [
-            tell(protected, aggregation, released, first_cell)
-            for protected, released in zip(_unpack(told, parts, cells), parts, strict=True)
-        ]
-        yield f"{aggregation.queries[number].name}-{family}-{part:05d}", to_bytes(pa.concat_tables(tables))
+def tell(drawn: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> tuple[str, bytes]:
+    """What was drawn of one chunk as one kind of published table, with the name of its part."""
+    key, payload = drawn
+    _, number, family, part = key
+    told, _ = unpack(payload)
+    aggregation, parts = release.aggregation, release.plan.of(number, family)
+    first_cell = part * aggregation.chunk_cells(number)
+    cells = min(aggregation.chunk_cells(number), aggregation.queries[number].cells - first_cell)
+    table_of = nodes_table if side == NODES else estimates_table
+    tables = [
+        table_of(protected, aggregation, released, first_cell)
+        for protected, released in zip(_unpack(told, parts, cells), parts, strict=True)
+    ]
+    return f"{aggregation.queries[number].name}-{family}-{part:05d}", to_bytes(pa.concat_tables(tables))

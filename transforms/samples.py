@@ -8,13 +8,15 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from transforms import files
+from transforms.envelope_samples import sample_avro, sample_events
+from transforms.own_names import ENVELOPES
 from transforms.source import Source
 
 BLOCK = 1 << 22  # bytes
 
 
 def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Table | None]:
-    """Schema of a file, and its first rows; no rows for Parquet.
+    """Schema of a file, and its first rows; no rows for Parquet. Of events, the states in them.
 
     Types of CSV and JSON columns are Arrow's inference, except that what looks like a time is left a string.
 
@@ -25,7 +27,15 @@ def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Table | None]:
         with files.open_random(path) as stream:
             return pq.read_schema(stream), None
     with files.open_stream(path) as stream:
-        table = _csv(source, stream) if source.format == "csv" else _json(source, stream)
+        if source.format == "datastream" and path.endswith(".avro"):
+            table = sample_avro(source, path, stream)
+            return table.schema, table
+        if source.format == "csv":
+            table = _csv(source, stream)
+        elif source.format in ENVELOPES:
+            table = sample_events(source, path, _objects(stream), _inferred)
+        else:
+            table = _json(source, stream)
     return pa.schema([pa.field(f.name, _settled(f.type)) for f in table.schema]), table
 
 
@@ -57,9 +67,9 @@ def _csv(source: Source, stream: pa.NativeFile) -> pa.Table:
     return table
 
 
-def _time_if_number(table: pa.Table, time: str) -> pa.Table:
+def _time_if_number(table: pa.Table, time: str | None) -> pa.Table:
     """CSV's times are read as text; where they are whole numbers, their type says so."""
-    if time not in table.column_names or table[time].null_count == table.num_rows:
+    if time is None or time not in table.column_names or table[time].null_count == table.num_rows:
         return table
     try:
         return table.set_column(table.column_names.index(time), time, table[time].cast(pa.int64()))
@@ -68,10 +78,7 @@ def _time_if_number(table: pa.Table, time: str) -> pa.Table:
 
 
 def _json(source: Source, stream: pa.NativeFile) -> pa.Table:
-    head = _first_lines(stream)
-    lines = [line for line in head.split(b"\n") if is_object(line)]
-    if not lines:
-        raise pa.ArrowInvalid("no line is a JSON object")
+    lines = _objects(stream)
     table = _inferred(lines)
     # A time in JSON loses its offset by inference.
     if source.time in table.column_names and pa.types.is_timestamp(table[source.time].type):
@@ -79,6 +86,13 @@ def _json(source: Source, stream: pa.NativeFile) -> pa.Table:
         times = _parse(lines[: len(table)], explicit_schema=schema, unexpected_field_behavior="ignore")
         table = table.set_column(table.column_names.index(source.time), source.time, times[source.time])
     return table
+
+
+def _objects(stream: pa.NativeFile) -> list[bytes]:
+    lines = [line for line in _first_lines(stream).split(b"\n") if is_object(line)]
+    if not lines:
+        raise pa.ArrowInvalid("no line is a JSON object")
+    return lines
 
 
 def _inferred(lines: list[bytes]) -> pa.Table:

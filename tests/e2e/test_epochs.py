@@ -1,16 +1,24 @@
 """A release that goes on, epoch after epoch: the same numbers as in one run, each told once and never changed."""
 
 import json
+from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines import commands
+from pipelines.store import Store
 from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
+from tests.pipelines.releases import attempt_at
+from transforms import sinks
+from transforms.sinks import write_table
 
 FALSE_ALARM = 1e-6
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -126,6 +134,85 @@ def test_a_run_with_nothing_due_says_so_and_changes_no_byte(slackwater: CommandL
     assert contents(slackwater.folder / "public") == public
 
 
+def test_a_run_with_nothing_due_removes_what_a_dead_one_left(slackwater: CommandLine) -> None:
+    """One that had published its epoch and died before it removed what others had left."""
+    prepare(slackwater, "disjoint")
+    nights(slackwater, [START + timedelta(days=3)])
+    attempts = slackwater.folder / "private/attempts"
+    (kept,) = attempts.iterdir()
+    write(attempts / "000001-0123456789abcdef/state/units-00000.parquet", changelog(1))
+
+    assert slackwater("run", "spec.yaml", until(START + timedelta(days=3))).code == 0
+
+    assert list(attempts.iterdir()) == [kept]
+
+
+@pytest.mark.parametrize("stalls_before", ["settled_by", "run_release"])
+def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, stalls_before: str
+) -> None:
+    """By then the state that it would start from is no longer needed by anybody, and is removed."""
+    prepare(slackwater, "disjoint")
+    nights(slackwater, [START + timedelta(days=1)])
+    store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
+    (first,) = store.commits()
+    deliver(slackwater, START + timedelta(days=1), START + timedelta(days=2))
+    go_on = getattr(commands, stalls_before)
+
+    def stall(*arguments: object, **named: object) -> object:
+        for epoch in (2, 3):
+            at, length = first.until + (epoch - 2) * (first.until - first.start), first.until - first.start
+            store.commit(
+                attempt_at(store, epoch),
+                replace(first, epoch=epoch, released=epoch - 1, windows=epoch, start=at, until=at + length),
+            )
+            store.show()
+        assert store.clean() == [first.attempt]
+        return go_on(*arguments, **named)
+
+    monkeypatch.setattr(commands, stalls_before, stall)
+    said = slackwater("run", "spec.yaml", until(START + timedelta(days=2)))
+
+    assert (said.code, said.out) == (1, "")
+    _, second, third = store.commits()
+    assert f"another run, attempt {second.attempt}, committed epoch 2 at {second.committed_at}" in said.err
+    assert "restore" not in said.err
+    assert {path.name for path in (slackwater.folder / "private/attempts").iterdir()} == {
+        second.attempt,
+        third.attempt,
+    }
+
+
+def test_what_is_told_of_a_node_is_of_one_draw_though_a_repeated_step_writes_late(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every bundle runs twice, and nodes of the first time are written once more after the second, as by a worker that
+    was given up and is not dead. Levels are made of the nodes that are told, also in the next epoch, from the state.
+    """
+    prepare(slackwater, "disjoint")
+    first: dict[str, pa.Table] = {}
+    writes: list[str] = []
+
+    def write_late(table: pa.Table, path: str, *, format_: str) -> None:
+        writes.append(path)
+        write_table(first.setdefault(path, table) if "/nodes/" in path else table, path, format_=format_)
+
+    monkeypatch.setattr(sinks, "write_table", write_late)
+    for day, since in ((2, None), (5, START + timedelta(days=2))):
+        deliver(slackwater, since, START + timedelta(days=day))
+        said = slackwater("run", "spec.yaml", until(START + timedelta(days=day)), "--direct_runner_bundle_repeat=1")
+        assert said.code == 0, said.err
+
+    assert set(Counter(writes).values()) == {2}
+    nodes, estimates = (published(slackwater.folder, side).to_pandas() for side in ("nodes", "estimates"))
+    levels = estimates[estimates["kind"] == "level"]
+    for ward in ("a", "b", "other"):
+        told = nodes[(nodes["query"] == "beds") & (nodes["ward"] == ward)].sort_values("node_end")["noisy_value"]
+        assert len(told) == 6
+        own = levels[levels["ward"] == ward].sort_values("window_end")["value"]
+        np.testing.assert_array_equal(own, np.cumsum(told)[1:])
+
+
 def test_a_file_that_changed_after_it_was_read_is_named(slackwater: CommandLine) -> None:
     prepare(slackwater, "disjoint")
     (public,) = nights(slackwater, [START + timedelta(days=3)])
@@ -163,18 +250,28 @@ def test_another_spec_is_refused_and_the_difference_shown(slackwater: CommandLin
     assert contents(slackwater.folder / "public") == public
 
 
-def test_without_the_private_state_a_release_does_not_go_on(slackwater: CommandLine) -> None:
+def test_without_the_private_state_as_it_was_a_release_does_not_go_on(slackwater: CommandLine) -> None:
+    """From the noise of an epoch before, the last one's would be drawn a second time."""
     prepare(slackwater, "disjoint")
-    (public,) = nights(slackwater, [START + timedelta(days=3)])
-    for path in files_under(slackwater.folder / "private" / "attempts"):
-        if path.name == "settled.json":
+    *_, public = nights(slackwater, [START + timedelta(days=2), START + timedelta(days=3)])
+    deliver(slackwater, START + timedelta(days=3), START + timedelta(days=4))
+    older, last = sorted((slackwater.folder / "private/attempts").iterdir())
+    names = {path.name for path in (last / "state").iterdir()}
+    assert {"settled.json", "release-0-net-00000.arrow"} < names
+
+    for name in names:
+        path, stale = last / "state" / name, (older / "state" / name).read_bytes()
+        whole = path.read_bytes()
+        for content in (whole[: len(whole) // 2], *({stale} - {whole}), None):
             path.unlink()
-
-    said = slackwater("run", "spec.yaml", until(START + timedelta(days=4)))
-
-    assert said.code == 1
-    assert "restore the private folder" in said.err
+            if content is not None:
+                path.write_bytes(content)
+            said = slackwater("run", "spec.yaml", until(START + timedelta(days=4)))
+            assert (said.code, said.out) == (1, "")
+            assert f"{name}: missing, or not what epoch 2 left; restore the private folder" in said.err
+            path.write_bytes(whole)
     assert contents(slackwater.folder / "public") == public
+    assert slackwater("run", "spec.yaml", until(START + timedelta(days=4))).code == 0
 
 
 def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:

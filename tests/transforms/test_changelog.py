@@ -41,7 +41,7 @@ def test_the_transform_gives_the_rows_dead_letters_and_counts_of_all_files(tmp_p
 
     assert outputs["rows"] == sorted(map(repr, read(layout)))
     assert outputs[DEAD] == [repr({"file": f"{tmp_path}/a.csv", "row": 2, "reason": "column 'id': entry is null"})]
-    assert outputs[READ] == [repr((f"{tmp_path}/a.csv", 3, 1)), repr((f"{tmp_path}/b.csv", 1, 0))]
+    assert outputs[READ] == [repr((f"{tmp_path}/a.csv", 3, 1, ())), repr((f"{tmp_path}/b.csv", 1, 0, ()))]
     assert progress.seen("read") == 3
 
 
@@ -70,7 +70,7 @@ def test_a_parquet_file_is_read_in_runs_of_row_groups(tmp_path, monkeypatch):
 
     outputs = run(layout, tmp_path)
 
-    assert [line.rsplit(", ", 2)[1] for line in outputs[READ]] == ["3", "4", "4"]
+    assert [line.rsplit(", ", 3)[1] for line in outputs[READ]] == ["3", "4", "4"]
     assert outputs["rows"] == sorted(map(repr, read(layout)))
     assert [row["order.position"] for row in read(layout)] == list(range(1, 12))
 

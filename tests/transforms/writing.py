@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from transforms.batches import Batch
 from transforms.changelog import Split, read_split
 from transforms.layout import Layout, inspect
-from transforms.normalise import Place
+from transforms.normalise import Place, Skipped
 from transforms.parquet_files import runs
 from transforms.source import Source
 
@@ -49,7 +49,7 @@ def write_jsonl(path: Path, objects: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table]:
+def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table | Skipped]:
     """All that the readers give for all files, in order."""
     for number, path in enumerate(file.path for file in layout.files):
         place = Place(path, number)
@@ -67,7 +67,7 @@ def read(layout: Layout, batch_rows: int = 1000) -> list[dict[str, Any]]:
 
 def dead(layout: Layout) -> list[tuple[int | None, str]]:
     """(row, reason) of all dead letters."""
-    tables = [part for part in parts(layout) if not isinstance(part, Batch)]
+    tables = [part for part in parts(layout) if isinstance(part, pa.Table)]
     return [(letter["row"], letter["reason"]) for table in tables for letter in table.to_pylist()]
 
 

@@ -1,0 +1,38 @@
+"""The arguments of `slackwater changelog`. Beam is not imported here: it is slow, and `--help` should not be."""
+
+import argparse
+
+FORMATS = ("parquet", "csv", "jsonl", "debezium", "datastream", "snapshots")
+
+_SUMMARY = "private: any changelog as Parquet, checked; and a spec to start from"
+
+
+def add_changelog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to those of the parser."""
+    added = commands.add_parser("changelog", help=_SUMMARY, description=_SUMMARY, allow_abbrev=False)
+    added.set_defaults(command="changelog")
+    added.add_argument("source", metavar="SRC", help="a spec, or a glob of files that the flags below describe")
+    added.add_argument("-o", dest="output", metavar="DST", help="a new folder for the Parquet changelog, private")
+    added.add_argument("--suggest", action="store_true", help="print a spec to start from")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
+    added.add_argument("--bad-rows", metavar="SHARE", type=_share, help="of rows that may be unusable (default: 0)")
+    added.add_argument("--format", choices=FORMATS, help="format of the files (default: by name and first object)")
+    added.add_argument("--entry", metavar="COLUMN", help="key of the entry")
+    added.add_argument("--unit", metavar="COLUMN", help="column that names the owner, if it belongs to the mutation")
+    added.add_argument("--time", metavar="COLUMN", help="when the change happened")
+    added.add_argument("--before", metavar="NAME", help="prefix or struct column of the state before")
+    added.add_argument("--after", metavar="NAME", help="prefix or struct column of the state after")
+    added.add_argument("--order", metavar="COLUMN", action="append", help="orders changes of one time; may repeat")
+    added.add_argument("--timezone", metavar="ZONE", help="zone of times without one, such as Europe/Paris")
+    added.add_argument("--types", metavar="COLUMN=TYPE", action="append", help="type of a column; may repeat")
+    added.add_argument("--every", metavar="DURATION", help="how far apart snapshots are, such as 1d")
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise argparse.ArgumentTypeError(f"expected a share of at least 0 and below 1, not {text!r}")
+    return share

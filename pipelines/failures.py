@@ -1,0 +1,59 @@
+"""What is kept of a failure that nobody foresaw: the details may quote data, so they stay on the private side."""
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines.spec import Spec
+from pipelines.store import Store
+from transforms.errors import InputError, SlackwaterError, SpecError
+
+
+def keep_trace(folder: str, error: Exception) -> str:
+    """Write the details into a private folder (the current one if that is remote), and say where they are."""
+    there = Path(folder if "://" not in folder else ".")
+    trace = there / "failure.txt"
+    try:
+        there.mkdir(parents=True, exist_ok=True)
+        trace.touch(mode=0o600)
+        trace.chmod(0o600)
+        trace.write_text("".join(traceback.format_exception(error)))
+    except OSError as refused:
+        return f"no details are kept, since {folder} cannot be written ({type(refused).__name__})"
+    return f"details (private): {trace}"
+
+
+@contextmanager
+def winner_told(store: Store, epoch: int) -> Iterator[None]:
+    """If another run has won the epoch meanwhile, tell this: what the one that fails starts from may be removed."""
+    try:
+        yield
+    except (SpecError, InputError):
+        raise
+    except Exception:
+        store.refuse_if_won(epoch)
+        raise
+
+
+@contextmanager
+def failures_kept(spec: Spec) -> Iterator[None]:
+    """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
+    try:
+        yield
+    except SlackwaterError:
+        raise
+    except Exception as error:
+        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else "nothing was published"
+        raise SlackwaterError(
+            f"the run failed with {type(error).__name__}; {stands}; {keep_trace(spec.output.private, error)}"
+        ) from None
+
+
+def _awaits(spec: Spec) -> bool:
+    """Whether something is committed and not yet shown, as far as that can be seen."""
+    try:
+        release = Store(spec.output.public, spec.output.private).open()
+    except Exception:  # what ended the run may be in the way here too
+        return False
+    return release is not None and release.shown < len(release.commits)

@@ -1,0 +1,221 @@
+"""The end of a stream: when all shards have proposed a window, draw its noise and commit it to the release store.
+
+    in    (windows, bytes)      proposals of shards (transforms.close_windows)
+    out   windows               each once it is published
+
+One worker does this for all windows, in their order: `publish` is `pipelines.pipeline.run_release` without a runner. A
+runner may call it twice for one window, and so may two streams: the store lets the first draw count. What comes later
+is held against it: a proposal that was not made from the committed state ends the stream.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+from apache_beam.coders import BytesCoder
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.transforms.userstate import (
+    BagRuntimeState,
+    BagStateSpec,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+)
+
+from pipelines.epochs import keep_settled, record_of, state_folder
+from pipelines.job import Job
+from pipelines.spec import Spec
+from pipelines.store import STATE, Release, Store
+from pipelines.store_commit import Commit
+from transforms.bound_increment import file_of
+from transforms.close_windows import Proposal, digest
+from transforms.errors import RefusedError
+from transforms.files import Listed
+from transforms.release import ESTIMATES, NODES, ReleasePlan, protect, remember, tell
+from transforms.sharding import from_bytes
+from transforms.sinks import make_folder, read_bytes, write_bytes, write_table
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Reads the last committed state of a shard; a `transforms.close_windows.LastState`."""
+
+    public: str
+    private: str
+
+    def __call__(self, windows: int, shard: int) -> tuple[int, bytes] | None:
+        store = Store(self.public, self.private)
+        commits = store.commits()
+        if not commits or commits[-1].windows < windows:
+            return None
+        last, name = commits[-1], file_of(shard)
+        if name not in last.state:  # the schedule has ended
+            return last.windows, b""
+        path = store.state_paths(last)[name]
+        content = read_bytes(path)
+        if digest(content) != last.state[name].sha256:
+            raise RefusedError(f"{path}: is not what epoch {last.epoch} left; restore the private folder from a copy")
+        return last.windows, content
+
+
+def _another(windows: int) -> RefusedError:
+    return RefusedError(
+        f"another run has published up to {windows} windows in the meantime; start the stream again, and it goes on "
+        "from there"
+    )
+
+
+class Publish(beam.PTransform):
+    """Proposals to published windows."""
+
+    def __init__(self, spec: Spec, job: Job) -> None:
+        super().__init__()
+        self._spec = spec
+        self._job = job
+
+    def expand(self, proposals: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[int]:
+        return (
+            proposals
+            | "ForOneWorker" >> beam.Map(_for_one_worker).with_output_types(tuple[int, bytes])
+            | "PublishWindows" >> beam.ParDo(_PublishDoFn(self._spec, self._job)).with_output_types(int)
+        )
+
+
+def _for_one_worker(proposal: tuple[int, bytes]) -> tuple[int, bytes]:
+    windows, payload = proposal
+    return 0, windows.to_bytes(8, "big") + payload
+
+
+def _of_one_worker(payload: bytes) -> tuple[int, Proposal]:
+    return int.from_bytes(payload[:8], "big"), Proposal.from_bytes(payload[8:])
+
+
+class _PublishDoFn(beam.DoFn):
+    WAITING = BagStateSpec("waiting", BytesCoder())
+    COUNTS = ReadModifyWriteStateSpec("counts", BytesCoder())
+    FILES = ReadModifyWriteStateSpec("files", BytesCoder())
+
+    def __init__(self, spec: Spec, job: Job) -> None:
+        self._spec = spec
+        self._job = job
+
+    def setup(self) -> None:
+        self._store = Store(self._spec.output.public, self._spec.output.private)
+
+    def process(
+        self,
+        element: tuple[int, bytes],
+        waiting: BagRuntimeState = beam.DoFn.StateParam(WAITING),
+        counts: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(COUNTS),
+        files: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(FILES),
+    ) -> Iterator[int]:
+        waiting.add(element[1])
+        told: dict[str, int] = json.loads(counts.read() or b"{}")
+        windows = str(int.from_bytes(element[1][:8], "big"))
+        told[windows] = told.get(windows, 0) + 1
+        published = self._published()
+        while told.get(str(published + 1)) == self._job.shards:
+            published += 1
+            # Those of windows before it were published by a step that ended before it could note their files.
+            due = {p: _of_one_worker(p) for p in waiting.read() if _of_one_worker(p)[0] <= published}
+            rest = [p for p in waiting.read() if p not in due]
+            seen = _Seen.from_json(files.read()).with_files(p.files for _, p in due.values())
+            proposals = [p for windows, p in due.values() if windows == published]
+            publish(self._spec, self._job, self._store, published, proposals, seen.by_all(self._job.shards))
+            waiting.clear()
+            for payload in rest:
+                waiting.add(payload)
+            files.write(seen.without(self._job.shards).to_json())
+            yield published
+        counts.write(json.dumps({w: n for w, n in told.items() if int(w) > published}).encode())
+
+    def _published(self) -> int:
+        commits = self._store.commits()
+        return commits[-1].windows if commits else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Files that some shards have in what they proposed, and how many; the others have them waiting."""
+
+    files: tuple[tuple[Listed, int], ...]
+
+    @staticmethod
+    def from_json(content: bytes | None) -> "_Seen":
+        return _Seen(tuple((Listed(*file), count) for file, count in json.loads(content or b"[]")))
+
+    def to_json(self) -> bytes:
+        return json.dumps([[[f.path, f.size, f.updated], count] for f, count in self.files]).encode()
+
+    def with_files(self, proposed: Iterable[Sequence[Listed]]) -> "_Seen":
+        """After what each of some shards has proposed."""
+        counts = Counter(dict(self.files))
+        counts.update(file for files in proposed for file in files)
+        return _Seen(tuple(counts.items()))
+
+    def by_all(self, shards: int) -> tuple[Listed, ...]:
+        return tuple(file for file, count in self.files if count >= shards)
+
+    def without(self, shards: int) -> "_Seen":
+        """Those that some shards do not have yet."""
+        return _Seen(tuple((file, count) for file, count in self.files if count < shards))
+
+
+def publish(
+    spec: Spec, job: Job, store: Store, windows: int, proposals: Sequence[Proposal], files: Sequence[Listed]
+) -> Commit:
+    """Draw the noise of one window, commit and show it.
+
+    Args:
+        job: of the stream; its timeline and files are replaced by the window's.
+        files: that are wholly part of the proposals so far.
+
+    Raises:
+        RefusedError: another run was first, or a proposal was not made from the committed state.
+    """
+    commits = store.commits()
+    last = commits[-1] if commits else None
+    for proposal in proposals:
+        base = None if last is None else last.state.get(file_of(proposal.shard))
+        if proposal.base != ("" if base is None else base.sha256):
+            raise _another(0 if last is None else last.windows)
+    recorded = {source.path for commit in commits for source in commit.sources}
+    new = sorted((file for file in files if file.path not in recorded), key=lambda file: file.path)
+    timeline = replace(job.aggregation.timeline, released=0 if last is None else last.windows, windows=windows)
+    job = replace(
+        job,
+        aggregation=replace(job.aggregation, timeline=timeline),
+        layout=replace(job.layout, files=tuple(new)),
+    )
+    goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
+    past = None if last is None else state_folder(store, Release(tuple(commits), 0))
+    attempt = store.begin(1 if last is None else last.epoch + 1)
+    try:
+        _write(job, proposals, attempt.folder, format_=spec.output.format, past=past, keep=goes_on)
+        if goes_on:
+            keep_settled(attempt, job)
+        commit = store.commit(attempt, record_of(spec, job, attempt))
+    except BaseException:
+        store.discard(attempt)
+        raise
+    store.show()
+    store.clean()
+    return commit
+
+
+def _write(job: Job, proposals: Sequence[Proposal], folder: str, *, format_: str, past: str | None, keep: bool) -> None:
+    """The files of an attempt: nodes, estimates, state."""
+    release = ReleasePlan(plan=job.plan, aggregation=job.aggregation)
+    sums = [part for proposal in proposals for part in proposal.sums]
+    state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
+    for key in job.aggregation.node_keys():
+        drawn = key, protect(release, key, [payload for k, payload in sums if k == key], past=past, keep=keep)
+        for side in (NODES, ESTIMATES):
+            name, table = tell(drawn, release, side)
+            write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
+        state += remember(drawn)
+    if keep:
+        make_folder(FileSystems.join(folder, STATE))
+        for name, content in state:
+            write_bytes((name, content), FileSystems.join(folder, STATE))

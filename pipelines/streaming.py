@@ -1,0 +1,132 @@
+"""A release that goes on by itself: windows are published as they close, from files as they land.
+
+    ticks -> Land -> CloseWindows -> Publish
+    (clock)  (files)  (by shard)     (release store)
+
+What is due when the stream begins is released in batch; the stream takes over the store's state from there, and a
+stream that is started again takes over from what was published. The clock of the stream is that of the machine that
+looks for files: a window closes `lag` after its end, and rows that come later are told in the next one, by the rule for
+late rows that all runs have.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+
+from pipelines.epochs import refuse_another_plan, settled_by
+from pipelines.job import Job, job_of
+from pipelines.pipeline import EMBEDDED_RUNNERS, begin_pipeline, options_of
+from pipelines.spec import Spec
+from pipelines.store import Store
+from pipelines.stream_publish import Committed, Publish
+from transforms.close_windows import CloseWindows
+from transforms.errors import SpecError
+from transforms.landing import Land
+from transforms.queries import Timeline
+
+ENDLESS = 2**40
+"""Windows of a schedule without an end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How a stream runs; microseconds.
+
+    Attributes:
+        poll: how far apart looks for new files are.
+        lag: after a window's end, how long files may land that hold its rows; more than two looks, since a file is
+            taken at the second.
+    """
+
+    poll: int
+    lag: int
+
+    @staticmethod
+    def of(poll: int | None, lag: int | None) -> "Pace":
+        """
+        Raises:
+            SpecError: a lag in which no file would be seen twice.
+        """
+        poll = 10_000_000 if poll is None else poll
+        if lag is not None and lag < 2 * poll:
+            raise SpecError("--lag: a file is taken at its second look, so a lag needs two polls at least")
+        return Pace(poll=poll, lag=3 * poll if lag is None else lag)
+
+
+def is_streaming(flags: Sequence[str]) -> bool:
+    """Whether Beam's flag `--streaming` is given.
+
+    Raises:
+        SpecError: for a runner that has no streams.
+    """
+    options = options_of(flags).view_as(StandardOptions)
+    if options.streaming and options.runner in EMBEDDED_RUNNERS:
+        raise SpecError(
+            f"--streaming: {options.runner} has no endless streams; take a runner that has, such as "
+            "--runner=FlinkRunner, or start `slackwater run` after each window's end"
+        )
+    return bool(options.streaming)
+
+
+def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
+    """The job of a stream that goes on from what is published.
+
+    Raises:
+        SpecError, InputError: as `job_of`.
+        RefusedError: the state that is needed is not there.
+    """
+    if spec.changelog.format == "snapshots":
+        raise SpecError("changelog.format: snapshots have no streams; start `slackwater run` after each of them")
+    release = store.open()
+    before = None if release is None else settled_by(spec, store, release)
+    released = 0 if release is None else release.last.windows
+    timeline = Timeline(start=spec.schedule.start, every=spec.schedule.every, windows=released, released=released)
+    job = job_of(spec, timeline, shards=shards, before=before)
+    refuse_another_plan(job, before)
+    # What is there and not read yet is found by the stream itself.
+    return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
+
+
+def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
+    """Publish window after window; returns when `windows` are published, or never.
+
+    Args:
+        job: its timeline's `released` windows are done, and its layout's files are those they have read.
+        windows: None for all that the schedule has.
+    """
+    with begin_pipeline(flags) as pipeline:
+        timeline = job.aggregation.timeline
+        end = timeline.start + windows * timeline.every + pace.lag if windows is not None else None
+        stop = MAX_TIMESTAMP if end is None else Timestamp(micros=end + 3 * pace.poll)
+        ticks = pipeline | "Ticks" >> PeriodicImpulse(
+            start_timestamp=Timestamp(time.time()), stop_timestamp=stop, fire_interval=pace.poll / 1_000_000
+        )
+        ticks | StreamRelease(spec, job, windows=windows, lag=pace.lag)
+
+
+class StreamRelease(beam.PTransform):
+    """Ticks in, the numbers of published windows out; what a pipeline of one's own, or a test's clock, takes."""
+
+    def __init__(self, spec: Spec, job: Job, *, windows: int | None, lag: int) -> None:
+        super().__init__()
+        self._spec = spec
+        self._job = job
+        self._lag = lag
+        self._windows = ENDLESS if windows is None else windows
+
+    def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[int]:
+        spec, job = self._spec, self._job
+        aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
+        committed = Committed(spec.output.public, spec.output.private)
+        return (
+            ticks
+            | Land(job.layout, job.projection, bad_rows=spec.changelog.bad_rows, shards=job.shards)
+            | CloseWindows(aggregation, lag=self._lag, last_state=committed)
+            | Publish(spec, job)
+        )

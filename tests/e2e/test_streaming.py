@@ -1,0 +1,241 @@
+"""A release as a stream, on the runner that plays a test's clock, against scheduled runs over the same files."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.testing import test_stream
+from apache_beam.utils.timestamp import Timestamp
+
+from pipelines.spec import load
+from pipelines.store import Store
+from pipelines.stream_publish import Committed, publish
+from pipelines.streaming import StreamRelease, stream_job
+from tests.e2e.specs import DAY, START, WINDOWS, CommandLine, Row, changelog, contents, published, write, write_spec
+from transforms.close_windows import close, digest
+from transforms.errors import RefusedError
+from transforms.sharding import from_bytes
+
+LAG = timedelta(minutes=1)
+ENDS = [START + DAY * (window + 1) for window in range(WINDOWS)]
+HARD = (
+    ("publish: [level, change]", "publish: [level, change, entered, left]"),
+    ("strategy: disjoint", "strategy: {tree: {branching: 2, height: 3, refine: subtraction}}"),
+)
+FORMS = {"plain": (), "hard": HARD}
+
+
+def by_day(rows: Sequence[Row]) -> list[list[Row]]:
+    """What lands on each day of the schedule; the first day's file also holds all that was before."""
+    days = [[row for row in rows if end - DAY <= row["at"] < end] for end in ENDS]
+    days[0] = [row for row in rows if row["at"] < START] + days[0]
+    return days
+
+
+def late(days: list[list[Row]]) -> list[list[Row]]:
+    """Every third row lands a day later, and every fourth twice."""
+    landed: list[list[Row]] = [[] for _ in days]
+    for day, rows in enumerate(days):
+        for place, row in enumerate(rows):
+            later = min(day + 1, len(days) - 1)
+            landed[later if place % 3 == 2 and day else day].append(row)
+            if place % 4 == 3:
+                landed[later].append(row)
+    return landed
+
+
+def land(step: tuple[str, Sequence[Row]]) -> str:
+    """Write a file that is not there yet, or only tick."""
+    path, rows = step
+    if rows and not Path(path).exists():
+        write(Path(path), rows)
+    return path
+
+
+def stream(days: Sequence[Sequence[Row]], *, begin: int = 0, known: int | None = None) -> None:
+    """Day after day a file lands, is seen twice, and the day's window closes.
+
+    Args:
+        known: how many windows, each with one file, the stream knows of when it starts, as after a checkpoint.
+    """
+    spec = load("spec.yaml")
+    store = Store(spec.output.public, spec.output.private)
+    job = stream_job(spec, store, shards=3)
+    if known is not None:
+        timeline = replace(job.aggregation.timeline, released=known, windows=known)
+        layout = replace(job.layout, files=job.layout.files[:known])
+        job = replace(job, layout=layout, aggregation=replace(job.aggregation, timeline=timeline))
+    clock = test_stream.TestStream().advance_watermark_to(Timestamp((ENDS[begin] - DAY).timestamp()))
+    for day, rows in enumerate(days, begin):
+        clock.add_elements([(f"data/day-{day}.parquet", list(rows))])
+        clock.add_elements([("", [])])
+        clock.advance_watermark_to(Timestamp((ENDS[day] + LAG).timestamp() + 1))
+    clock.advance_watermark_to_infinity()
+    options = PipelineOptions(["--runner=BundleBasedDirectRunner"])
+    options.view_as(StandardOptions).streaming = True
+    with beam.Pipeline(options=options) as pipeline:
+        publish = StreamRelease(spec, job, windows=begin + len(days), lag=LAG // timedelta(microseconds=1))
+        pipeline | clock | beam.Map(land) | publish
+
+
+def scheduled(folder: Path, days: Sequence[Sequence[Row]], slackwater: CommandLine) -> None:
+    """The same with a run after each window's end."""
+    for day, rows in enumerate(days):
+        if rows:
+            write(folder / f"data/day-{day}.parquet", rows)
+        said = slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3")
+        assert said.code == 0, said.err
+
+
+def leaves(folder: Path) -> dict[tuple[str, str], list[int]]:
+    """The exact bounded leaf sums of the last epoch, from its private state."""
+    store = Store(str(folder / "public"), str(folder / "private"))
+    found = {}
+    for name, path in store.state_paths(store.commits()[-1]).items():
+        if name.startswith("release-"):
+            table = from_bytes(Path(path).read_bytes())
+            columns = [column for column in table.column_names if column.startswith("leaves")]
+            found |= {(name, column): table[column][0].as_py() for column in columns}
+    return found
+
+
+def told(folder: Path, side: str) -> pa.Table:
+    """What rows are published, without their noise, in a fixed order."""
+    table = published(folder, side)
+    table = table.drop([name for name in ("value", "ci_low", "ci_high", "noisy_value") if name in table.column_names])
+    keys = [(name, "ascending") for name in table.column_names]
+    return table.sort_by(keys)
+
+
+@pytest.fixture
+def two(tmp_path, capsys, request) -> tuple[Path, Path, CommandLine]:
+    """A folder for the stream and one for scheduled runs, with the same spec that has no end."""
+    for name in ("stream", "runs"):
+        (tmp_path / name / "data").mkdir(parents=True)
+        write_spec(tmp_path / name, ("  until: 2026-01-06T00:00:00Z\n", ""), *request.param)
+    return tmp_path / "stream", tmp_path / "runs", CommandLine(tmp_path / "runs", capsys)
+
+
+@pytest.mark.parametrize("two", FORMS.values(), ids=FORMS, indirect=True)
+@pytest.mark.parametrize("is_late", [False, True], ids=["on time", "late and twice"])
+def test_a_stream_sums_and_tells_what_scheduled_runs_do(two, is_late, monkeypatch):
+    folder, other, slackwater = two
+    days = late(by_day(changelog())) if is_late else by_day(changelog())
+    scheduled(other, days, slackwater)
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])  # columns are told by what is there at the start
+
+    stream(days)
+
+    assert leaves(folder) == leaves(other)
+    assert any(any(values) for values in leaves(folder).values())
+    for side in ("nodes", "estimates"):
+        assert told(folder, side).equals(told(other, side))
+    commits = Store("public", "private").commits()
+    assert [(c.epoch, c.released, c.windows) for c in commits] == [(e, e - 1, e) for e in range(1, WINDOWS + 1)]
+    assert [[source.path for source in c.sources] for c in commits] == [
+        [f"data/day-{day}.parquet"] if rows else [] for day, rows in enumerate(days)
+    ]
+
+
+@pytest.mark.parametrize("two", [FORMS["hard"]], ids=["hard"], indirect=True)
+def test_streams_and_scheduled_runs_take_over_from_each_other(two, capsys, monkeypatch):
+    folder, other, slackwater = two
+    days = late(by_day(changelog()))
+    scheduled(other, days, slackwater)
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+
+    stream(days[:2])
+    before = contents(folder / "public")
+    write(folder / "data/day-2.parquet", days[2])
+    said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
+    assert said.code == 0, said.err
+    stream(days[3:], begin=3)
+
+    assert leaves(folder) == leaves(other)
+    after = contents(folder / "public")
+    assert {name: after[name] for name in before if name != "manifest.json"} == {
+        name: content for name, content in before.items() if name != "manifest.json"
+    }
+
+
+@pytest.mark.parametrize("two", [FORMS["hard"]], ids=["hard"], indirect=True)
+def test_a_stream_that_is_put_back_goes_on_from_what_is_published(two, monkeypatch):
+    """As after a checkpoint that is older than the last epochs, with files seen in another order than before."""
+    folder, other, slackwater = two
+    days = late(by_day(changelog()))
+    scheduled(other, days, slackwater)
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+    stream(days[:3])
+    before = contents(folder / "public")
+    commits = Store("public", "private").commits()
+
+    stream([[], *days[2:]], begin=1, known=1)  # the file of the second day is found when its window has closed
+
+    after = contents(folder / "public")
+    assert {name: after[name] for name in before if name != "manifest.json"} == {
+        name: content for name, content in before.items() if name != "manifest.json"
+    }
+    assert Store("public", "private").commits()[:3] == commits
+    assert leaves(folder) == leaves(other)
+
+
+@pytest.mark.parametrize("two", [FORMS["hard"]], ids=["hard"], indirect=True)
+def test_a_stream_goes_on_from_what_another_run_has_published(two, capsys, monkeypatch):
+    folder, other, slackwater = two
+    days = late(by_day(changelog()))
+    scheduled(other, days, slackwater)
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+    stream(days[:1])
+    for day in (1, 2):
+        write(folder / f"data/day-{day}.parquet", days[day])
+        said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}")
+        assert said.code == 0, said.err
+
+    stream(days[1:], begin=1, known=1)
+
+    assert leaves(folder) == leaves(other)
+    assert [c.windows for c in Store("public", "private").commits()] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
+def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeypatch):
+    folder, _, _ = two
+    days = by_day(changelog())
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+    stream(days[:1])
+    spec, store = load("spec.yaml"), Store("public", "private")
+    job = stream_job(spec, store)
+    now = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=2))
+    states = [Committed("public", "private")(1, shard) for shard in range(3)]
+    proposals = [close(shard, [], state[1], now) for shard, state in enumerate(states) if state is not None]
+    stale = [replace(proposals[0], base=digest(b"another")), *proposals[1:]]
+    before = contents(folder)
+
+    with pytest.raises(RefusedError, match="another run has published up to 1 windows"):
+        publish(spec, job, store, 2, stale, [])
+
+    assert contents(folder) == before
+    assert publish(spec, job, store, 2, proposals, []).windows == 2
+
+
+def test_windows_to_come_do_not_close_when_a_stream_is_drained(tmp_path, monkeypatch):
+    """At a stream's end its watermark passes all time."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)
+    soon = (datetime.now(UTC) + DAY).strftime("%Y-%m-%dT00:00:00Z")
+    write_spec(tmp_path, ("2026-01-01T00:00:00Z", soon), ("  until: 2026-01-06T00:00:00Z\n", ""))
+    write(tmp_path / "data/day-0.parquet", changelog())
+
+    stream([changelog()])
+
+    assert Store("public", "private").commits() == []

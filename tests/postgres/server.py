@@ -1,0 +1,110 @@
+"""A PostgreSQL server of the machine's own, with logical decoding, for as long as a test needs one.
+
+It listens on a socket in a folder of its own only, keeps nothing, and trusts whoever can reach the socket.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+SETTINGS = {
+    "listen_addresses": "",
+    "wal_level": "logical",
+    "track_commit_timestamp": "on",  # when each change was committed, for the tests' own account of what happened
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "16MB",
+    "timezone": "UTC",
+}
+SECONDS = 60
+"""To start in, and to stop in."""
+
+
+def programs() -> Path | None:
+    """The folder of the newest `postgres` and `initdb`: Debian's, or that of the one on the path; None without any."""
+    debian = Path("/usr/lib/postgresql")
+    found = [path.parent for path in debian.glob("*/bin/postgres") if path.parts[-3].isdigit()]
+    if found:
+        return max(found, key=lambda path: int(path.parts[-2]))
+    on_path = shutil.which("postgres")
+    return None if on_path is None else Path(on_path).resolve().parent
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """Run a server of the programs in `folder`; gives what a client connects with."""
+    # The folders of pytest are its user's alone, and the server refuses to be root's.
+    with tempfile.TemporaryDirectory(prefix="slackwater-postgres-", ignore_cleanup_errors=True) as home:
+        user = _unprivileged()
+        if user is not None:
+            os.chown(home, user.pw_uid, user.pw_gid)
+        number, group = (None, None) if user is None else (user.pw_uid, user.pw_gid)
+        groups: list[int] | None = None if user is None else []
+        data, log = Path(home, "data"), Path(home, "log")
+        initdb = [str(folder / "initdb"), f"--pgdata={data}", "--username=postgres", "--auth=trust", "--no-sync"]
+        initdb += ["--encoding=UTF8", "--no-locale"]
+        done = subprocess.run(
+            initdb,
+            cwd=home,
+            user=number,
+            group=group,
+            extra_groups=groups,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        settings = {**SETTINGS, "unix_socket_directories": home}
+        flags = [f"--{name}={value}" for name, value in settings.items()]
+        with log.open("wb") as told:
+            process = subprocess.Popen(
+                [str(folder / "postgres"), "-D", str(data), *flags],
+                cwd=home,
+                user=number,
+                group=group,
+                extra_groups=groups,
+                stdout=told,
+                stderr=told,
+            )
+        try:
+            address = f"host={home} user=postgres dbname=postgres"
+            _wait(address, process, log)
+            yield address
+        finally:
+            process.send_signal(signal.SIGINT)  # ends all connections
+            try:
+                process.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(SECONDS)
+
+
+def _unprivileged() -> pwd.struct_passwd | None:
+    """Whose the server is: None for this process's own user, unless that is root."""
+    if os.geteuid() != 0:
+        return None
+    names = {user.pw_name: user for user in pwd.getpwall()}
+    return names.get("postgres") or names["nobody"]
+
+
+def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            psycopg.connect(address).close()
+            return
+        except psycopg.OperationalError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(log.read_text(errors="replace")) from None
+            time.sleep(0.05)

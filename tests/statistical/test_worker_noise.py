@@ -1,0 +1,126 @@
+"""No two workers draw the same noise, at the scales of a release: forked, spawned, as threads, and as Beam starts them.
+
+At the largest scale a repeated number tells (tests/privacy/test_noise.py); at those of a release numbers repeat by
+chance, and what tells is a run of them: RUN draws in a row that occur twice, in two streams or in one, at any distance.
+So streams are caught that are equal, that one worker is ahead of another in, or that go round.
+
+Each of RUN draws equals a given number with probability at most LIKELIEST, whatever the draws before it, so a correct
+sampler repeats one run of two with probability at most LIKELIEST^RUN < 1e-50, and any in this module, with less than
+1e6 runs in a test and 20 tests, with probability below 20 * 1e12 * 1e-50 < 1e-36. That bound
+has a test of its own, which fails by chance with probability below 1e-11.
+"""
+
+import multiprocessing
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+
+RUN = 64
+LIKELIEST = 0.1653
+LENGTH = 1_500
+LAWS = (DiscreteLaplace(scale=3.0), DiscreteGaussian(scale=3.0))
+
+Stream = NDArray[np.int64]
+
+
+def own() -> list[Stream]:
+    """One worker's noise, by the laws that a plan holds and a release draws from."""
+    return [law.noise(LENGTH) for law in LAWS]
+
+
+def repeated(streams: Iterable[Stream]) -> int:
+    """How many runs occur again."""
+    runs = np.concatenate([np.lib.stride_tricks.sliding_window_view(stream, RUN) for stream in streams])
+    return len(runs) - len(np.unique(np.ascontiguousarray(runs).view(f"V{runs.itemsize * RUN}")))
+
+
+def gather(method: str, workers: int, work: Callable[..., None], *arguments: object) -> list[Stream]:
+    """What workers, each a process of its own, put into a queue."""
+    context = multiprocessing.get_context(method)
+    results = context.SimpleQueue()
+    processes = [context.Process(target=work, args=(results, number, *arguments)) for number in range(workers)]
+    for process in processes:
+        process.start()
+    gathered = [stream for _ in processes for stream in results.get()]
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    return gathered
+
+
+def put_own(results: "SimpleQueue[list[Stream]]", _number: int) -> None:
+    results.put(own())
+
+
+def put_copied(results: "SimpleQueue[list[Stream]]", number: int, generator: np.random.Generator) -> None:
+    """A generator made before the worker was, of which each has drawn another part."""
+    generator.laplace(size=100 * number)
+    results.put([np.rint(generator.laplace(scale=3.0, size=LENGTH)).astype(np.int64)])
+
+
+def test_no_number_is_likelier_than_the_bound_says() -> None:
+    for stream in own():
+        share = np.unique(stream, return_counts=True)[1].max() / len(stream)
+        # By Hoeffding's inequality exceeded with probability below exp(-2 * 1500 * 0.1^2) < 1e-13, for each number.
+        assert share < LIKELIEST + 0.1
+    assert LIKELIEST**RUN < 1e-49
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8])
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_share_no_noise(method: str, workers: int) -> None:
+    before = own()  # so that all a fork could copy is there
+
+    children = gather(method, workers, put_own)
+
+    assert len(children) == workers * len(LAWS)
+    assert repeated([*before, *children, *own()]) == 0
+
+
+def test_threads_of_one_worker_share_no_noise() -> None:
+    with ThreadPoolExecutor(8) as threads:
+        streams = [stream for drawn in threads.map(lambda _: own(), range(8)) for stream in drawn]
+
+    assert repeated(streams) == 0
+
+
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("fork", 4), ("fork", 8), ("spawn", 2)])
+def test_the_check_catches_a_generator_that_workers_copy(method: str, workers: int) -> None:
+    children = gather(method, workers, put_copied, np.random.default_rng())
+
+    # Each is 100 draws ahead of the one before it, and shares the rest with it.
+    assert repeated(children) >= (workers - 1) * (LENGTH - 100 - RUN)
+
+
+def keep_own(_number: int, folder: str) -> None:
+    """A step of a pipeline: noise in a file that is named after the process that drew it."""
+    time.sleep(0.05)  # so that no worker does all of it
+    Path(folder, f"{os.getpid()}-{uuid.uuid4()}").write_bytes(np.concatenate(own()).tobytes())
+
+
+def test_workers_that_beam_starts_share_no_noise(tmp_path: Path) -> None:
+    # Here, since every spawned worker imports this file and Beam is slow to import.
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    options = PipelineOptions(
+        ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=4"],
+        save_main_session=False,
+    )
+    with beam.Pipeline(options=options) as pipeline:
+        pipeline | beam.Create(range(24)) | beam.Map(keep_own, str(tmp_path))
+
+    files = list(tmp_path.iterdir())
+    assert len(files) == 24
+    assert len({path.name.partition("-")[0] for path in files}) > 1, "one worker did all of it"
+    assert repeated([np.frombuffer(path.read_bytes(), np.int64) for path in files]) == 0

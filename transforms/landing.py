@@ -1,0 +1,173 @@
+"""Files of a changelog as they land, each once, as arrivals for every shard.
+
+    in    ticks: anything, in the stream's time                       (PeriodicImpulse, or a test's stream)
+    out   (shard, bytes)      `transforms.close_windows.arrival` of each new file, and an empty one for each tick
+
+A file is taken when two looks in a row find it with the same size and time of change, so that what is still being
+written waits. It is read as a whole by one worker and judged before any row of it goes on: a file with more unusable
+rows than the spec allows ends the stream, and nothing of it is part of any window.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.coders import BytesCoder
+from apache_beam.transforms.userstate import ReadModifyWriteRuntimeState, ReadModifyWriteStateSpec
+
+from transforms.batches import Batch
+from transforms.changelog import Split, read_split
+from transforms.close_windows import arrival
+from transforms.errors import InputError
+from transforms.files import UNREADABLE, Listed, matching
+from transforms.layout import Layout
+from transforms.normalise import Place, Skipped
+from transforms.parquet_files import runs
+from transforms.projection import Projection, project
+from transforms.sharding import from_bytes, shard_table, to_bytes
+
+_BATCH_ROWS = 262_144
+
+
+class Land(beam.PTransform):
+    """Ticks to arrivals.
+
+    Args:
+        layout: its files are those that earlier runs have read; they must stay as they were.
+        bad_rows: share of a file's rows that may be unusable.
+        shards: into how many parts the units are split.
+    """
+
+    def __init__(self, layout: Layout, projection: Projection, *, bad_rows: float, shards: int) -> None:
+        super().__init__()
+        self._layout = layout
+        self._read = _ReadDoFn(layout, projection, bad_rows, shards)
+
+    def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
+        found = (
+            ticks
+            | "ByOneWorker" >> beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
+            | "FindNewFiles" >> beam.ParDo(_FindDoFn(self._layout)).with_output_types(tuple[int, bytes])
+        )
+        return (
+            found
+            | "ShareFiles" >> beam.Reshuffle()
+            | "ReadFiles" >> beam.ParDo(self._read).with_output_types(tuple[int, bytes])
+        )
+
+
+class _FindDoFn(beam.DoFn):
+    """(number, file) of each file that is new and no longer written to; and a tick, (-1, b"")."""
+
+    SEEN = ReadModifyWriteStateSpec("seen", BytesCoder())
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def process(
+        self, _: tuple[int, bytes], seen: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(SEEN)
+    ) -> Iterator[tuple[int, bytes]]:
+        known = seen.read()
+        if known is None:
+            taken = {file.path: [file.size, file.updated] for file in self._layout.files}
+            waiting: dict[str, list[float]] = {}
+        else:
+            taken, waiting = json.loads(known)
+        new, taken, waiting = look(matching(self._layout.source.paths), taken, waiting)
+        for number, file in enumerate(new, len(taken) - len(new)):
+            yield number, json.dumps([file.path, file.size, file.updated]).encode()
+        seen.write(json.dumps([taken, waiting]).encode())
+        yield -1, b""
+
+
+Sizes = dict[str, list[float]]
+"""Path to size and time of change."""
+
+
+def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes, Sizes]:
+    """The kernel: which files are taken now, and those taken and waiting after it.
+
+    Raises:
+        InputError: a file has changed since it was taken.
+    """
+    new, still = [], {}
+    for file in found:
+        now = [file.size, file.updated]
+        if file.path in taken:
+            if taken[file.path] != now:
+                raise InputError(
+                    f"{file.path}: has changed since it was read; put the file back as it was, and new changes into "
+                    "files of their own"
+                )
+        elif waiting.get(file.path) == now and file.size:
+            new.append(file)
+        else:
+            still[file.path] = now
+    return new, taken | {file.path: [file.size, file.updated] for file in new}, still
+
+
+class _ReadDoFn(beam.DoFn):
+    def __init__(self, layout: Layout, projection: Projection, bad_rows: float, shards: int) -> None:
+        self._layout = layout
+        self._projection = projection
+        self._bad_rows = bad_rows
+        self._shards = shards
+
+    def process(self, found: tuple[int, bytes]) -> Iterator[tuple[int, bytes]]:
+        number, told = found
+        if number < 0:
+            for shard in range(self._shards):
+                yield shard, b""
+            return
+        file = Listed(*json.loads(told))
+        parts: dict[int, list[pa.Table]] = defaultdict(list)
+        for table in read_file(self._layout, self._projection, Place(file.path, number), self._bad_rows):
+            for shard, rows in shard_table(table, shards=self._shards):
+                parts[shard].append(from_bytes(rows))
+        for shard in range(self._shards):
+            yield shard, arrival(file, to_bytes(pa.concat_tables(parts[shard])) if parts[shard] else b"")
+
+
+def read_file(layout: Layout, projection: Projection, place: Place, bad_rows: float) -> list[pa.Table]:
+    """All projected rows of a file.
+
+    Raises:
+        InputError: it cannot be read, or holds more unusable rows than `bad_rows` allows.
+    """
+    tables, rows, dead, first = [], 0, 0, ""
+    for split in _splits(layout, place):
+        for part in read_split(layout, split, _BATCH_ROWS):
+            if isinstance(part, Batch):
+                table, positions, reason = project(part.table, projection)
+                rows += part.table.num_rows
+                dead += len(positions)
+                if len(positions):
+                    first = first or f"row {part.row_numbers(positions)[0]}: {reason}"
+                tables.append(table)
+            elif isinstance(part, Skipped):
+                continue
+            else:
+                whole = part.filter(part["row"].is_null())
+                if whole.num_rows:
+                    raise InputError(f"{place.file}: {whole['reason'][0].as_py()}")
+                rows, dead = rows + part.num_rows, dead + part.num_rows
+                if part.num_rows:
+                    first = first or f"row {part['row'][0].as_py()}: {part['reason'][0].as_py()}"
+    if dead > bad_rows * rows:
+        raise InputError(
+            f"{place.file}: {first} (and {dead - 1} more such rows of {rows}); changelog.bad_rows allows a share of "
+            f"{bad_rows:g}; nothing of the file was used"
+        )
+    return [table for table in tables if table.num_rows]
+
+
+def _splits(layout: Layout, place: Place) -> list[Split]:
+    if layout.source.format != "parquet":
+        return [Split(place, None)]
+    try:
+        return [Split(place, run) for run in runs(place.file)]
+    except UNREADABLE as error:
+        raise InputError(f"{place.file}: cannot be read ({type(error).__name__}); it may be truncated") from None
