@@ -52,7 +52,8 @@ def matching(paths: tuple[str, ...]) -> tuple[Listed, ...]:
     found: dict[str, Listed] = {}
     for pattern in paths:
         try:
-            listed = FileSystems.match([pattern])[0].metadata_list
+            # Beam lists the folder that a glob begins with, and finds nothing where it names none.
+            listed = FileSystems.match([pattern if "/" in pattern else f"./{pattern}"])[0].metadata_list
         except (BeamIOError, ValueError) as error:
             raise InputError(
                 f"{pattern}: cannot be listed ({type(error).__name__}); check the path and your rights"
