@@ -39,7 +39,7 @@ flink: $(READY)  ## the demo's release on a real Flink cluster on this machine; 
 	$(BIN)/python -m templates.flink.local run examples/flights/spec.yaml
 
 test: $(READY)  ## the whole suite: style, types, doctests, unit, property, statistical, end to end
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(READY)  ## put the code in form and mend what can be mended
 	@$(BIN)/ruff format $(CODE)

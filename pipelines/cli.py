@@ -22,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     parser = _parser()
     arguments, flags = parser.parse_known_args(argv)
-    logging.basicConfig(level=logging.ERROR)
+    # A remote runner hands its failures over as log lines that may quote data; pipelines.failures keeps them.
+    logging.basicConfig(level=logging.CRITICAL)
     # Only now, since Beam is slow to import and warns about clients that nobody asked for.
     from pipelines import commands
 

@@ -1,0 +1,82 @@
+"""Flink and Beam's job server for it: fetched once into a cache outside the project, and checked by digest.
+
+Flink comes from PyPI (requirements.txt beside this file), the job server by Maven (job-server.xml). What is in the
+cache was whole and right when it was put there under its name.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "requirements.txt"
+POM = HERE / "job-server.xml"
+DIGESTS = HERE / "job-server.sha256"
+
+
+class FlinkError(Exception):
+    """One line that says what is wrong and what to do."""
+
+
+def flink_home() -> Path:
+    """The folder with Flink's `bin`, `conf` and `lib`."""
+    return _cached("flink", REQUIREMENTS.read_bytes(), _install_flink) / "pyflink"
+
+
+def job_server_jars() -> Path:
+    """The folder with the jars of Beam's job server, `FlinkJobServerDriver` among them."""
+    return _cached("job-server", POM.read_bytes() + DIGESTS.read_bytes(), _copy_jars)
+
+
+def missing() -> str | None:
+    """The program that is needed and not there."""
+    return next((name for name in ("java", "mvn") if shutil.which(name) is None), None)
+
+
+def _cached(name: str, asked: bytes, fill: Callable[[Path], None]) -> Path:
+    """A folder of the cache that is named after what is asked for, so that another version is another folder."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
+    folder = cache / f"{name}-{hashlib.sha256(asked).hexdigest()[:16]}"
+    if folder.exists():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    print(f"flink: fetching {name} into {folder} (once) ...", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=cache) as draft:
+        fill(Path(draft) / name)
+        try:
+            (Path(draft) / name).rename(folder)
+        except OSError:
+            if not folder.exists():  # else somebody else was faster
+                raise
+    return folder
+
+
+def _install_flink(target: Path) -> None:
+    """pip checks the digests; Python's version is that of the wheel with the digest, whichever runs this."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--require-hashes"]
+    _do(*pip, "--no-deps", "--no-compile", "--target", str(target), "-r", str(REQUIREMENTS))
+
+
+def _copy_jars(target: Path) -> None:
+    lacking = missing()
+    if lacking is not None:
+        raise FlinkError(f"{lacking} is not to be found: install Java 11 or 17 and Maven 3")
+    maven = ["mvn", "--batch-mode", "--quiet", f"--file={POM}"]
+    _do(*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in target.iterdir()}
+    wanted = {name: digest for digest, name in (line.split() for line in DIGESTS.read_text().splitlines())}
+    wrong = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
+    if wrong:
+        raise FlinkError(f"{wrong[0]}: not what {DIGESTS.name} says, nor are {len(wrong) - 1} more; nothing is kept")
+
+
+def _do(*command: str) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        told = [line for line in done.stdout.splitlines() if "ERROR" in line.upper()] or [f"exit {done.returncode}"]
+        raise FlinkError(f"{Path(command[0]).name} failed: {told[0]}")

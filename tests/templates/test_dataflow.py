@@ -1,0 +1,251 @@
+"""The job that Dataflow is given, the Flex Template and the driver's manifest: what can be checked of them offline."""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from google.cloud.dataflow_v1beta3 import LaunchFlexTemplateParameter, TemplateMetadata
+
+from pipelines.cli import _parser
+from pipelines.pipeline import options_of
+from pipelines.spec import load
+from pipelines.times import parse_time
+from templates.dataflow import main as flex
+from tests.e2e.specs import KEY, SECRETS, WARD, changelog, files_under, write, write_spec
+from tests.templates.graphs import DATAFLOW, Graph, built, gcs, graph, names, slackwater, upload
+from transforms.errors import SpecError
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "templates/dataflow"
+STEPS = Path(__file__).parent / "steps.txt"
+
+NOT_OFFERED = {"help", "json", "new_release", "streaming", "lag", "poll"}
+"""Options of `run` that a scheduled batch job has no use for."""
+
+SMALL = {
+    "ReadChangelog/Files": "a file's path and number",
+    "ReadChangelog/CutIntoSplits": "a file's path, number and row groups",
+    "ReadChangelog/ShareAmongWorkers": "the same",
+    "ReadChangelog/ReadSplits/ParDo(_ReadDoFn).read": "a file's path and two counts",
+    "WriteDiagnostics/DeadToBytes": "bytes; of a side input Dataflow's runner forgets that, and packs them as they are",
+}
+"""What has no coder of its own; all else moves as bytes, text, integers or Arrow."""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    return built(tmp_path_factory.mktemp("job"), "--until=2026-01-03T00:00:00Z", files=3)
+
+
+def test_nothing_but_small_control_values_may_be_pickled(job: Graph) -> None:
+    loose = {name for name, coder in job.coder_of().items() if job.loose(coder)}
+
+    assert {name for name in loose if not name.startswith(tuple(SMALL))} == set()
+    assert {small for small in SMALL if any(name.startswith(small) for name in loose)} == set(SMALL)
+
+
+def test_names_of_steps_are_unique_recorded_and_the_same_for_other_data(job: Graph, tmp_path: Path) -> None:
+    other = built(tmp_path, "--shards=3", "--until=2026-01-04T00:00:00Z", files=1)
+
+    assert len(set(job.steps)) == len(job.steps)
+    ours = named_by_us(job)
+    assert ours == named_by_us(other)
+    assert ours == STEPS.read_text().splitlines(), f"if that is meant, write the new names into {STEPS.name}"
+
+
+def named_by_us(job: Graph) -> list[str]:
+    """Below them are Beam's, which change with its version; its `Create` also shuffles several elements, not one."""
+    return sorted({"/".join(step.split("/")[:2]) for step in job.steps})
+
+
+def test_a_job_shows_no_paths_of_this_machine_and_holds_no_value_of_the_data(
+    job: Graph, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shown, content = job.shown(), job.content()
+
+    for path in (str(ROOT), str(Path.home()), str(tmp_path_factory.getbasetemp()), sys.prefix, "spec.yaml"):
+        assert path not in shown
+    for secret in SECRETS:
+        assert secret.encode() not in content
+    # The search would find them: Dataflow's own words and ours are there.
+    assert "_ProjectDoFn" in shown
+    assert b"beds" in content
+
+
+def test_a_job_runs_our_image_and_stages_no_package(job: Graph) -> None:
+    environment = json.loads(job.job)["environment"]
+    (pool,) = environment["workerPools"]
+
+    assert {image["containerImage"] for image in pool["sdkHarnessContainerImages"]} == {DATAFLOW[4].partition("=")[2]}
+    assert [package["name"] for package in pool["packages"]] == ["submission_environment_dependencies.txt"]
+
+
+def test_a_dry_run_publishes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gcs() as client:
+        upload(client, tmp_path, files=1)
+
+        code = slackwater(tmp_path / "run", "run", "gs://in/spec.yaml", *DATAFLOW, "--dry_run=True")
+
+        told = capsys.readouterr().err
+        assert code != 0
+        assert "Traceback" not in told
+        left = {name for name in names(client, "") if not name.startswith("temp/")}
+        assert left == set()
+
+
+def test_a_spec_on_gs_is_read_and_one_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with gcs() as client:
+        upload(client, tmp_path, files=1)
+
+        assert load("gs://in/spec.yaml").text == (tmp_path / "spec.yaml").read_text()
+        with pytest.raises(SpecError, match=r"^gs://in/none\.yaml: cannot be read"):
+            load("gs://in/none.yaml")
+        client.bucket("in").blob("wrong.yaml").upload_from_string("release: [")
+        with pytest.raises(SpecError, match=r"^gs://in/wrong\.yaml:1: not YAML"):
+            load("gs://in/wrong.yaml")
+
+
+def test_the_template_releases_once_even_if_its_step_runs_twice(tmp_path: Path) -> None:
+    spec = local(tmp_path)
+
+    flex.main([f"--spec={spec}", "--runner=FnApiRunner", "--direct_runner_bundle_repeat=1"])
+
+    assert [path.name for path in files_under(tmp_path / "private/commits")] == ["000001.json"]
+    assert len(json.loads((tmp_path / "public/manifest.json").read_text())["epochs"]) == 1
+
+
+def test_the_template_fails_with_what_the_driver_said_and_no_value_of_the_data(tmp_path: Path) -> None:
+    spec = local(tmp_path)
+    (tmp_path / "data/late.parquet").write_bytes(f"{KEY} {WARD}".encode())
+
+    with pytest.raises(RuntimeError, match=r"late\.parquet: .*cannot be read") as failed:
+        flex.drive(["run", str(spec)])
+
+    assert not any(secret in str(failed.value) for secret in SECRETS)
+    assert not (tmp_path / "public/manifest.json").exists()
+
+
+def test_the_launcher_builds_a_job_of_one_step_without_waiting_for_it(tmp_path: Path) -> None:
+    parameters = ["--spec=gs://in/spec.yaml", "--until=2026-01-04T00:00:00Z"]
+    with gcs() as client:
+        flex.main([*parameters, *DATAFLOW, "--template_location=gs://out/templates/job.json"])
+
+        told = graph(client, "templates/job.json")
+
+    assert {step.split("/")[0] for step in told.steps} == {"Driver", "Run"}
+    assert b"gs://in/spec.yaml" in told.content()
+
+
+def local(folder: Path) -> Path:
+    """A spec whose paths are absolute, since the driver is a process of its own."""
+    write(folder / "data/all.parquet", changelog())
+    return write_spec(
+        folder,
+        ("data/*.parquet", f"{folder}/data/*.parquet"),
+        ("public: public", f"public: {folder}/public"),
+        ("private: private", f"private: {folder}/private"),
+    )
+
+
+def options_of_run() -> set[str]:
+    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return {action.dest for action in commands.choices["run"]._actions}
+
+
+def test_the_templates_parameters_are_the_options_of_run() -> None:
+    metadata = TemplateMetadata.from_json((FOLDER / "metadata.json").read_text())
+
+    assert {parameter.name for parameter in metadata.parameters} == options_of_run() - NOT_OFFERED
+    assert [parameter.name for parameter in metadata.parameters if not parameter.is_optional] == ["spec"]
+
+
+@pytest.mark.parametrize("moment", ["2026-02-01T00:00:00Z", "2026-02-01T00:00:00+01:00", "2026-02-01T00:00:00.5Z"])
+def test_the_template_lets_moments_pass_that_run_understands(moment: str) -> None:
+    metadata = TemplateMetadata.from_json((FOLDER / "metadata.json").read_text())
+    (until,) = (parameter for parameter in metadata.parameters if parameter.name == "until")
+
+    parse_time(moment)
+
+    assert all(re.search(regex, moment) for regex in until.regexes)
+
+
+def test_the_scheduled_launch_gives_what_the_template_asks_for() -> None:
+    metadata = TemplateMetadata.from_json((FOLDER / "metadata.json").read_text())
+    (content,) = json.loads((FOLDER / "launch.json").read_text()).values()
+
+    launch = LaunchFlexTemplateParameter.from_json(json.dumps(content))
+
+    asked = {parameter.name: parameter for parameter in metadata.parameters}
+    assert set(launch.parameters) <= set(asked)
+    assert {name for name, parameter in asked.items() if not parameter.is_optional} <= set(launch.parameters)
+    for name, value in launch.parameters.items():
+        assert all(re.search(regex, value) for regex in asked[name].regexes)
+    # A driver is one process: two workers would do the same twice.
+    assert (launch.environment.num_workers, launch.environment.max_workers) == (1, 1)
+
+
+def manifest() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((FOLDER / "job.yaml").read_text())
+    return content
+
+
+def test_the_drivers_arguments_are_understood() -> None:
+    """Also by Beam: a flag that nobody knows is silently skipped on a remote runner."""
+    (container,) = manifest()["spec"]["template"]["spec"]["template"]["spec"]["containers"]
+
+    arguments, flags = _parser().parse_known_args(container["args"])
+
+    assert container["command"] == ["slackwater"]
+    assert (arguments.command, arguments.spec[:5]) == ("run", "gs://")
+    known = options_of(flags).get_all_options()
+    given = {flag.partition("=")[0].removeprefix("--").removeprefix("no_") for flag in flags}
+    assert given <= set(known)
+    assert known["use_public_ips"] is False
+
+
+def test_the_driver_is_started_once_and_lives_longer_than_the_ten_minutes_that_are_the_default() -> None:
+    task = manifest()["spec"]["template"]["spec"]
+
+    assert (manifest()["apiVersion"], manifest()["kind"]) == ("run.googleapis.com/v1", "Job")
+    assert task["taskCount"] == 1
+    assert task["template"]["spec"]["maxRetries"] == 0
+    assert 600 < task["template"]["spec"]["timeoutSeconds"] <= 7 * 24 * 3600
+
+
+def test_the_build_file_is_one_of_cloud_build() -> None:
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema=vendor.cloudbuild", str(FOLDER / "image.yaml")]
+
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+def test_all_files_name_one_image_and_the_image_holds_beams_version() -> None:
+    files = [FOLDER / name for name in ("image.yaml", "job.yaml", "launch.json")]
+    named = {
+        image for path in files for image in re.findall(r"[\w.-]+-docker\.pkg\.dev/[\w./-]+:[\w.]+", path.read_text())
+    }
+
+    assert named == {f"europe-west1-docker.pkg.dev/my-project/slackwater/slackwater:{version('slackwater')}"}
+    dockerfile = (ROOT / "templates/image/Dockerfile").read_text()
+    assert f"apache/beam_python3.11_sdk:{version('apache-beam')} " in dockerfile
+    assert f"apache-beam=={version('apache-beam')} " in (ROOT / "requirements.txt").read_text()
+
+
+def test_what_the_image_is_built_from_is_there_and_goes_in() -> None:
+    dockerfile = (ROOT / "templates/image/Dockerfile").read_text()
+    let_in = (ROOT / "templates/image/Dockerfile.dockerignore").read_text()
+    copied = [
+        line.split()[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY ") and "--from" not in line
+    ]
+
+    for path in (path for paths in copied for path in paths):
+        assert (ROOT / path).exists()
+        assert f"!{path}\n" in let_in
