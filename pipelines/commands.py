@@ -28,7 +28,7 @@ from pipelines.job import Job, job_of, plan_of, timeline_of
 from pipelines.judgement import refuse_unusable
 from pipelines.ledger import ledger_document, ledger_text
 from pipelines.new_release import cost, write_spec
-from pipelines.pipeline import options_of, run_release, run_sums
+from pipelines.pipeline import is_rehearsal, options_of, run_release, run_sums, submit_release
 from pipelines.plan_report import plan_document, plan_text
 from pipelines.spec import Spec, load
 from pipelines.spec_models import within
@@ -86,12 +86,32 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             _clean(store)  # if the run that released them died before it did
         return _nothing_new(spec, store, release, timeline)
     timeline = replace(timeline, released=released)
+    if is_rehearsal(flags):
+        return _rehearsed(spec, timeline, release, store, arguments.shards, flags)
     began = time.monotonic()
     with failures_kept(spec):
         commit = _draw(spec, timeline, store, release, arguments.shards, flags)
         store.show()
         _clean(store)
     return _released(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
+
+
+def _rehearsed(
+    spec: Spec, timeline: Timeline, release: Release | None, store: Store, shards: int | None, flags: list[str]
+) -> Result:
+    """Hand the job over to be checked or written down; nothing is drawn."""
+    with failures_kept(spec):
+        before = None if release is None else settled_by(spec, store, release)
+        submit_release(
+            job_of(spec, timeline, shards=shards, before=before),
+            folder=FileSystems.join(store.private, "attempts", "none"),
+            format_=spec.output.format,
+            flags=flags,
+            past=None if release is None else state_folder(store, release),
+            keep=True,
+        )
+    document = {"release": spec.release, "windows": 0, "public": spec.output.public, "files": []}
+    return document, f"{spec.release}: the job is valid; nothing was run, and nothing published"
 
 
 def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:

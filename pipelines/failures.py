@@ -5,21 +5,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from apache_beam.io.filesystems import FileSystems
+
 from pipelines.spec import Spec
 from pipelines.store import Store
 from transforms.errors import InputError, SlackwaterError, SpecError
 
+TRACE = "failure.txt"
+
 
 def keep_trace(folder: str, error: Exception) -> str:
-    """Write the details into a private folder (the current one if that is remote), and say where they are."""
-    there = Path(folder if "://" not in folder else ".")
-    trace = there / "failure.txt"
+    """Write the details into a private folder, and say where they are."""
+    content = "".join(traceback.format_exception(error))
     try:
-        there.mkdir(parents=True, exist_ok=True)
-        trace.touch(mode=0o600)
-        trace.chmod(0o600)
-        trace.write_text("".join(traceback.format_exception(error)))
-    except OSError as refused:
+        if "://" in folder:
+            trace = FileSystems.join(folder, TRACE)
+            with FileSystems.create(trace, mime_type="application/octet-stream") as file:
+                file.write(content.encode())
+        else:
+            path = Path(folder, TRACE)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.chmod(0o600)
+            path.write_text(content)
+            trace = str(path)
+    except Exception as refused:  # whatever ended the run may be in the way here too
         return f"no details are kept, since {folder} cannot be written ({type(refused).__name__})"
     return f"details (private): {trace}"
 

@@ -21,8 +21,10 @@ def write_spec(path: str, name: str) -> Path:
     """The spec under another name and with folders of its own: `wards.yaml` becomes `wards-NAME.yaml`.
 
     Raises:
-        SpecError: that file is there already, or would not be a spec.
+        SpecError: that file is there already, or would not be a spec; or the old one is not a local file.
     """
+    if "://" in path:
+        raise SpecError(f"{path}: --new-release writes a spec beside this one, so take a local copy of it")
     old = load(path)
     new = old.path.with_name(f"{old.path.stem}-{name}{old.path.suffix}")
     if new.exists():

@@ -40,12 +40,18 @@ OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release", "poll", 
 def run_release(
     job: Job, *, folder: str, format_: str, flags: Sequence[str], past: str | None = None, keep: bool = False
 ) -> Diagnosis:
-    """Draw the noise and write `nodes` and `estimates` under `folder`.
+    """Draw the noise and write `nodes` and `estimates` under `folder`; what was read.
 
     Args:
         past: the folder with the state that the run before left; None in the first run.
         keep: whether to write a `state` for the next run beside them.
     """
+    submit_release(job, folder=folder, format_=format_, flags=flags, past=past, keep=keep)
+    return diagnose(FileSystems.join(folder, "diagnostics"))
+
+
+def submit_release(job: Job, *, folder: str, format_: str, flags: Sequence[str], past: str | None, keep: bool) -> None:
+    """The pipeline of `run_release`, which a runner may also only check or write down."""
     with Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundIncrement(
             job.aggregation, shards=job.shards, past=past, keep=keep
@@ -57,7 +63,6 @@ def run_release(
         if keep:
             state = (bounded[STATE], told[STATE]) | "AllState" >> beam.Flatten()
             state | "WriteState" >> WriteBytes(FileSystems.join(folder, STATE))
-    return diagnose(FileSystems.join(folder, "diagnostics"))
 
 
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
@@ -114,6 +119,10 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
             "--direct_running_mode=multi_threading loses rows without a word in this version of Beam, "
             "so it is refused: leave it out, or use multi_processing"
         )
+    if options.get_all_options(retain_unknown_options=True).get("no_wait_until_finish"):
+        raise SpecError(
+            "--no_wait_until_finish: a run commits what its pipeline has written, so it waits; leave it out"
+        )
     try:
         create_runner(options.view_as(StandardOptions).runner)
     except (ValueError, ImportError) as error:
@@ -121,6 +130,12 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
     # Workers find our code installed; pickling the main session would carry the command line along.
     options.view_as(SetupOptions).save_main_session = False
     return options
+
+
+def is_rehearsal(flags: Sequence[str]) -> bool:
+    """Whether Beam is only asked to check a job, or to write it down."""
+    options = options_of(flags).get_all_options(retain_unknown_options=True)
+    return bool(options.get("dry_run") or options.get("template_location"))
 
 
 def _refuse_wrong_values(options: PipelineOptions) -> None:

@@ -42,7 +42,7 @@ class BoundIncrement(beam.PTransform):
     def expand(self, tables: beam.PCollection[pa.Table]) -> dict[str, beam.PCollection]:
         advance = partial(_advance, aggregation=self._aggregation, past=self._past, keep=self._keep)
         every = tables.pipeline | "EveryShard" >> beam.Create(
-            [(shard, b"") for shard in range(self._shards)]
+            [(shard, b"") for shard in range(self._shards)], reshuffle=False
         ).with_output_types(tuple[int, bytes])
         advanced = (
             (tables | ShardByUnit(shards=self._shards), every)

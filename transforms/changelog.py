@@ -63,7 +63,7 @@ class ReadChangelog(beam.PTransform):
         places = [Place(file.path, number) for number, file in listed]
         splits = (
             begin
-            | "Files" >> beam.Create(places)
+            | "Files" >> beam.Create(places, reshuffle=False)
             | "CutIntoSplits" >> beam.ParDo(_CutDoFn(self._layout.source.format)).with_outputs(DEAD, main="splits")
         )
         read = (

@@ -68,7 +68,8 @@ class Release(beam.PTransform):
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> dict[str, beam.PCollection]:
         every = sums.pipeline | "EveryChunk" >> beam.Create(
-            [(key, b"") for key in self._release.aggregation.node_keys()]
+            [(key, b"") for key in self._release.aggregation.node_keys()],
+            reshuffle=False,
         ).with_output_types(tuple[NodeKey, bytes])
         drawn = (
             (sums, every)
