@@ -101,7 +101,7 @@ def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
 
 
 def test_make_test_runs_the_whole_suite() -> None:
-    assert recipe("test")[-1].endswith("python -m pytest -n auto")
+    assert recipe("test")[-1].endswith("python -m pytest -n auto --dist loadgroup")
 
 
 def test_commands_for_clusters_name_only_options_that_exist() -> None:
