@@ -127,7 +127,8 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
     windows = timeline_of(spec, min(ends)).windows if ends else None
     with failures_kept(spec):
         job = stream_job(spec, store, shards=arguments.shards)
-        run_stream(spec, job, windows=windows, pace=pace, flags=flags)
+        if windows is None or job.aggregation.timeline.released < windows:
+            run_stream(spec, job, store, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
     done = commits[-1].windows if commits else 0
     document = {"release": spec.release, "windows": done, "public": spec.output.public}

@@ -5,19 +5,22 @@
 
 What is due when the stream begins is released in batch; the stream takes over the store's state from there, and a
 stream that is started again takes over from what was published. The clock of the stream is that of the machine that
-looks for files: a window closes `lag` after its end, and rows that come later are told in the next one, by the rule for
-late rows that all runs have.
+looks for files: a window closes with all files that were there `lag` after its end, and rows that come later are told
+in the next one, by the rule for late rows that all runs have.
 """
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
 from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
-from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from apache_beam.utils.timestamp import Timestamp
 
 from pipelines.epochs import refuse_another_plan, settled_by
 from pipelines.job import Job, job_of
@@ -26,7 +29,7 @@ from pipelines.spec import Spec
 from pipelines.store import Store
 from pipelines.stream_publish import Committed, Publish
 from transforms.close_windows import CloseWindows
-from transforms.errors import SpecError
+from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.landing import Land
 from transforms.queries import Timeline
 
@@ -93,28 +96,63 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
     return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
 
 
-def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
+def run_stream(spec: Spec, job: Job, store: Store, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
     """Publish window after window; returns when `windows` are published, or never.
 
     Args:
         job: its timeline's `released` windows are done, and its layout's files are those they have read.
         windows: None for all that the schedule has.
+
+    Raises:
+        SlackwaterError: what ended the stream, if that is something that a person can mend.
     """
-    with begin_pipeline(flags) as pipeline:
-        timeline = job.aggregation.timeline
-        end = timeline.start + windows * timeline.every + pace.lag if windows is not None else None
-        stop = MAX_TIMESTAMP if end is None else Timestamp(micros=end + 3 * pace.poll)
-        ticks = pipeline | "Ticks" >> PeriodicImpulse(
-            start_timestamp=Timestamp(time.time()), stop_timestamp=stop, fire_interval=pace.poll / 1_000_000
-        )
-        ticks | StreamRelease(spec, job, windows=windows, lag=pace.lag)
+    pipeline = begin_pipeline(flags)
+    runner = pipeline.options.view_as(StandardOptions).runner
+    release = StreamRelease(spec, job, windows=windows, lag=pace.lag, poll=pace.poll)
+    pipeline | "Ticks" >> _ticks(runner, pace.poll) | release
+    result = pipeline.run()
+    while not PipelineState.is_terminal(result.state):
+        if windows is not None and _published(store) >= windows:
+            result.cancel()  # the ticks would go on
+            store.show()  # if the last window is committed and the worker did not come to that
+            return
+        time.sleep(pace.poll / 1_000_000)
+    try:
+        result.wait_until_finish()  # raises what ended it
+    except RuntimeError as error:
+        raise _told(str(error)) or error from None
+
+
+def _published(store: Store) -> int:
+    commits = store.commits()
+    return commits[-1].windows if commits else 0
+
+
+def _ticks(runner: str, poll: int) -> beam.PTransform:
+    """One for each poll, or some more, without end.
+
+    On Flink by Flink itself: PeriodicImpulse leaves something in every checkpoint there with each tick.
+    """
+    if runner == "FlinkRunner":
+        return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1))
+    return PeriodicImpulse(start_timestamp=Timestamp(time.time()), fire_interval=poll / 1_000_000)
+
+
+def _told(error: str) -> SlackwaterError | None:
+    """The error that a worker raised for a person to mend, from what the runner says of it."""
+    for kind in (InputError, RefusedError, SpecError):
+        told = re.search(rf"^(?:\S*\s)*?{kind.__module__}\.{kind.__name__}: (.+)$", error, re.MULTILINE)
+        if told:
+            return kind(told[1])
+    return None
 
 
 class StreamRelease(beam.PTransform):
     """Ticks in, the numbers of published windows out; what a pipeline of one's own, or a test's clock, takes."""
 
-    def __init__(self, spec: Spec, job: Job, *, windows: int | None, lag: int) -> None:
+    def __init__(self, spec: Spec, job: Job, *, windows: int | None, lag: int, poll: int = 0) -> None:
         super().__init__()
+        self._poll = poll
         self._spec = spec
         self._job = job
         self._lag = lag
@@ -126,7 +164,7 @@ class StreamRelease(beam.PTransform):
         committed = Committed(spec.output.public, spec.output.private)
         return (
             ticks
-            | Land(job.layout, job.projection, bad_rows=spec.changelog.bad_rows, shards=job.shards)
+            | Land(job.layout, job.projection, bad_rows=spec.changelog.bad_rows, shards=job.shards, poll=self._poll)
             | CloseWindows(aggregation, lag=self._lag, last_state=committed)
             | Publish(spec, job)
         )

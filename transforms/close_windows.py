@@ -1,37 +1,34 @@
-"""The stream's half of transforms.bound_increment: shards close one window after another as the watermark passes.
+"""The stream's half of transforms.bound_increment: shards close one window after another as files are found.
 
-    in    (shard, Arrival)      projected rows of one file that belong to a shard; a shard without any still ticks
-    out   (windows, Proposal)   what a shard makes of the window that is closed now: sums, its state, files it has seen
+    in    (shard, bytes)        `arrival`: the rows of a file that belong to the shard; `mark`: which files there are
+    out   (windows, Proposal)   what a shard makes of a window: sums, its state, files it has seen
 
-The kernel is the same, `transforms.increments.advance_shard`: rows wait in Beam's state until an event-time timer at
-their window's end (plus a lag in which files may still land) hands them over together with the shard's last state.
+The kernel is the same, `transforms.increments.advance_shard`: rows wait in Beam's state until a mark says that all files
+are found that were there a lag after their window's end, and until these files have arrived, in whatever order. A window
+is closed with just the files that its mark counts: the same for all shards, however often a runner tries. Neither
+watermarks nor timers are needed, which runners of Python streams are not good at.
 
 What a shard proposes counts only once the release store has committed it. A pipeline that is put back to an earlier
-checkpoint may see files in another order before the same timer, and other runs may release too; so a shard that finds
-its window committed takes the last committed state instead of making its own, keeps its rows, and lets the kernel drop
-those that it knows already.
+checkpoint may find files in another order, and other runs may release too; so a shard that finds its window committed
+takes the last committed state instead of making its own, keeps its rows, and lets the kernel drop those that it knows
+already.
 """
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import BytesCoder
-from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import (
     BagRuntimeState,
     BagStateSpec,
     ReadModifyWriteRuntimeState,
     ReadModifyWriteStateSpec,
-    RuntimeTimer,
-    TimerSpec,
-    on_timer,
 )
-from apache_beam.utils.timestamp import Timestamp
 
 from transforms.bounded_sums import Aggregation, NodeKey
 from transforms.files import Listed
@@ -81,9 +78,18 @@ class Proposal:
         )
 
 
-def arrival(file: Listed | None, rows: bytes) -> bytes:
-    """Rows of a file, or of none: a tick."""
-    return pack([json.dumps(None if file is None else [file.path, file.size, file.updated]).encode(), rows])
+def arrival(number: int, file: Listed, rows: bytes) -> bytes:
+    """What a shard gets of a file: some rows, or none.
+
+    Args:
+        number: of the file among those that the stream has found, from 0 on.
+    """
+    return pack([json.dumps({"number": number, "file": [file.path, file.size, file.updated]}).encode(), rows])
+
+
+def mark(moment: int, files: int) -> bytes:
+    """Says that all files that were there at a moment are among the first so many that were found."""
+    return pack([json.dumps({"moment": moment, "files": files}).encode()])
 
 
 def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
@@ -95,9 +101,7 @@ def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggre
     tables, files = [], []
     for payload in arrivals:
         header, rows = unpack(payload)
-        told = json.loads(header)
-        if told is not None:
-            files.append(Listed(*told))
+        files.append(Listed(*json.loads(header)["file"]))
         if rows:
             tables.append(from_bytes(rows))
     state = state_from_bytes(base) if base else None
@@ -136,10 +140,52 @@ class CloseWindows(beam.PTransform):
         return arrivals | "CloseWindows" >> beam.ParDo(work).with_output_types(tuple[int, bytes])
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a shard knows of windows and files.
+
+    Attributes:
+        windows: that it has closed.
+        whole: as many files have arrived, from the first on.
+        beyond: numbers of others that have.
+        marks: (moment, files) of those that close a window once their files have arrived.
+    """
+
+    windows: int
+    whole: int = 0
+    beyond: tuple[int, ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()
+
+    @staticmethod
+    def from_json(content: bytes) -> "_Known":
+        windows, whole, beyond, marks = json.loads(content)
+        return _Known(windows, whole, tuple(beyond), tuple((moment, files) for moment, files in marks))
+
+    def to_json(self) -> bytes:
+        return json.dumps([self.windows, self.whole, self.beyond, self.marks]).encode()
+
+    def with_file(self, number: int) -> "_Known":
+        """
+        >>> _Known(0).with_file(1).with_file(2).whole, _Known(0).with_file(1).with_file(0).whole
+        (0, 2)
+        """
+        there, whole = {*self.beyond, number}, self.whole
+        while whole in there:
+            whole += 1
+        return replace(self, whole=whole, beyond=tuple(sorted(n for n in there if n > whole)))
+
+    def with_mark(self, moment: int, files: int) -> "_Known":
+        return replace(self, marks=tuple(sorted({*self.marks, (moment, files)})))
+
+    def due(self) -> tuple[int, int] | None:
+        """The first mark, if its files have arrived."""
+        return self.marks[0] if self.marks and self.marks[0][1] <= self.whole else None
+
+
 class _CloseDoFn(beam.DoFn):
     ARRIVED = BagStateSpec("arrived", BytesCoder())
+    KNOWN = ReadModifyWriteStateSpec("known", BytesCoder())
     STATE = ReadModifyWriteStateSpec("state", BytesCoder())
-    CLOSE = TimerSpec("close", TimeDomain.WATERMARK)
 
     def __init__(self, aggregation: Aggregation, lag: int, last_state: LastState) -> None:
         self._aggregation = aggregation
@@ -150,56 +196,61 @@ class _CloseDoFn(beam.DoFn):
         self,
         element: tuple[int, bytes],
         arrived: BagRuntimeState = beam.DoFn.StateParam(ARRIVED),
+        known: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(KNOWN),
         state: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(STATE),
-        timer: RuntimeTimer = beam.DoFn.TimerParam(CLOSE),
-    ) -> None:
-        shard, payload = element
-        if state.read() is None:
-            released, base = self._last_state(1, shard) or (0, b"")
-            if released < self._aggregation.timeline.released:
-                raise ValueError(f"{self._aggregation.timeline.released} windows are released, {released} committed")
-            state.write(_kept(released, base))
-            self._set(timer, released + 1)
-        if payload:
-            arrived.add(payload)
-
-    @on_timer(CLOSE)
-    def close(
-        self,
-        shard: int = beam.DoFn.KeyParam,
-        arrived: BagRuntimeState = beam.DoFn.StateParam(ARRIVED),
-        state: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(STATE),
-        timer: RuntimeTimer = beam.DoFn.TimerParam(CLOSE),
     ) -> Iterator[tuple[int, bytes]]:
-        released, base = _of_kept(state.read())
-        windows = released + 1
-        if self._end(windows) > time.time() * 1_000_000:  # a stream that is drained ends all time at once
-            return
+        shard, payload = element
+        before = known.read()
+        now = self._begin(shard, state) if before is None else _Known.from_json(before)
+        told = _header(payload)
+        if "file" in told:
+            arrived.add(payload)
+            now = now.with_file(told["number"])
+        elif self._closes(now.windows + 1, told["moment"]):
+            now = now.with_mark(told["moment"], told["files"])
+        while (due := now.due()) is not None:
+            moment, files = due
+            while self._closes(now.windows + 1, moment):
+                windows, proposal = self._close(shard, now.windows + 1, files, arrived, state)
+                now = replace(now, windows=windows)
+                if proposal is not None:
+                    yield windows, proposal.to_bytes()
+            now = replace(now, marks=now.marks[1:])
+        if now.to_json() != before:
+            known.write(now.to_json())
+
+    def _begin(self, shard: int, state: ReadModifyWriteRuntimeState) -> _Known:
+        windows, base = self._last_state(1, shard) or (0, b"")
+        if windows < self._aggregation.timeline.released:
+            raise ValueError(f"{self._aggregation.timeline.released} windows are released, {windows} committed")
+        state.write(base)
+        return _Known(windows)
+
+    def _close(
+        self, shard: int, windows: int, files: int, arrived: BagRuntimeState, state: ReadModifyWriteRuntimeState
+    ) -> tuple[int, Proposal | None]:
+        """Close one window with so many files; the windows that are closed then, and None if others have closed them."""
         committed = self._last_state(windows, shard)
         if committed is not None:
-            windows, base = committed
-        else:
-            timeline = replace(self._aggregation.timeline, released=released, windows=windows)
-            proposal = close(shard, arrived.read(), base, replace(self._aggregation, timeline=timeline))
-            arrived.clear()
-            yield windows, proposal.to_bytes()
-            base = proposal.state
-        state.write(_kept(windows, base))
-        self._set(timer, windows + 1)
+            state.write(committed[1])
+            return committed[0], None
+        timeline = replace(self._aggregation.timeline, released=windows - 1, windows=windows)
+        waiting = list(arrived.read())
+        here = [payload for payload in waiting if _header(payload)["number"] < files]
+        proposal = close(shard, here, state.read() or b"", replace(self._aggregation, timeline=timeline))
+        arrived.clear()
+        for payload in waiting:
+            if _header(payload)["number"] >= files:
+                arrived.add(payload)
+        state.write(proposal.state)
+        return windows, proposal
 
-    def _set(self, timer: RuntimeTimer, windows: int) -> None:
-        """For the end of a window, if it has one: the millisecond after it, since runners know no finer times."""
-        if windows <= self._aggregation.timeline.windows:
-            timer.set(Timestamp(micros=-(-self._end(windows) // 1000) * 1000))
-
-    def _end(self, windows: int) -> int:
+    def _closes(self, windows: int, moment: int) -> bool:
+        """Whether a window is there and is over."""
         timeline = self._aggregation.timeline
-        return timeline.start + windows * timeline.every + self._lag
+        return windows <= timeline.windows and timeline.start + windows * timeline.every + self._lag <= moment
 
 
-def _kept(windows: int, state: bytes) -> bytes:
-    return windows.to_bytes(8, "big") + state
-
-
-def _of_kept(kept: bytes) -> tuple[int, bytes]:
-    return int.from_bytes(kept[:8], "big"), kept[8:]
+def _header(payload: bytes) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(unpack(payload)[0])
+    return told

@@ -75,6 +75,8 @@ def stream(days: Sequence[Sequence[Row]], *, begin: int = 0, known: int | None =
         clock.add_elements([(f"data/day-{day}.parquet", list(rows))])
         clock.add_elements([("", [])])
         clock.advance_watermark_to(Timestamp((ENDS[day] + LAG).timestamp() + 1))
+        clock.add_elements([("", [])])  # what was there at this look
+        clock.add_elements([("", [])])  # is told at this one
     clock.advance_watermark_to_infinity()
     options = PipelineOptions(["--runner=BundleBasedDirectRunner"])
     options.view_as(StandardOptions).streaming = True

@@ -1,0 +1,38 @@
+"""Beam's Prism, built once by Go into a cache outside the project; Go checks what it fetches by its own sums."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+NO_GO = pytest.mark.skipif(shutil.which("go") is None, reason="NO TEST ON PRISM: go is not installed")
+
+
+def prism() -> Path:
+    """The program, of the version of the Python side."""
+    beam = version("apache-beam")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
+    program = cache / f"prism-{beam}" / "prism"
+    if program.exists():
+        return program
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as draft:
+        subprocess.run(
+            ["go", "install", f"github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam}"],
+            env={**os.environ, "GOBIN": draft, "GOFLAGS": "-mod=mod"},
+            check=True,
+            capture_output=True,
+            timeout=600,
+        )
+        program.parent.mkdir(exist_ok=True)
+        (Path(draft) / "prism").replace(program)
+    return program
+
+
+def flags() -> list[str]:
+    """Pipeline options that take it as the runner."""
+    return ["--runner=PrismRunner", f"--prism_location={prism()}"]

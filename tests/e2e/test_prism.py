@@ -1,0 +1,105 @@
+"""Releases on Prism, which `--runner=DirectRunner` prefers where it can be had: in batch, and as a live stream."""
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.store import Store
+from tests.e2e.prism import NO_GO, flags
+from tests.e2e.specs import SPEC, CommandLine, contents, mutation, write
+from tests.e2e.test_flink import prepare, told
+from tests.e2e.test_streaming import leaves
+from tests.pipelines.spec_text import changed
+
+pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
+
+ROOT = Path(__file__).resolve().parents[2]
+EVERY, LAG, WINDOWS = timedelta(seconds=5), timedelta(seconds=15), 4
+
+
+def test_prism_sums_what_the_embedded_runner_does(tmp_path, capsys):
+    spec = prepare(tmp_path, 3)
+    slackwater = CommandLine(tmp_path, capsys)
+    truths = []
+    for name, options in (("prism", flags()), ("embedded", [])):
+        said = slackwater("evaluate", str(spec), "--runs=1", "--shards=3", f"--truth={name}.parquet", *options)
+        assert said.code == 0, said.err
+        truths.append(pq.read_table(tmp_path / f"{name}.parquet"))
+
+    assert truths[0].equals(truths[1])
+    assert truths[0]["exact"].to_pylist() != truths[0]["bounded"].to_pylist()
+
+
+def test_epochs_on_prism_tell_the_rows_of_the_embedded_runner(tmp_path, capsys):
+    folders = {"prism": flags(), "embedded": []}
+    for name, options in folders.items():
+        spec = prepare(tmp_path / name, 3)
+        for until in ("2026-01-05T00:00:00Z", "2026-01-12T00:00:00Z"):
+            said = CommandLine(tmp_path, capsys)("run", str(spec), f"--until={until}", *options)
+            assert said.code == 0, said.err
+
+    (about, _), (about_embedded, _) = told(tmp_path / "prism"), told(tmp_path / "embedded")
+    assert about == about_embedded
+
+
+def live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "pipelines", "run", "spec.yaml", "--streaming", "--poll=1s", "--lag=15s", *options]
+    with (folder / "stream.log").open("ab") as log:
+        return subprocess.Popen(
+            command, cwd=folder, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
+        )
+
+
+def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsys):
+    """Files land while windows close; the stream is killed between, and started again."""
+    folder, other = tmp_path / "stream", tmp_path / "runs"
+    (folder / "data").mkdir(parents=True)
+    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
+    end = start + WINDOWS * EVERY
+    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
+    # One window more than are closed, so that the state of the last one is kept.
+    last = end + EVERY
+    (folder / "spec.yaml").write_text(changed("2026-01-06T00:00:00Z", f"{last:%Y-%m-%dT%H:%M:%SZ}", text))
+    write(folder / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
+    options = [*flags(), f"--until={end:%Y-%m-%dT%H:%M:%SZ}"]
+
+    stream = live(folder, options)
+    entry, killed, before = 1, False, {}
+    deadline = time.monotonic() + 240
+    while stream.poll() is None:
+        assert time.monotonic() < deadline, (folder / "stream.log").read_text()
+        now = datetime.now(UTC)
+        if now < end:
+            rows = [mutation(entry, now, None, ("a", 30))]
+            if entry > 3:
+                rows.append(mutation(entry - 3, now, ("a", 30), ("b", 31)))
+            write(folder / f"{entry:03}.parquet", rows).rename(folder / f"data/{entry:03}.parquet")
+            entry += 1
+        commits = list((folder / "private/commits").glob("*.json"))
+        if len(commits) == 2 and not killed:
+            stream.kill()
+            stream.wait()
+            killed, before = True, contents(folder / "public")
+            stream = live(folder, options)
+        time.sleep(0.5)
+
+    assert stream.returncode == 0, (folder / "stream.log").read_text()
+    assert killed
+    assert before.items() - {("manifest.json", before["manifest.json"])} <= contents(folder / "public").items()
+    commits = Store(str(folder / "public"), str(folder / "private")).commits()
+    assert [commit.windows for commit in commits] == list(range(1, WINDOWS + 1))
+    assert len({source.path for commit in commits for source in commit.sources}) == entry
+    # Nothing was late, so one run over all files sums the same.
+    shutil.copytree(folder / "data", other / "data")
+    shutil.copy(folder / "spec.yaml", other)
+    said = CommandLine(other, capsys)("run", "spec.yaml", f"--until={end:%Y-%m-%dT%H:%M:%SZ}")
+    assert said.code == 0, said.err
+    assert leaves(folder) == leaves(other)
+    assert any(any(values) for values in leaves(folder).values())
