@@ -180,6 +180,8 @@ def publish(
         base = None if last is None else last.state.get(file_of(proposal.shard))
         if proposal.base != ("" if base is None else base.sha256):
             raise _another(0 if last is None else last.windows)
+    if last is not None:
+        store.verify_state(last)  # the noise that goes on, above all
     recorded = {source.path for commit in commits for source in commit.sources}
     new = sorted((file for file in files if file.path not in recorded), key=lambda file: file.path)
     timeline = replace(job.aggregation.timeline, released=0 if last is None else last.windows, windows=windows)

@@ -46,14 +46,21 @@ def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.
 
 
 def column(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Values as fastavro gives them, as an array; null where the type is none that serves."""
+    """Values as fastavro gives them, as an array; null where the type is none that serves.
+
+    Raises:
+        pa.ArrowInvalid: values that the file's own schema does not allow.
+    """
     if type_ == _NONE_THAT_SERVES:
         return pa.nulls(len(values), type_)
-    if pa.types.is_string(type_):
-        values = [None if value is None else str(value) for value in values]
-    elif pa.types.is_floating(type_):
-        values = [None if value is None else float(value) for value in values]
-    return pa.array(values, type_)
+    try:
+        if pa.types.is_string(type_):
+            values = [None if value is None else str(value) for value in values]
+        elif pa.types.is_floating(type_):
+            values = [None if value is None else float(value) for value in values]
+        return pa.array(values, type_)
+    except (ArithmeticError, TypeError, ValueError) as error:  # e.g. an integer of more than 64 bits
+        raise pa.ArrowInvalid(type(error).__name__) from None
 
 
 def _types(schema: Any) -> dict[Path, pa.DataType]:

@@ -41,8 +41,7 @@ def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[
     for path in paths:
         if path == datastream.KEYS:
             keys = [record.get(path[0]) for record in records]
-            texts = [None if k is None else [None if key is None else str(key) for key in k] for k in keys]
-            values[path] = pa.array(texts, pa.list_(pa.string()))
+            values[path] = pa.array([_texts(each) for each in keys], pa.list_(pa.string()))
         else:
             values[path] = column([_at(record, path) for record in records], types.get(path, pa.string()))
     exists: dict[Path, np.ndarray] = {
@@ -50,6 +49,11 @@ def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[
         for name in ("payload", "source_metadata")
     }
     return Columns(rows=len(records), values=values, exists=exists, record=records.__getitem__)
+
+
+def _texts(keys: Any) -> list[str | None] | None:
+    """As of JSON, null where there is no list."""
+    return [None if key is None else str(key) for key in keys] if isinstance(keys, list) else None
 
 
 def _at(record: Record, path: Path) -> Any:

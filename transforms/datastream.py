@@ -10,7 +10,7 @@ What becomes of an event, by `source_metadata`:
 * Event time is `source_timestamp`, in UTC: ISO 8601, or milliseconds since the epoch.
 * Events of one time are ordered by `sort_keys`: for MySQL time, file and position in the binary log; for Oracle time,
   SCN, and place in the redo log; for PostgreSQL and SQL Server time and log position. Of one change that is told as a
-  deletion and an insertion, the deletion comes first.
+  deletion and an insertion, the deletion comes first. Keys that are neither texts nor whole numbers sort as texts.
 * Delivery is at least once: an event that is there twice (one `uuid`) is equal in all that is read, and such a change
   counts once (transforms.chains). So the uuid is not read.
 """

@@ -20,6 +20,8 @@ from transforms.envelopes import Columns, Fields, Path
 from transforms.kinds import one_chunk
 
 _CHANGED = re.compile(r"Column\(/(.+)\) changed from (?:number to (string)|string to (number)) in row")
+_ESCAPED = re.compile(rb"\\u00[2-7]")  # a letter of a name, perhaps
+_INF = re.compile(r"(?<=[\s:,\[-])Inf(?=[\s,\]}])")
 _LOCAL = threading.local()
 
 
@@ -36,6 +38,15 @@ def parse(block: bytes, **options: Any) -> pa.Table:
     )
 
 
+def load(line: str | bytes, **options: Any) -> Any:
+    """A line that Arrow's reader takes, in Python's own objects: of numbers any length and Inf are numbers to both."""
+    try:
+        return json.loads(line, parse_int=float, **options)
+    except ValueError:
+        text = line if isinstance(line, str) else line.decode()
+        return json.loads(_INF.sub("Infinity", text), parse_int=float, **options)
+
+
 def parse_paths(block: bytes, rows: int, fields: Fields) -> Columns:
     """What stands at the fields' paths; of loose ones as text where the lines have text.
 
@@ -44,7 +55,8 @@ def parse_paths(block: bytes, rows: int, fields: Fields) -> Columns:
     """
     # Columns without values cost the reader as much as others, so a member that no line has is left out.
     names = {path[0] for path in fields.types}
-    absent = {name for name in names if f'"{name}"'.encode() not in block}
+    plain = [] if _ESCAPED.search(block) else [name for name in names if name.isascii() and name.isidentifier()]
+    absent = {name for name in plain if f'"{name}"'.encode() not in block}
     absent = absent if absent < names else set()
     types = {path: type_ for path, type_ in fields.types.items() if path[0] not in absent}
     lists = {path for path, type_ in types.items() if pa.types.is_list(type_)}
@@ -58,7 +70,7 @@ def parse_paths(block: bytes, rows: int, fields: Fields) -> Columns:
         _take_apart(one_chunk(table[name]), (name,), values, exists)
     lines = cache(lambda: block.split(b"\n"))
     values |= {path: _list(lines()[:rows], path) for path in lists}
-    return Columns(rows, values, exists, lambda row: json.loads(lines()[row]))
+    return Columns(rows, values, exists, lambda row: load(lines()[row]))
 
 
 def _parse_loosely(block: bytes, types: dict[Path, pa.DataType], loose: frozenset[Path]) -> pa.Table:
@@ -102,6 +114,12 @@ def _list(lines: list[bytes], path: Path) -> pa.Array:
     if not hasattr(_LOCAL, "connection"):
         _LOCAL.connection = duckdb.connect(":memory:", config={"threads": 1})
     table = pa.table({"line": pa.array(lines, pa.binary()).cast(pa.string())})
+    if len(path) == 1:  # the first of two would count; a name in an inner object is nobody's
+        told = pc.count_substring(table["line"], f'"{path[0]}"')
+        unclear = pc.or_(pc.greater(told, 1), pc.match_substring(table["line"], "\\u00"))
+        for line in table["line"].filter(unclear).to_pylist():
+            if load(line, object_pairs_hook=lambda pairs: [key for key, _ in pairs].count(path[0])) > 1:
+                raise pa.ArrowInvalid(f"{path[0]} is there twice")
     where = "$" + "".join(f'."{name}"' for name in path)  # names of a format, not of the data
     _LOCAL.connection.register("lines", table)
     try:

@@ -3,9 +3,13 @@
 A block is parsed as columns with the types of the layout. If that fails, halves of it are, until the lines
 that are to blame stand alone: these become dead letters, and the others still are columns. Lines may be rows, or
 events with states in them (transforms.envelopes).
+
+A line is a dead letter if it does not begin with a brace, holds other than one object, has a needed member twice or of
+another type (times are texts; an integer has digits only, within 64 bits), or holds an exponent beyond a float's. What
+one line says is read as if it stood alone. NaN and Infinity, which JSON has not, are read; an empty key is a key.
 """
 
-import json
+import codecs
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,7 +21,7 @@ from transforms import datastream, debezium, files
 from transforms.batches import Batch, dead_file, dead_letters
 from transforms.envelopes import Unwrapped, Verdicts, emit, text_or
 from transforms.first_file import Side
-from transforms.json_columns import parse, parse_paths
+from transforms.json_columns import load, parse, parse_paths
 from transforms.kinds import one_chunk
 from transforms.layout import Layout
 from transforms.normalise import Place, Skipped
@@ -27,6 +31,7 @@ from transforms.samples import is_object
 _ENVELOPES = {"debezium": debezium, "datastream": datastream}
 _BLOCK = 1 << 22  # bytes
 _DEEPEST = 500  # brackets in brackets
+_BLANKS = b" \t\r"
 
 NOT_JSON = "the line is not a JSON object in UTF-8, or is nested too deeply"
 NOT_OF_TYPES = "a value of the line is not of its column's type"
@@ -62,14 +67,15 @@ def _read_block(
     data = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    # Arrow's parser crashes on lines that begin otherwise, e.g. `null`, and on very deep ones.
-    usable = data[starts] == ord("{")
+    # Arrow's parser crashes on lines that begin otherwise, e.g. `null`, and on very deep ones. Lines that end with a
+    # brace hold whole objects, so that each holds one if there are as many as lines.
+    usable = (data[starts] == ord("{")) & (data[_last(block, data, starts, ends)] == ord("}"))
     if (ends - starts > _DEEPEST).any():
         usable &= _depth(data, starts) <= _DEEPEST
     rows = first + np.arange(len(starts))
     if not usable.all():
         lines = [block[start:end] for start, end in zip(starts[~usable], ends[~usable], strict=True)]
-        lines = [line.strip(b"\xef\xbb\xbf \t\r") for line in lines]
+        lines = [line.removeprefix(codecs.BOM_UTF8).strip(_BLANKS) for line in lines]
         tombstone = np.array([line == b"null" for line in lines]) & (layout.source.format == "debezium")
         if tombstone.any():
             yield Skipped(debezium.TOMBSTONE, int(tombstone.sum()))
@@ -79,6 +85,16 @@ def _read_block(
         rows, ends = rows[usable], np.cumsum((ends - starts + 1)[usable]) - 1
     if len(rows):
         yield from _read_lines(block, rows, ends, layout, place, batch_rows)
+
+
+def _last(block: bytes, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Where the last byte stands of each line that is not blank, blanks at its end left out."""
+    last = np.maximum(ends - 1, 0)
+    last -= (data[last] == ord("\r")) & (last > 0)
+    blank = (data[last] == ord(" ")) | (data[last] == ord("\t")) | (data[last] == ord("\r"))
+    for line in np.flatnonzero(blank).tolist():
+        last[line] = starts[line] + max(0, len(block[starts[line] : ends[line]].rstrip(_BLANKS)) - 1)
+    return last
 
 
 def _depth(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -98,7 +114,7 @@ def _read_lines(
         unwrapped = _unwrap(block, len(rows), layout)
     except (pa.ArrowException, UnicodeDecodeError):
         unwrapped = None
-    if unwrapped is not None and len(unwrapped.raw) == len(rows):
+    if unwrapped is not None:
         yield from emit(unwrapped, rows, layout, place, batch_rows)
     elif len(rows) == 1:
         yield dead_letters(place.file, rows, NOT_OF_TYPES if is_object(block) else NOT_JSON)
@@ -114,11 +130,11 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
     block.decode()  # Arrow does not check UTF-8 here
     envelope = _ENVELOPES.get(layout.source.format)
     if envelope is None:
-        return Unwrapped(_raw(block, layout), Verdicts(rows))
+        return Unwrapped(_raw(block, rows, layout), Verdicts(rows))
     return envelope.unwrap(parse_paths(block, rows, envelope.fields(layout)), layout)
 
 
-def _raw(block: bytes, layout: Layout) -> pa.Table:
+def _raw(block: bytes, rows: int, layout: Layout) -> pa.Table:
     """The raw table of lines that are rows themselves."""
     schema = _schema(layout)
     flat = any(not side.struct for side in layout.sides)
@@ -129,6 +145,8 @@ def _raw(block: bytes, layout: Layout) -> pa.Table:
     except pa.ArrowInvalid:
         table = parse(block, explicit_schema=schema, unexpected_field_behavior="ignore")
         contradictory = flat  # a member that nothing needs has several types
+    if len(table) != rows:
+        raise pa.ArrowInvalid("a line holds more than one object")
     columns = {name: table[column] for name, column in layout.roles.items()}
     for side in layout.sides:
         if side.struct:
@@ -153,7 +171,7 @@ def _exists(table: pa.Table, side: Side, layout: Layout) -> np.ndarray:
 
 
 def _has_member(line: bytes, side: Side, layout: Layout) -> bool:
-    members = json.loads(line)
+    members = load(line)
     return any(members[name] is not None for name in layout.rest(side, list(members)))
 
 

@@ -1,6 +1,7 @@
 """A first look into a file: its columns with their types, as far as its first block tells."""
 
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,6 +14,7 @@ from transforms.own_names import ENVELOPES
 from transforms.source import Source
 
 BLOCK = 1 << 22  # bytes
+_LINE = re.compile(rb"[^\r\n]*")
 
 
 def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Table | None]:
@@ -47,6 +49,8 @@ def _first_lines(stream: pa.NativeFile) -> bytes:
 
 def _csv(source: Source, stream: pa.NativeFile) -> pa.Table:
     head = _first_lines(stream)
+    header = len(_LINE.match(head)[0])  # type: ignore[index]  # it matches nothing, too
+    head = head[:header] + head[header:].decode(errors="replace").encode()  # the parser cannot leave out other rows
     strings = (source.entry, source.owner, source.time)
     convert = pyarrow.csv.ConvertOptions(
         column_types={name: pa.string() for name in strings if name is not None},
@@ -69,7 +73,7 @@ def _csv(source: Source, stream: pa.NativeFile) -> pa.Table:
 
 def _time_if_number(table: pa.Table, time: str | None) -> pa.Table:
     """CSV's times are read as text; where they are whole numbers, their type says so."""
-    if time is None or time not in table.column_names or table[time].null_count == table.num_rows:
+    if time is None or table.column_names.count(time) != 1 or table[time].null_count == table.num_rows:
         return table
     try:
         return table.set_column(table.column_names.index(time), time, table[time].cast(pa.int64()))

@@ -1,0 +1,10 @@
+"""The formats, and where the files are kept that fuzzing found to reach different code."""
+
+from pathlib import Path
+
+FORMATS = ("csv", "jsonl", "objects", "debezium", "datastream", "avro")
+"""`jsonl` has prefixes before the columns of states, `objects` has objects; `avro` is Datastream's."""
+
+
+def kept(format_: str) -> Path:
+    return Path(__file__).parent / "corpus" / format_
