@@ -128,7 +128,7 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
     with failures_kept(spec):
         job = stream_job(spec, store, shards=arguments.shards)
         if windows is None or job.aggregation.timeline.released < windows:
-            run_stream(spec, job, store, windows=windows, pace=pace, flags=flags)
+            run_stream(spec, job, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
     done = commits[-1].windows if commits else 0
     document = {"release": spec.release, "windows": done, "public": spec.output.public}

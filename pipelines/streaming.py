@@ -12,12 +12,13 @@ in the next one, by the rule for late rows that all runs have.
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
-from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.timestamp import Timestamp
@@ -33,6 +34,9 @@ from transforms.errors import InputError, RefusedError, SlackwaterError, SpecErr
 from transforms.landing import Land
 from transforms.queries import Timeline
 
+_LAST_LOOKS = 5
+"""After the end of the last window and its lag; two or three are enough."""
+
 ENDLESS = 2**40
 """Windows of a schedule without an end."""
 
@@ -43,8 +47,8 @@ class Pace:
 
     Attributes:
         poll: how far apart looks for new files are.
-        lag: after a window's end, how long files may land that hold its rows; more than two looks, since a file is
-            taken at the second.
+        lag: after a window's end, how long files may land that hold its rows. The window closes up to two polls later,
+            since a file is taken at the second look that finds it.
     """
 
     poll: int
@@ -52,13 +56,7 @@ class Pace:
 
     @staticmethod
     def of(poll: int | None, lag: int | None) -> "Pace":
-        """
-        Raises:
-            SpecError: a lag in which no file would be seen twice.
-        """
         poll = 10_000_000 if poll is None else poll
-        if lag is not None and lag < 2 * poll:
-            raise SpecError("--lag: a file is taken at its second look, so a lag needs two polls at least")
         return Pace(poll=poll, lag=3 * poll if lag is None else lag)
 
 
@@ -96,7 +94,7 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
     return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
 
 
-def run_stream(spec: Spec, job: Job, store: Store, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
+def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
     """Publish window after window; returns when `windows` are published, or never.
 
     Args:
@@ -106,15 +104,19 @@ def run_stream(spec: Spec, job: Job, store: Store, *, windows: int | None, pace:
     Raises:
         SlackwaterError: what ended the stream, if that is something that a person can mend.
     """
+    store = Store(spec.output.public, spec.output.private)
     pipeline = begin_pipeline(flags)
-    runner = pipeline.options.view_as(StandardOptions).runner
     release = StreamRelease(spec, job, windows=windows, lag=pace.lag, poll=pace.poll)
-    pipeline | "Ticks" >> _ticks(runner, pace.poll) | release
+    timeline = job.aggregation.timeline
+    end = None if windows is None else timeline.start + windows * timeline.every + pace.lag
+    pipeline | "Ticks" >> _ticks(pipeline.options, pace.poll, end) | release
     result = pipeline.run()
     while not PipelineState.is_terminal(result.state):
         if windows is not None and _published(store) >= windows:
-            result.cancel()  # the ticks would go on
-            store.show()  # if the last window is committed and the worker did not come to that
+            result.cancel()  # the ticks would go on; Flink's end by themselves
+            store.show()  # if the worker that committed the last window did not come to that
+            with suppress(Exception):  # the next run will
+                store.clean()
             return
         time.sleep(pace.poll / 1_000_000)
     try:
@@ -128,14 +130,18 @@ def _published(store: Store) -> int:
     return commits[-1].windows if commits else 0
 
 
-def _ticks(runner: str, poll: int) -> beam.PTransform:
-    """One for each poll, or some more, without end.
+def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransform:
+    """One for each poll, or some more; on Flink some polls beyond the end, if there is one.
 
-    On Flink by Flink itself: PeriodicImpulse leaves something in every checkpoint there with each tick.
+    On Flink they come from Flink itself: PeriodicImpulse leaves something in every checkpoint there with each tick.
+    And Beam's job server cannot cancel a job that it waits for.
     """
-    if runner == "FlinkRunner":
-        return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1))
-    return PeriodicImpulse(start_timestamp=Timestamp(time.time()), fire_interval=poll / 1_000_000)
+    if options.view_as(StandardOptions).runner != "FlinkRunner":
+        return PeriodicImpulse(start_timestamp=Timestamp(time.time()), fire_interval=poll / 1_000_000)
+    # Each of so many workers makes its share of the ticks; where that is not known they are without end.
+    sources = int(options.get_all_options(retain_unknown_options=True).get("parallelism") or 0)
+    looks = 0 if end is None else max(0, end - int(time.time() * 1_000_000)) // poll + _LAST_LOOKS
+    return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * looks)
 
 
 def _told(error: str) -> SlackwaterError | None:

@@ -1,12 +1,12 @@
 """The stream's half of transforms.bound_increment: shards close one window after another as files are found.
 
-    in    (shard, bytes)        `arrival`: the rows of a file that belong to the shard; `mark`: which files there are
+    in    (shard, bytes)        `arrival`: the rows of a file that belong to the shard; `mark`: how far all is found
     out   (windows, Proposal)   what a shard makes of a window: sums, its state, files it has seen
 
-The kernel is the same, `transforms.increments.advance_shard`: rows wait in Beam's state until a mark says that all files
-are found that were there a lag after their window's end, and until these files have arrived, in whatever order. A window
-is closed with just the files that its mark counts: the same for all shards, however often a runner tries. Neither
-watermarks nor timers are needed, which runners of Python streams are not good at.
+The kernel is the same, `transforms.increments.advance_shard`: rows wait in Beam's state until a mark says that all
+files are found that were there a lag after their window's end. Arrivals and marks are numbered as they were found. In
+whatever order they come, a window is closed with just the files before its mark: the same for all shards, however often
+a runner tries. Neither watermarks nor timers are needed, which runners of Python streams are not good at.
 
 What a shard proposes counts only once the release store has committed it. A pipeline that is put back to an earlier
 checkpoint may find files in another order, and other runs may release too; so a shard that finds its window committed
@@ -82,14 +82,14 @@ def arrival(number: int, file: Listed, rows: bytes) -> bytes:
     """What a shard gets of a file: some rows, or none.
 
     Args:
-        number: of the file among those that the stream has found, from 0 on.
+        number: of the file among all files and marks of the stream, from 0 on.
     """
     return pack([json.dumps({"number": number, "file": [file.path, file.size, file.updated]}).encode(), rows])
 
 
-def mark(moment: int, files: int) -> bytes:
-    """Says that all files that were there at a moment are among the first so many that were found."""
-    return pack([json.dumps({"moment": moment, "files": files}).encode()])
+def mark(number: int, moment: int) -> bytes:
+    """Says that all files that were there at a moment have lower numbers."""
+    return pack([json.dumps({"number": number, "moment": moment}).encode()])
 
 
 def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
@@ -142,13 +142,13 @@ class CloseWindows(beam.PTransform):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a shard knows of windows and files.
+    """What a shard knows.
 
     Attributes:
         windows: that it has closed.
-        whole: as many files have arrived, from the first on.
+        whole: as many arrivals and marks have come, from the first on.
         beyond: numbers of others that have.
-        marks: (moment, files) of those that close a window once their files have arrived.
+        marks: (number, moment) of those that close a window once all before them have come.
     """
 
     windows: int
@@ -159,14 +159,14 @@ class _Known:
     @staticmethod
     def from_json(content: bytes) -> "_Known":
         windows, whole, beyond, marks = json.loads(content)
-        return _Known(windows, whole, tuple(beyond), tuple((moment, files) for moment, files in marks))
+        return _Known(windows, whole, tuple(beyond), tuple((number, moment) for number, moment in marks))
 
     def to_json(self) -> bytes:
         return json.dumps([self.windows, self.whole, self.beyond, self.marks]).encode()
 
-    def with_file(self, number: int) -> "_Known":
+    def having(self, number: int) -> "_Known":
         """
-        >>> _Known(0).with_file(1).with_file(2).whole, _Known(0).with_file(1).with_file(0).whole
+        >>> _Known(0).having(1).having(2).whole, _Known(0).having(1).having(0).whole
         (0, 2)
         """
         there, whole = {*self.beyond, number}, self.whole
@@ -174,12 +174,12 @@ class _Known:
             whole += 1
         return replace(self, whole=whole, beyond=tuple(sorted(n for n in there if n > whole)))
 
-    def with_mark(self, moment: int, files: int) -> "_Known":
-        return replace(self, marks=tuple(sorted({*self.marks, (moment, files)})))
+    def with_mark(self, number: int, moment: int) -> "_Known":
+        return replace(self, marks=tuple(sorted({*self.marks, (number, moment)})))
 
     def due(self) -> tuple[int, int] | None:
-        """The first mark, if its files have arrived."""
-        return self.marks[0] if self.marks and self.marks[0][1] <= self.whole else None
+        """The first mark, if all before it have come."""
+        return self.marks[0] if self.marks and self.marks[0][0] < self.whole else None
 
 
 class _CloseDoFn(beam.DoFn):
@@ -203,15 +203,15 @@ class _CloseDoFn(beam.DoFn):
         before = known.read()
         now = self._begin(shard, state) if before is None else _Known.from_json(before)
         told = _header(payload)
+        now = now.having(told["number"])
         if "file" in told:
             arrived.add(payload)
-            now = now.with_file(told["number"])
         elif self._closes(now.windows + 1, told["moment"]):
-            now = now.with_mark(told["moment"], told["files"])
+            now = now.with_mark(told["number"], told["moment"])
         while (due := now.due()) is not None:
-            moment, files = due
+            number, moment = due
             while self._closes(now.windows + 1, moment):
-                windows, proposal = self._close(shard, now.windows + 1, files, arrived, state)
+                windows, proposal = self._close(shard, now.windows + 1, number, arrived, state)
                 now = replace(now, windows=windows)
                 if proposal is not None:
                     yield windows, proposal.to_bytes()
@@ -227,20 +227,20 @@ class _CloseDoFn(beam.DoFn):
         return _Known(windows)
 
     def _close(
-        self, shard: int, windows: int, files: int, arrived: BagRuntimeState, state: ReadModifyWriteRuntimeState
+        self, shard: int, windows: int, number: int, arrived: BagRuntimeState, state: ReadModifyWriteRuntimeState
     ) -> tuple[int, Proposal | None]:
-        """Close one window with so many files; the windows that are closed then, and None if others have closed them."""
+        """Close a window with the files before a mark; the windows closed then, and None if others have closed them."""
         committed = self._last_state(windows, shard)
         if committed is not None:
             state.write(committed[1])
             return committed[0], None
         timeline = replace(self._aggregation.timeline, released=windows - 1, windows=windows)
         waiting = list(arrived.read())
-        here = [payload for payload in waiting if _header(payload)["number"] < files]
+        here = [payload for payload in waiting if _header(payload)["number"] < number]
         proposal = close(shard, here, state.read() or b"", replace(self._aggregation, timeline=timeline))
         arrived.clear()
         for payload in waiting:
-            if _header(payload)["number"] >= files:
+            if _header(payload)["number"] > number:
                 arrived.add(payload)
         state.write(proposal.state)
         return windows, proposal

@@ -1,14 +1,16 @@
 """Files of a changelog as they land, each once, as arrivals for every shard.
 
-    in    ticks: anything, in the stream's time                       (PeriodicImpulse, or a test's stream)
-    out   (shard, bytes)      `transforms.close_windows.arrival` of each new file, and an empty one for each tick
+    in    ticks: anything, about one for each poll          (PeriodicImpulse, Flink's own, or a test's stream)
+    out   (shard, bytes)      of `transforms.close_windows`: an arrival of each new file, and a mark after each look
 
 A file is taken when two looks in a row find it with the same size and time of change, so that what is still being
-written waits. It is read as a whole by one worker and judged before any row of it goes on: a file with more unusable
-rows than the spec allows ends the stream, and nothing of it is part of any window.
+written waits. So what was there at one look is found at the next, and that is what marks say. A file is read as a whole
+by one worker and judged before any row of it goes on: a file with more unusable rows than the spec allows ends the
+stream, and nothing of it is part of any window.
 """
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -17,10 +19,11 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import BytesCoder
 from apache_beam.transforms.userstate import ReadModifyWriteRuntimeState, ReadModifyWriteStateSpec
+from apache_beam.utils.timestamp import Timestamp
 
 from transforms.batches import Batch
 from transforms.changelog import Split, read_split
-from transforms.close_windows import arrival
+from transforms.close_windows import arrival, mark
 from transforms.errors import InputError
 from transforms.files import UNREADABLE, Listed, matching
 from transforms.layout import Layout
@@ -39,18 +42,21 @@ class Land(beam.PTransform):
         layout: its files are those that earlier runs have read; they must stay as they were.
         bad_rows: share of a file's rows that may be unusable.
         shards: into how many parts the units are split.
+        poll: microseconds that are to be between two looks: ticks that come sooner than after half of them are none,
+            since ticks come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
     """
 
-    def __init__(self, layout: Layout, projection: Projection, *, bad_rows: float, shards: int) -> None:
+    def __init__(self, layout: Layout, projection: Projection, *, bad_rows: float, shards: int, poll: int) -> None:
         super().__init__()
         self._layout = layout
+        self._poll = poll
         self._read = _ReadDoFn(layout, projection, bad_rows, shards)
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
         found = (
             ticks
             | "ByOneWorker" >> beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
-            | "FindNewFiles" >> beam.ParDo(_FindDoFn(self._layout)).with_output_types(tuple[int, bytes])
+            | "FindNewFiles" >> beam.ParDo(_FindDoFn(self._layout, self._poll)).with_output_types(tuple[int, bytes])
         )
         return (
             found
@@ -60,27 +66,37 @@ class Land(beam.PTransform):
 
 
 class _FindDoFn(beam.DoFn):
-    """(number, file) of each file that is new and no longer written to; and a tick, (-1, b"")."""
+    """(place, file) of each file that is new and no longer written to; and after each look a mark, (-1, mark)."""
 
     SEEN = ReadModifyWriteStateSpec("seen", BytesCoder())
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, poll: int) -> None:
         self._layout = layout
+        self._poll = poll
 
     def process(
-        self, _: tuple[int, bytes], seen: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(SEEN)
+        self,
+        _: tuple[int, bytes],
+        at: Timestamp = beam.DoFn.TimestampParam,
+        seen: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(SEEN),
     ) -> Iterator[tuple[int, bytes]]:
+        now = int(time.time() * 1_000_000) if self._poll else at.micros
         known = seen.read()
-        if known is None:
-            taken = {file.path: [file.size, file.updated] for file in self._layout.files}
-            waiting: dict[str, list[float]] = {}
-        else:
-            taken, waiting = json.loads(known)
+        taken: Sizes = {file.path: [file.size, file.updated] for file in self._layout.files}
+        waiting: Sizes = {}
+        looked, told = None, 0
+        if known is not None:
+            taken, waiting, looked, told = json.loads(known)
+            if 0 <= now - looked < self._poll // 2:
+                return
         new, taken, waiting = look(matching(self._layout.source.paths), taken, waiting)
-        for number, file in enumerate(new, len(taken) - len(new)):
-            yield number, json.dumps([file.path, file.size, file.updated]).encode()
-        seen.write(json.dumps([taken, waiting]).encode())
-        yield -1, b""
+        for place, file in enumerate(new, len(taken) - len(new)):
+            yield place, json.dumps([told, file.path, file.size, file.updated]).encode()
+            told += 1
+        if looked is not None:
+            yield -1, mark(told, looked)
+            told += 1
+        seen.write(json.dumps([taken, waiting, now, told]).encode())
 
 
 Sizes = dict[str, list[float]]
@@ -117,18 +133,20 @@ class _ReadDoFn(beam.DoFn):
         self._shards = shards
 
     def process(self, found: tuple[int, bytes]) -> Iterator[tuple[int, bytes]]:
-        number, told = found
-        if number < 0:
+        place, told = found
+        if place < 0:
             for shard in range(self._shards):
-                yield shard, b""
+                yield shard, told
             return
-        file = Listed(*json.loads(told))
+        number, *listed = json.loads(told)
+        file = Listed(*listed)
         parts: dict[int, list[pa.Table]] = defaultdict(list)
-        for table in read_file(self._layout, self._projection, Place(file.path, number), self._bad_rows):
+        for table in read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows):
             for shard, rows in shard_table(table, shards=self._shards):
                 parts[shard].append(from_bytes(rows))
         for shard in range(self._shards):
-            yield shard, arrival(file, to_bytes(pa.concat_tables(parts[shard])) if parts[shard] else b"")
+            rows = to_bytes(pa.concat_tables(parts[shard])) if parts[shard] else b""
+            yield shard, arrival(number, file, rows)
 
 
 def read_file(layout: Layout, projection: Projection, place: Place, bad_rows: float) -> list[pa.Table]:

@@ -1,0 +1,60 @@
+"""A release as a stream on a real Flink cluster: live, with everything killed that can be, and ended by a bad file.
+
+`python -m benchmarks.flink` kills more often. Skipped only where Java or Maven is missing.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.flink.live import PATIENCE, Live, cancel_jobs
+from templates.flink.distribution import missing
+from templates.flink.local import Cluster, cluster
+
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=f"NO TEST ON FLINK: {missing()} is not installed"),
+    pytest.mark.xdist_group("flink"),
+]
+
+
+@pytest.fixture(scope="module")
+def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("flink") / "cluster") as started:
+        yield started
+
+
+@pytest.fixture
+def live(flink: Cluster, tmp_path: Path) -> Iterator[Live]:
+    """A stream without end."""
+    begun = Live.begin(tmp_path / "stream", flink)
+    yield begun
+    begun.writer.stop()
+    begun.driver.kill()
+    begun.driver.wait()
+    cancel_jobs(flink)
+
+
+def test_a_stream_publishes_each_window_once_whatever_is_killed(live: Live, tmp_path: Path) -> None:
+    """While files land, before any end is near: Python's worker, the task manager and the driver."""
+    live.go_on(3)
+    live.go_on(live.committed + 2)
+    live.kill_worker()
+    live.go_on(live.committed + 1)
+    live.kill_task_manager()
+    live.go_on(live.committed + 1)
+    live.end_soon()
+
+    live.finish(tmp_path / "runs")
+
+
+def test_a_bad_file_ends_a_stream_with_one_line(live: Live) -> None:
+    live.go_on(1)
+    bad = live.folder / "data/9999.parquet"
+    bad.write_bytes(b"PAR1 and nothing of the kind")
+
+    assert live.driver.wait(PATIENCE) == 3
+    told = (live.folder / "driver.log").read_text().splitlines()
+    assert len(told) == 1, told
+    assert told[0].startswith(f"slackwater: {bad}: cannot be read")
+    live.look()

@@ -1,0 +1,71 @@
+"""Shards close windows with the files before a mark, whatever comes first."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+
+from pipelines.spec import load
+from pipelines.store import Store
+from pipelines.streaming import stream_job
+from tests.e2e.specs import DAY, START, WINDOWS, changelog, write, write_spec
+from transforms.bounded_sums import Aggregation
+from transforms.close_windows import CloseWindows, Proposal, arrival, mark
+from transforms.files import Listed
+
+LAG = timedelta(hours=1)
+
+
+def moment(windows: int) -> int:
+    """When so many windows and the lag are over, in microseconds."""
+    return int((START + windows * DAY + LAG).timestamp()) * 1_000_000
+
+
+def file(number: int) -> bytes:
+    return arrival(number, Listed(str(number), 1, 0.0), b"")
+
+
+FOUND = [file(0), mark(1, moment(1) - 1), file(2), mark(3, moment(1)), file(4), mark(5, moment(3)), file(6)]
+EXPECTED = [(1, ["0", "2"]), (2, ["4"]), (3, [])]
+ORDERS = {
+    "as found": FOUND,
+    "marks first": [*FOUND[1::2], *FOUND[::2]],
+    "backwards": FOUND[::-1],
+}
+
+
+@pytest.fixture
+def aggregation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aggregation:
+    """Of a small spec with a few windows."""
+    monkeypatch.chdir(tmp_path)
+    write_spec(tmp_path)
+    write(tmp_path / "data/0.parquet", changelog())
+    spec = load("spec.yaml")
+    made = stream_job(spec, Store(spec.output.public, spec.output.private)).aggregation
+    return replace(made, timeline=replace(made.timeline, windows=WINDOWS))
+
+
+def nothing(windows: int, shard: int) -> None:
+    """Nothing is committed."""
+
+
+def told(proposal: tuple[int, bytes]) -> tuple[int, list[str]]:
+    return proposal[0], [file.path for file in Proposal.from_bytes(proposal[1]).files]
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_a_window_closes_with_the_files_before_its_mark_in_whatever_order_they_arrive(order, aggregation):
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        elements = pipeline | beam.Create([order]) | beam.FlatMap(lambda parts: [(0, part) for part in parts])
+        closed = elements | CloseWindows(aggregation, lag=3_600_000_000, last_state=nothing) | beam.Map(told)
+        assert_that(closed | beam.Map(lambda window: (window[0], sorted(window[1]))), equal_to(EXPECTED))
+
+
+def test_a_window_waits_for_its_files(aggregation):
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        elements = pipeline | beam.Create([[*FOUND[:4], *FOUND[5:]]]) | beam.FlatMap(lambda ps: [(0, p) for p in ps])
+        closed = elements | CloseWindows(aggregation, lag=3_600_000_000, last_state=nothing) | beam.Map(told)
+        assert_that(closed | beam.Map(lambda window: (window[0], sorted(window[1]))), equal_to(EXPECTED[:1]))
