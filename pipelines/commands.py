@@ -125,7 +125,7 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
     store = Store(spec.output.public, spec.output.private)
     ends = [moment for moment in (end, spec.schedule.until) if moment is not None]
     windows = timeline_of(spec, min(ends)).windows if ends else None
-    with failures_kept(spec):
+    with failures_kept(spec, done="what was published stays, and the next run goes on from there"):
         job = stream_job(spec, store, shards=arguments.shards)
         if windows is None or job.aggregation.timeline.released < windows:
             run_stream(spec, job, windows=windows, pace=pace, flags=flags)

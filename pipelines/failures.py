@@ -47,14 +47,14 @@ def winner_told(store: Store, epoch: int) -> Iterator[None]:
 
 
 @contextmanager
-def failures_kept(spec: Spec) -> Iterator[None]:
+def failures_kept(spec: Spec, *, done: str = "nothing was published") -> Iterator[None]:
     """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
     try:
         yield
     except SlackwaterError:
         raise
     except Exception as error:
-        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else "nothing was published"
+        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else done
         raise SlackwaterError(
             f"the run failed with {type(error).__name__}; {stands}; {keep_trace(spec.output.private, error)}"
         ) from None
