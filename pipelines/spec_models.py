@@ -71,7 +71,7 @@ class ChangelogSection(Section):
         problems: list[Problem] = []
         own = OWN_COLUMNS.get(self.format)
         if own is None and self.time is None:
-            problems.append((("time",), "missing; name the column that holds the time of a change"))
+            problems.append((("time",), "missing; add time: with the column that holds the time of a change"))
         for key, names in ({} if own is None else own).items():
             given = getattr(self, key)
             for name in given if isinstance(given, list) else [given]:

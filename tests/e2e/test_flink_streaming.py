@@ -1,4 +1,4 @@
-"""A release as a stream on a real Flink cluster: live, with everything killed that can be, and ended by a bad file.
+"""A release as a stream on a real Flink cluster: live, with everything killed that can be.
 
 `python -m benchmarks.flink` kills more often. Skipped only where Java or Maven is missing.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.flink.live import PATIENCE, Live, cancel_jobs
+from benchmarks.flink.live import Live, cancel_jobs
 from templates.flink.distribution import missing
 from templates.flink.local import Cluster, cluster
 
@@ -46,15 +46,3 @@ def test_a_stream_publishes_each_window_once_whatever_is_killed(live: Live, tmp_
     live.end_soon()
 
     live.finish(tmp_path / "runs")
-
-
-def test_a_bad_file_ends_a_stream_with_one_line(live: Live) -> None:
-    live.go_on(1)
-    bad = live.folder / "data/9999.parquet"
-    bad.write_bytes(b"PAR1 and nothing of the kind")
-
-    assert live.driver.wait(PATIENCE) == 3
-    told = (live.folder / "driver.log").read_text().splitlines()
-    assert len(told) == 1, told
-    assert told[0].startswith(f"slackwater: {bad}: cannot be read")
-    live.look()

@@ -107,3 +107,19 @@ def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsy
     assert said.code == 0, said.err
     assert leaves(folder) == leaves(other)
     assert any(any(values) for values in leaves(folder).values())
+
+
+def test_a_bad_file_ends_a_stream_with_one_line(tmp_path):
+    (tmp_path / "data").mkdir()
+    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
+    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
+    (tmp_path / "spec.yaml").write_text(changed("  until: 2026-01-06T00:00:00Z\n", "", text))
+    write(tmp_path / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
+    (tmp_path / "data/bad.parquet").write_bytes(b"PAR1 and nothing of the kind")
+
+    stream = live(tmp_path, flags())
+
+    assert stream.wait(120) == 3, (tmp_path / "stream.log").read_text()
+    told = [line for line in (tmp_path / "stream.log").read_text().splitlines() if line.startswith("slackwater: ")]
+    assert len(told) == 1
+    assert told[0].startswith("slackwater: data/bad.parquet: cannot be read")

@@ -10,12 +10,13 @@ BROKEN = [
     # what stood there, what stands there now, the error
     ("release: wards", "release: Wards 1", "1: release: expected a name of lower-case letters"),
     ("release: wards", "release: 2026", "1: release: expected text, not 2026; put it in quotes"),
-    ("format: parquet", "format: debezium", "3: changelog.format: debezium is not available"),
-    ("format: parquet", "format: snapshots", "3: changelog.format: snapshots is not available"),
+    ("format: parquet", "format: debezium", "6: changelog.time: format debezium says this itself; leave it out, or"),
+    ("format: parquet", "format: datastream", "6: changelog.time: format datastream says this itself; leave it out"),
+    ("format: parquet", "every: 1d\n  format: parquet", "3: changelog.every: only for format: snapshots"),
     (
         "format: parquet",
         "format: parket",
-        "3: changelog.format: expected one of parquet, csv, jsonl, not 'parket'; did you mean",
+        "3: changelog.format: expected one of parquet, csv, jsonl, debezium, datastream, snapshots, not 'parket'; did you",
     ),
     (
         "format: parquet",
