@@ -16,7 +16,7 @@ BROKEN = [
     (
         "format: parquet",
         "format: parket",
-        "3: changelog.format: expected one of parquet, csv, jsonl, debezium, datastream, snapshots, not 'parket'; did you",
+        "3: changelog.format: expected one of parquet, csv, jsonl, debezium, datastream, snapshots, not 'park",
     ),
     (
         "format: parquet",
