@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from pipelines.spec import SHRINK, load
+from pipelines.spec import SHRINK, changelog_of, load
 from pipelines.spec_models import OWN_COLUMNS, ChangelogSection
 from transforms import files
 from transforms.errors import InputError, SpecError
@@ -86,19 +86,7 @@ def _source(given: dict[str, Any], *, owner: str | None) -> Source:
         section = ChangelogSection.model_validate(given)
     except ValidationError as error:
         raise SpecError("\n".join(_problems(error))) from None
-    return Source(
-        format=section.format,
-        paths=tuple(section.path),
-        entry=section.entry,
-        time=section.time,
-        before=section.before,
-        after=section.after,
-        order=tuple(section.order),
-        owner=owner,
-        timezone=section.timezone,
-        types=tuple(sorted(section.types.items())),
-        every=section.every,
-    )
+    return changelog_of(section, every=None).source(owner)
 
 
 def _problems(error: ValidationError) -> Iterator[str]:

@@ -133,9 +133,16 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
 
 
 def is_rehearsal(flags: Sequence[str]) -> bool:
-    """Whether Beam is only asked to check a job, or to write it down."""
+    """Whether Dataflow is only asked to check a job, or to write it down.
+
+    Raises:
+        SpecError: another runner is asked so, which would run the job all the same.
+    """
     options = options_of(flags).get_all_options(retain_unknown_options=True)
-    return bool(options.get("dry_run") or options.get("template_location"))
+    asked = [name for name in ("dry_run", "template_location") if options.get(name)]
+    if asked and options["runner"] != "DataflowRunner":
+        raise SpecError(f"--{asked[0]}: is for --runner=DataflowRunner; plan looks at a release without running it")
+    return bool(asked)
 
 
 def _refuse_wrong_values(options: PipelineOptions) -> None:

@@ -209,7 +209,7 @@ def load(path: str | Path) -> Spec:
         raise SpecError(describe(error, document, SpecModel)) from None
     return Spec(
         release=model.release,
-        changelog=_changelog(model.changelog, every=model.schedule.every),
+        changelog=changelog_of(model.changelog, every=model.schedule.every),
         privacy=_privacy(model.privacy),
         schedule=_schedule(model.schedule),
         queries=tuple(_query(q, every=model.schedule.every, strategy=model.strategy) for q in model.queries),
@@ -221,7 +221,8 @@ def load(path: str | Path) -> Spec:
     )
 
 
-def _changelog(section: ChangelogSection, *, every: int) -> Changelog:
+def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
+    """What a section says; `every`: how far apart snapshots are if it does not."""
     snapshots = section.format == "snapshots"
     return Changelog(
         format=section.format,

@@ -11,6 +11,7 @@ is held against it: a proposal that was not made from the committed state ends t
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import apache_beam as beam
@@ -44,12 +45,15 @@ class Committed:
     public: str
     private: str
 
-    def __call__(self, windows: int, shard: int) -> tuple[int, bytes] | None:
+    def __call__(self, windows: int, shard: int, base: str | None) -> tuple[int, bytes] | None:
         store = Store(self.public, self.private)
         commits = store.commits()
         if not commits or commits[-1].windows < windows:
             return None
         last, name = commits[-1], file_of(shard)
+        made = {commit.windows: commit.state[name].sha256 for commit in commits if name in commit.state}
+        if base is not None and base != made.get(windows - 1, ""):
+            raise _another(last.windows)
         if name not in last.state:  # the schedule has ended
             return last.windows, b""
         path = store.state_paths(last)[name]
@@ -93,7 +97,7 @@ def _of_one_worker(payload: bytes) -> tuple[int, Proposal]:
 
 class _PublishDoFn(beam.DoFn):
     WAITING = BagStateSpec("waiting", BytesCoder())
-    COUNTS = ReadModifyWriteStateSpec("counts", BytesCoder())
+    PROPOSED = ReadModifyWriteStateSpec("proposed", BytesCoder())
     FILES = ReadModifyWriteStateSpec("files", BytesCoder())
 
     def __init__(self, spec: Spec, job: Job) -> None:
@@ -107,15 +111,15 @@ class _PublishDoFn(beam.DoFn):
         self,
         element: tuple[int, bytes],
         waiting: BagRuntimeState = beam.DoFn.StateParam(WAITING),
-        counts: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(COUNTS),
+        proposed: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(PROPOSED),
         files: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(FILES),
     ) -> Iterator[int]:
         waiting.add(element[1])
-        told: dict[str, int] = json.loads(counts.read() or b"{}")
-        windows = str(int.from_bytes(element[1][:8], "big"))
-        told[windows] = told.get(windows, 0) + 1
+        shards: dict[str, list[int]] = json.loads(proposed.read() or b"{}")
+        windows, proposal = _of_one_worker(element[1])
+        shards[str(windows)] = sorted({*shards.get(str(windows), []), proposal.shard})
         published = self._published()
-        while told.get(str(published + 1)) == self._job.shards:
+        while len(shards.get(str(published + 1), [])) == self._job.shards:
             published += 1
             # Those of windows before it were published by a step that ended before it could note their files.
             due = {p: _of_one_worker(p) for p in waiting.read() if _of_one_worker(p)[0] <= published}
@@ -128,7 +132,7 @@ class _PublishDoFn(beam.DoFn):
                 waiting.add(payload)
             files.write(seen.without(self._job.shards).to_json())
             yield published
-        counts.write(json.dumps({w: n for w, n in told.items() if int(w) > published}).encode())
+        proposed.write(json.dumps({w: found for w, found in shards.items() if int(w) > published}).encode())
 
     def _published(self) -> int:
         commits = self._store.commits()
@@ -173,7 +177,10 @@ def publish(
 
     Raises:
         RefusedError: another run was first, or a proposal was not made from the committed state.
+        ValueError: not one proposal of each shard. A shard that is summed twice would contribute twice what is bounded.
     """
+    if sorted(proposal.shard for proposal in proposals) != list(range(job.shards)):
+        raise ValueError(f"window {windows} needs one proposal of each of {job.shards} shards")
     commits = store.commits()
     last = commits[-1] if commits else None
     for proposal in proposals:
@@ -199,7 +206,8 @@ def publish(
             keep_settled(attempt, job)
         commit = store.commit(attempt, record_of(spec, job, attempt))
     except BaseException:
-        store.discard(attempt)
+        with suppress(Exception):  # what is told is why it ended
+            store.discard(attempt)
         raise
     store.show()
     store.clean()

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineState
@@ -168,9 +169,12 @@ class StreamRelease(beam.PTransform):
         spec, job = self._spec, self._job
         aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
         committed = Committed(spec.output.public, spec.output.private)
-        return (
-            ticks
-            | Land(job.layout, job.projection, bad_rows=spec.changelog.bad_rows, shards=job.shards, poll=self._poll)
-            | CloseWindows(aggregation, lag=self._lag, last_state=committed)
-            | Publish(spec, job)
+        land = Land(
+            job.layout,
+            job.projection,
+            bad_rows=spec.changelog.bad_rows,
+            diagnostics=FileSystems.join(spec.output.private, "diagnostics", "stream"),
+            shards=job.shards,
+            poll=self._poll,
         )
+        return ticks | land | CloseWindows(aggregation, lag=self._lag, last_state=committed) | Publish(spec, job)

@@ -79,19 +79,29 @@ class ReadChangelog(beam.PTransform):
         return {"rows": rows, DEAD: dead | "AllDeadLetters" >> beam.Flatten(), READ: read[READ]}
 
 
+def splits(place: Place, format_: str) -> list[Split]:
+    """The parts of a file.
+
+    Raises:
+        one of `files.UNREADABLE`.
+    """
+    return [Split(place, run) for run in runs(place.file)] if format_ == "parquet" else [Split(place, None)]
+
+
+def unreadable(error: Exception) -> str:
+    """Why a file is dead that cannot be cut into splits."""
+    return f"the file cannot be read ({type(error).__name__}); it may be truncated or gone"
+
+
 class _CutDoFn(beam.DoFn):
     def __init__(self, format_: str) -> None:
         self._format = format_
 
     def process(self, place: Place) -> Iterator[Split | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
-        if self._format != "parquet":
-            yield Split(place, None)
-            return
         try:
-            yield from (Split(place, run) for run in runs(place.file))
+            yield from splits(place, self._format)
         except files.UNREADABLE as error:
-            reason = f"the file cannot be read ({type(error).__name__}); it may be truncated or gone"
-            yield beam.pvalue.TaggedOutput(DEAD, dead_file(place.file, reason))
+            yield beam.pvalue.TaggedOutput(DEAD, dead_file(place.file, unreadable(error)))
 
 
 class _ReadDoFn(beam.DoFn):

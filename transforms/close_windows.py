@@ -36,8 +36,10 @@ from transforms.increments import advance_shard, state_from_bytes, state_to_byte
 from transforms.payloads import pack, unpack
 from transforms.sharding import from_bytes
 
-LastState = Callable[[int, int], tuple[int, bytes] | None]
-"""(windows, shard) to the shard's last committed state and its windows; None if these are less."""
+LastState = Callable[[int, int, str | None], tuple[int, bytes] | None]
+"""(windows, shard, digest of the shard's own state before the last of these windows, or None if it has none) to the
+shard's last committed state and its windows; None if these are less. It raises if the own state is not what was
+committed: rows that are in it, and not in what is committed, would be lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +222,7 @@ class _CloseDoFn(beam.DoFn):
             known.write(now.to_json())
 
     def _begin(self, shard: int, state: ReadModifyWriteRuntimeState) -> _Known:
-        windows, base = self._last_state(1, shard) or (0, b"")
+        windows, base = self._last_state(1, shard, None) or (0, b"")
         if windows < self._aggregation.timeline.released:
             raise ValueError(f"{self._aggregation.timeline.released} windows are released, {windows} committed")
         state.write(base)
@@ -230,14 +232,15 @@ class _CloseDoFn(beam.DoFn):
         self, shard: int, windows: int, number: int, arrived: BagRuntimeState, state: ReadModifyWriteRuntimeState
     ) -> tuple[int, Proposal | None]:
         """Close a window with the files before a mark; the windows closed then, and None if others have closed them."""
-        committed = self._last_state(windows, shard)
+        base = state.read() or b""
+        committed = self._last_state(windows, shard, digest(base))
         if committed is not None:
             state.write(committed[1])
             return committed[0], None
         timeline = replace(self._aggregation.timeline, released=windows - 1, windows=windows)
         waiting = list(arrived.read())
         here = [payload for payload in waiting if _header(payload)["number"] < number]
-        proposal = close(shard, here, state.read() or b"", replace(self._aggregation, timeline=timeline))
+        proposal = close(shard, here, base, replace(self._aggregation, timeline=timeline))
         arrived.clear()
         for payload in waiting:
             if _header(payload)["number"] > number:

@@ -9,6 +9,7 @@ by one worker and judged before any row of it goes on: a file with more unusable
 stream, and nothing of it is part of any window.
 """
 
+import hashlib
 import json
 import time
 from collections import defaultdict
@@ -18,19 +19,20 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import BytesCoder
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.userstate import ReadModifyWriteRuntimeState, ReadModifyWriteStateSpec
 from apache_beam.utils.timestamp import Timestamp
 
-from transforms.batches import Batch
-from transforms.changelog import Split, read_split
+from transforms.batches import DEAD_SCHEMA, Batch, dead_letters
+from transforms.changelog import read_split, splits, unreadable
 from transforms.close_windows import arrival, mark
 from transforms.errors import InputError
 from transforms.files import UNREADABLE, Listed, matching
 from transforms.layout import Layout
 from transforms.normalise import Place, Skipped
-from transforms.parquet_files import runs
 from transforms.projection import Projection, project
 from transforms.sharding import from_bytes, shard_table, to_bytes
+from transforms.sinks import write_table
 
 _BATCH_ROWS = 262_144
 
@@ -41,16 +43,19 @@ class Land(beam.PTransform):
     Args:
         layout: its files are those that earlier runs have read; they must stay as they were.
         bad_rows: share of a file's rows that may be unusable.
+        diagnostics: a private folder, for the dead letters of each file that has some.
         shards: into how many parts the units are split.
         poll: microseconds that are to be between two looks: ticks that come sooner than after half of them are none,
             since ticks come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
     """
 
-    def __init__(self, layout: Layout, projection: Projection, *, bad_rows: float, shards: int, poll: int) -> None:
+    def __init__(
+        self, layout: Layout, projection: Projection, *, bad_rows: float, diagnostics: str, shards: int, poll: int
+    ) -> None:
         super().__init__()
         self._layout = layout
         self._poll = poll
-        self._read = _ReadDoFn(layout, projection, bad_rows, shards)
+        self._read = _ReadDoFn(layout, projection, bad_rows, diagnostics, shards)
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
         found = (
@@ -126,10 +131,11 @@ def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[
 
 
 class _ReadDoFn(beam.DoFn):
-    def __init__(self, layout: Layout, projection: Projection, bad_rows: float, shards: int) -> None:
+    def __init__(self, layout: Layout, projection: Projection, bad_rows: float, diagnostics: str, shards: int) -> None:
         self._layout = layout
         self._projection = projection
         self._bad_rows = bad_rows
+        self._diagnostics = diagnostics
         self._shards = shards
 
     def process(self, found: tuple[int, bytes]) -> Iterator[tuple[int, bytes]]:
@@ -141,7 +147,11 @@ class _ReadDoFn(beam.DoFn):
         number, *listed = json.loads(told)
         file = Listed(*listed)
         parts: dict[int, list[pa.Table]] = defaultdict(list)
-        for table in read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows):
+        tables, dead = read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows)
+        if dead.num_rows:
+            name = hashlib.sha256(file.path.encode()).hexdigest()[:16]
+            write_table(dead, FileSystems.join(self._diagnostics, f"{name}.parquet"), format_="parquet")
+        for table in tables:
             for shard, rows in shard_table(table, shards=self._shards):
                 parts[shard].append(from_bytes(rows))
         for shard in range(self._shards):
@@ -149,43 +159,33 @@ class _ReadDoFn(beam.DoFn):
             yield shard, arrival(number, file, rows)
 
 
-def read_file(layout: Layout, projection: Projection, place: Place, bad_rows: float) -> list[pa.Table]:
-    """All projected rows of a file.
+def read_file(layout: Layout, projection: Projection, place: Place, bad_rows: float) -> tuple[list[pa.Table], pa.Table]:
+    """All projected rows of a file, and its dead letters.
 
     Raises:
         InputError: it cannot be read, or holds more unusable rows than `bad_rows` allows.
     """
-    tables, rows, dead, first = [], 0, 0, ""
-    for split in _splits(layout, place):
-        for part in read_split(layout, split, _BATCH_ROWS):
-            if isinstance(part, Batch):
-                table, positions, reason = project(part.table, projection)
-                rows += part.table.num_rows
-                dead += len(positions)
-                if len(positions):
-                    first = first or f"row {part.row_numbers(positions)[0]}: {reason}"
-                tables.append(table)
-            elif isinstance(part, Skipped):
-                continue
-            else:
-                whole = part.filter(part["row"].is_null())
-                if whole.num_rows:
-                    raise InputError(f"{place.file}: {whole['reason'][0].as_py()}")
-                rows, dead = rows + part.num_rows, dead + part.num_rows
-                if part.num_rows:
-                    first = first or f"row {part['row'][0].as_py()}: {part['reason'][0].as_py()}"
-    if dead > bad_rows * rows:
-        raise InputError(
-            f"{place.file}: {first} (and {dead - 1} more such rows of {rows}); changelog.bad_rows allows a share of "
-            f"{bad_rows:g}; nothing of the file was used"
-        )
-    return [table for table in tables if table.num_rows]
-
-
-def _splits(layout: Layout, place: Place) -> list[Split]:
-    if layout.source.format != "parquet":
-        return [Split(place, None)]
     try:
-        return [Split(place, run) for run in runs(place.file)]
+        parts = splits(place, layout.source.format)
     except UNREADABLE as error:
-        raise InputError(f"{place.file}: cannot be read ({type(error).__name__}); it may be truncated") from None
+        raise InputError(f"{place.file}: {unreadable(error)}") from None
+    tables, rows, letters = [], 0, [DEAD_SCHEMA.empty_table()]
+    for part in (part for split in parts for part in read_split(layout, split, _BATCH_ROWS)):
+        if isinstance(part, Batch):
+            table, positions, reason = project(part.table, projection)
+            letters.append(dead_letters(place.file, part.row_numbers(positions), reason))
+            rows += part.table.num_rows
+            tables.append(table)
+        elif not isinstance(part, Skipped):
+            letters.append(part)
+            rows += part.num_rows
+    dead = pa.concat_tables(letters).sort_by("row")
+    whole = dead.filter(dead["row"].is_null())
+    if whole.num_rows:
+        raise InputError(f"{place.file}: {whole['reason'][0].as_py()}")
+    if dead.num_rows > bad_rows * rows:
+        raise InputError(
+            f"{place.file}: row {dead['row'][0].as_py()}: {dead['reason'][0].as_py()} (and {dead.num_rows - 1} more "
+            f"such rows of {rows}); changelog.bad_rows allows a share of {bad_rows:g}; nothing of the file was used"
+        )
+    return [table for table in tables if table.num_rows], dead

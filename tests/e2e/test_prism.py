@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.flink.live import leaves
 from pipelines.store import Store
 from tests.e2e.prism import NO_GO, flags
 from tests.e2e.specs import SPEC, CommandLine, contents, mutation, write
 from tests.e2e.test_flink import prepare, told
-from tests.e2e.test_streaming import leaves
 from tests.pipelines.spec_text import changed
 
 pytestmark = [NO_GO, pytest.mark.xdist_group("live")]

@@ -7,19 +7,22 @@ from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 
+from benchmarks.flink.live import leaves
 from pipelines.spec import load
 from pipelines.store import Store
 from pipelines.stream_publish import Committed, publish
 from pipelines.streaming import StreamRelease, stream_job
 from tests.e2e.specs import DAY, START, WINDOWS, CommandLine, Row, changelog, contents, published, write, write_spec
+from tests.pipelines.spec_text import changed
+from transforms.bound_increment import file_of
 from transforms.close_windows import close, digest
 from transforms.errors import RefusedError
-from transforms.sharding import from_bytes
 
 LAG = timedelta(minutes=1)
 ENDS = [START + DAY * (window + 1) for window in range(WINDOWS)]
@@ -92,18 +95,6 @@ def scheduled(folder: Path, days: Sequence[Sequence[Row]], slackwater: CommandLi
             write(folder / f"data/day-{day}.parquet", rows)
         said = slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3")
         assert said.code == 0, said.err
-
-
-def leaves(folder: Path) -> dict[tuple[str, str], list[int]]:
-    """The exact bounded leaf sums of the last epoch, from its private state."""
-    store = Store(str(folder / "public"), str(folder / "private"))
-    found = {}
-    for name, path in store.state_paths(store.commits()[-1]).items():
-        if name.startswith("release-"):
-            table = from_bytes(Path(path).read_bytes())
-            columns = [column for column in table.column_names if column.startswith("leaves")]
-            found |= {(name, column): table[column][0].as_py() for column in columns}
-    return found
 
 
 def told(folder: Path, side: str) -> pa.Table:
@@ -218,7 +209,7 @@ def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeyp
     spec, store = load("spec.yaml"), Store("public", "private")
     job = stream_job(spec, store)
     now = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=2))
-    states = [Committed("public", "private")(1, shard) for shard in range(3)]
+    states = [Committed("public", "private")(1, shard, None) for shard in range(3)]
     proposals = [close(shard, [], state[1], now) for shard, state in enumerate(states) if state is not None]
     stale = [replace(proposals[0], base=digest(b"another")), *proposals[1:]]
     before = contents(folder)
@@ -226,8 +217,52 @@ def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeyp
     with pytest.raises(RefusedError, match="another run has published up to 1 windows"):
         publish(spec, job, store, 2, stale, [])
 
+    # A shard that is summed twice would contribute twice, one that is left out not at all.
+    for wrong in ([*proposals, proposals[0]], [proposals[0], proposals[0], proposals[2]], proposals[:2]):
+        with pytest.raises(ValueError, match="one proposal of each of 3 shards"):
+            publish(spec, job, store, 2, wrong, [])
     assert contents(folder) == before
     assert publish(spec, job, store, 2, proposals, []).windows == 2
+
+
+@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
+def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(two, capsys, monkeypatch):
+    """Another run was first with a window that the shard has closed: its rows are in no state that goes on."""
+    folder, _, _ = two
+    days = by_day(changelog())
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+    stream(days[:1])
+    (first,) = Store("public", "private").commits()
+    own = first.state[file_of(0)].sha256
+    said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
+    assert said.code == 0, said.err
+    committed = Committed("public", "private")
+
+    taken = committed(2, 0, own)
+
+    assert taken is not None
+    assert taken[0] == 3
+    for windows, base in ((2, digest(b"another")), (3, own), (1, own)):
+        with pytest.raises(RefusedError, match="another run has published up to 3 windows"):
+            committed(windows, 0, base)
+
+
+@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
+def test_rows_that_a_stream_cannot_use_are_listed_on_the_private_side(two, monkeypatch):
+    folder, _, _ = two
+    days = by_day(changelog())
+    monkeypatch.chdir(folder)
+    text = (folder / "spec.yaml").read_text()
+    (folder / "spec.yaml").write_text(changed("  before: before_\n", "  before: before_\n  bad_rows: 0.5\n", text))
+    bad = {**days[0][0], "stay": None}
+    write(folder / "data/day-0.parquet", [*days[0], bad])
+
+    stream(days[:1])
+
+    (file,) = (folder / "private/diagnostics/stream").iterdir()
+    (letter,) = pq.read_table(file).to_pylist()
+    assert (letter["file"], letter["row"]) == ("data/day-0.parquet", len(days[0]) + 1)
 
 
 def test_windows_to_come_do_not_close_when_a_stream_is_drained(tmp_path, monkeypatch):

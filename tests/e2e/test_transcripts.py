@@ -16,12 +16,13 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 
+from benchmarks.flink.live import leaves
 from pipelines.spec import load
 from pipelines.store import Store
 from pipelines.streaming import StreamRelease, stream_job
 from tests.e2e import prism
 from tests.e2e.specs import DAY, START, CommandLine, Row, mutation, write, write_spec
-from tests.e2e.test_streaming import land, leaves
+from tests.e2e.test_streaming import land
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"
 FAULTS = yaml.safe_load((FOLDER / "faults.yaml").read_text())

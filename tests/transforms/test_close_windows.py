@@ -48,7 +48,7 @@ def aggregation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aggregation:
     return replace(made, timeline=replace(made.timeline, windows=WINDOWS))
 
 
-def nothing(windows: int, shard: int) -> None:
+def nothing(windows: int, shard: int, base: str | None) -> None:
     """Nothing is committed."""
 
 
