@@ -1,21 +1,18 @@
 """Eight whole runs at once on one release: one publishes each epoch, and every other one knows it."""
 
 import io
-import multiprocessing
 import time
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import timedelta
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from pipelines.store import Release, Store
 from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
+from tests.processes import CLEAN
 
 RUNS = 8
 PATIENCE = 60.0
@@ -60,19 +57,10 @@ def run(folder: Path, until: str, gate: Any, *, late: float, at_the_commit: bool
     answers.put(Told(code, out.getvalue(), err.getvalue(), found[0]))
 
 
-@pytest.fixture(scope="module")
-def warm() -> ForkServerContext:
-    """Processes that are forked from one that has imported everything and has no threads, unlike this one."""
-    context = multiprocessing.get_context("forkserver")
-    slow = ["scipy.optimize", "apache_beam.runners.portability.fn_api_runner.fn_runner"]  # imported at first use
-    context.set_forkserver_preload(["pipelines.cli", "pipelines.commands", *slow, __name__])
-    return context
-
-
-def race(warm: ForkServerContext, folder: Path, until: str, *, late: list[float], at_the_commit: bool) -> list[Told]:
-    gate, answers = warm.Barrier(RUNS), warm.SimpleQueue()
+def race(folder: Path, until: str, *, late: list[float], at_the_commit: bool) -> list[Told]:
+    gate, answers = CLEAN.Barrier(RUNS), CLEAN.SimpleQueue()
     processes = [
-        warm.Process(
+        CLEAN.Process(
             target=run,
             args=(folder, until, gate),
             kwargs={"late": seconds, "at_the_commit": at_the_commit, "answers": answers},
@@ -96,9 +84,7 @@ ROUNDS = {
 }
 
 
-def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(
-    warm: ForkServerContext, tmp_path: Path
-) -> None:
+def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(tmp_path: Path) -> None:
     write_spec(tmp_path)
     write(tmp_path / "data" / "all.parquet", changelog())
     store = Store(str(tmp_path / "public"), str(tmp_path / "private"))
@@ -106,7 +92,7 @@ def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it
 
     for epoch, (late, at_the_commit) in enumerate(ROUNDS.values(), start=1):
         until = (START + timedelta(days=epoch)).isoformat()
-        told = race(warm, tmp_path, until, late=late, at_the_commit=at_the_commit)
+        told = race(tmp_path, until, late=late, at_the_commit=at_the_commit)
 
         store.open()
         *_, commit = store.commits()

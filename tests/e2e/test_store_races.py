@@ -1,10 +1,10 @@
 """Many runs at once on one release, on a disk and on a server that speaks GCS, whose answers get lost too."""
 
-import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pipelines.store_commit import Commit
 from pipelines.store_gcs import GcsFolder
 from tests.e2e.specs import contents
 from tests.pipelines.releases import attempt_at, public_side, record, released
+from tests.processes import CLEAN
 from transforms.errors import RefusedError
 
 RACERS = 8
@@ -112,21 +113,22 @@ def check_race(
         assert side(release) == public_side(commits, draws, NODE)
 
 
+def local_sides(folder: Path, release: str) -> tuple[str, str]:
+    return str(folder / release / "public"), str(folder / release / "private")
+
+
+def enter(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int, answers: Any) -> None:
+    told: list[Round] = []
+    try:
+        told = race(sides, barrier, racer)
+    finally:
+        answers.put((racer, told))  # whatever happens, else the test would wait for ever
+
+
 def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_say_who(tmp_path: Path) -> None:
-    def sides(release: str) -> tuple[str, str]:
-        return str(tmp_path / release / "public"), str(tmp_path / release / "private")
-
-    fork = multiprocessing.get_context("fork")
-    barrier, answers = fork.Barrier(RACERS), fork.SimpleQueue()
-
-    def enter(racer: int) -> None:
-        told: list[Round] = []
-        try:
-            told = race(sides, barrier, racer)
-        finally:
-            answers.put((racer, told))  # whatever happens, else the test would wait for ever
-
-    racers = [fork.Process(target=enter, args=(racer,)) for racer in range(RACERS)]
+    sides = partial(local_sides, tmp_path)
+    barrier, answers = CLEAN.Barrier(RACERS), CLEAN.SimpleQueue()
+    racers = [CLEAN.Process(target=enter, args=(sides, barrier, racer, answers)) for racer in range(RACERS)]
     for process in racers:
         process.start()
     told = [rounds for _, rounds in sorted(answers.get() for _ in racers)]

@@ -5,6 +5,8 @@ import json
 import os
 import resource
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +22,7 @@ from pipelines.store_commit import Commit, Digest, Source, manifest_json
 from pipelines.store_local import LocalFolder
 from tests.e2e.specs import contents
 from tests.pipelines.releases import MADE, SECRET, attempt_at, public_side, record, released
+from tests.processes import CLEAN
 from transforms.errors import RefusedError
 
 
@@ -166,29 +169,32 @@ def test_an_attempt_whose_files_are_gone_is_never_committed(store: Store) -> Non
 # --- Kills and failures
 
 
-def killed_at(event: int, work: Callable[[], object]) -> bool:
-    """Do it in a process that dies, as by kill -9, at the n-th time that it touches the disk; whether it died."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    try:
-        left = [event]
+def released_until(event: int, store: Store) -> None:
+    """A second epoch, by a process that dies, as by kill -9, at the n-th time that it touches the disk."""
+    left = [event]
 
-        def mortal(call: Callable[..., Any]) -> Callable[..., Any]:
-            def called(*arguments: Any, **named: Any) -> Any:
-                if left[0] == 0:
-                    os._exit(9)
-                left[0] -= 1
-                return call(*arguments, **named)
+    def mortal(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **named: Any) -> Any:
+            if left[0] == 0:
+                os._exit(9)
+            left[0] -= 1
+            return call(*arguments, **named)
 
-            return called
+        return called
 
-        for name in ("link", "replace", "fsync", "mkdir", "open", "unlink"):
-            setattr(os, name, mortal(getattr(os, name)))
-        work()
-    except BaseException:
-        os._exit(1)
+    for name in ("link", "replace", "fsync", "mkdir", "open", "unlink"):
+        setattr(os, name, mortal(getattr(os, name)))
+    released(store, 2, b"killed")
     os._exit(0)
+
+
+def killed_at(event: int, store: Store) -> bool:
+    """Whether it died before it was done."""
+    process = CLEAN.Process(target=released_until, args=(event, again(store)))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, 9)
+    return process.exitcode == 9
 
 
 def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothing(tmp_path: Path) -> None:
@@ -198,7 +204,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothin
         store = Store(str(tmp_path / f"public-{event}"), str(tmp_path / f"private-{event}"))
         first = released(store, 1, b"first")
 
-        died = killed_at(event, lambda store=store: released(store, 2, b"killed"))  # type: ignore[misc]
+        died = killed_at(event, store)
 
         release = again(store).open()
         assert release is not None
@@ -549,23 +555,15 @@ def test_a_committed_attempt_is_never_discarded(store: Store) -> None:
     assert attempts(store) == [kept.id]
 
 
-def test_a_process_is_told_alive_until_it_ends(tmp_path: Path) -> None:
-    told = tmp_path / "run.json"
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        told.write_bytes(Run.this().to_json())
-        os.write(writing, b".")
-        threading.Event().wait()
-    os.read(reading, 1)
-    run = Run.from_json(told.read_bytes())
-    assert run is not None
-    assert run.alive() is True
+def test_a_process_is_told_alive_until_it_ends() -> None:
+    code = "from pipelines.store_attempt import Run; print(Run.this().to_json().decode(), flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        run = Run.from_json(child.stdout.readline())
+        assert run is not None
+        assert run.alive() is True
 
-    os.kill(child, 9)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert run.alive() is False  # though it is not buried yet
-    os.waitpid(child, 0)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert run.alive() is False  # though it is not buried yet
     assert run.alive() is False
-    os.close(reading)
-    os.close(writing)

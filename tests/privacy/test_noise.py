@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privacy.noise import CHUNK, LARGEST_SCALE, discrete_gaussian, discrete_laplace
+from tests.processes import alone
 
 SAMPLERS = (discrete_laplace, discrete_gaussian)
 LENGTH = 3_000
@@ -67,7 +68,7 @@ def _both() -> NDArray[np.int64]:
     return np.concatenate([s(scale=LARGEST_SCALE, size=LENGTH) for s in SAMPLERS])
 
 
-def _gather(method: Literal["fork", "spawn"], workers: int, work, *args) -> list[bytes]:
+def _streams(method: Literal["fork", "spawn"], workers: int, work, *args) -> list[NDArray[np.int64]]:
     context = multiprocessing.get_context(method)
     results = context.SimpleQueue()
     processes = [context.Process(target=work, args=(results, *args)) for _ in range(workers)]
@@ -77,7 +78,7 @@ def _gather(method: Literal["fork", "spawn"], workers: int, work, *args) -> list
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    return gathered
+    return [np.frombuffer(drawn, np.int64) for drawn in gathered]
 
 
 def _repeated(streams: list[NDArray[np.int64]]) -> int:
@@ -91,11 +92,13 @@ def _repeated(streams: list[NDArray[np.int64]]) -> int:
 def test_no_two_workers_draw_the_same_noise(method, workers):
     # Both laws give one number with probability below 1 / 2^55, so a correct sampler repeats any of
     # 60,000 numbers with probability below 60,000^2 / 2^56 = 5e-8.
+    assert _repeated(alone(_family, method, workers)) == 0
+
+
+def _family(method: Literal["fork", "spawn"], workers: int) -> list[NDArray[np.int64]]:
+    """A process's noise before and after it starts workers, and theirs."""
     before = _both()
-
-    children = [np.frombuffer(b, np.int64) for b in _gather(method, workers, _draw_both)]
-
-    assert _repeated([before, *children, _both()]) == 0
+    return [before, *_streams(method, workers, _draw_both), _both()]
 
 
 def _draw_from(results: "SimpleQueue[bytes]", generator: np.random.Generator) -> None:
@@ -106,6 +109,6 @@ def _draw_from(results: "SimpleQueue[bytes]", generator: np.random.Generator) ->
 def test_the_check_catches_a_generator_that_workers_copy(method):
     generator = np.random.default_rng()
 
-    children = [np.frombuffer(b, np.int64) for b in _gather(method, 2, _draw_from, generator)]
+    children = alone(_streams, method, 2, _draw_from, generator)
 
     assert _repeated(children) == LENGTH

@@ -24,6 +24,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from tests.processes import alone
 
 RUN = 64
 LIKELIEST = 0.1653
@@ -79,12 +80,15 @@ def test_no_number_is_likelier_than_the_bound_says() -> None:
 @pytest.mark.parametrize("workers", [2, 4, 8])
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_worker_processes_share_no_noise(method: str, workers: int) -> None:
-    before = own()  # so that all a fork could copy is there
+    streams = alone(family, method, workers)
 
-    children = gather(method, workers, put_own)
+    assert len(streams) == (workers + 2) * len(LAWS)
+    assert repeated(streams) == 0
 
-    assert len(children) == workers * len(LAWS)
-    assert repeated([*before, *children, *own()]) == 0
+
+def family(method: str, workers: int) -> list[Stream]:
+    """A process's noise before, so that all a fork could copy is there, its workers', and its own after them."""
+    return [*own(), *gather(method, workers, put_own), *own()]
 
 
 def test_threads_of_one_worker_share_no_noise() -> None:
@@ -96,7 +100,7 @@ def test_threads_of_one_worker_share_no_noise() -> None:
 
 @pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("fork", 4), ("fork", 8), ("spawn", 2)])
 def test_the_check_catches_a_generator_that_workers_copy(method: str, workers: int) -> None:
-    children = gather(method, workers, put_copied, np.random.default_rng())
+    children = alone(gather, method, workers, put_copied, np.random.default_rng())
 
     # Each is 100 draws ahead of the one before it, and shares the rest with it.
     assert repeated(children) >= (workers - 1) * (LENGTH - 100 - RUN)
