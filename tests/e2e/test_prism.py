@@ -122,4 +122,4 @@ def test_a_bad_file_ends_a_stream_with_one_line(tmp_path):
     assert stream.wait(120) == 3, (tmp_path / "stream.log").read_text()
     told = [line for line in (tmp_path / "stream.log").read_text().splitlines() if line.startswith("slackwater: ")]
     assert len(told) == 1
-    assert told[0].startswith("slackwater: data/bad.parquet: cannot be read")
+    assert told[0].startswith("slackwater: data/bad.parquet: the file cannot be read")
