@@ -43,6 +43,14 @@ NOT_MATHEMATICS = {
 }
 
 
+@pytest.mark.xdist_group("together")
+def test_tests_of_a_group_stay_on_one_worker(request: pytest.FixtureRequest) -> None:
+    """Else each worker would start a Flink cluster of its own, without a word."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("tests are not spread in groups: they are with --dist loadgroup")
+    assert request.node.nodeid.endswith("@together")
+
+
 def modules(package: str) -> Iterator[Path]:
     return (ROOT / package).rglob("*.py")
 
