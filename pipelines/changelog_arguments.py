@@ -11,7 +11,9 @@ def add_changelog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     """Add the command to those of the parser."""
     added = commands.add_parser("changelog", help=_SUMMARY, description=_SUMMARY, allow_abbrev=False)
     added.set_defaults(command="changelog")
-    added.add_argument("source", metavar="SRC", help="a spec, or a glob of files that the flags below describe")
+    added.add_argument(
+        "source", metavar="SRC", help="a spec, or a glob of files, or a topic, that the flags below describe"
+    )
     added.add_argument("-o", dest="output", metavar="DST", help="a new folder for the Parquet changelog, private")
     added.add_argument("--suggest", action="store_true", help="print a spec to start from")
     added.add_argument("--json", action="store_true", help="print one JSON document")
@@ -26,6 +28,9 @@ def add_changelog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     added.add_argument("--timezone", metavar="ZONE", help="zone of times without one, such as Europe/Paris")
     added.add_argument("--types", metavar="COLUMN=TYPE", action="append", help="type of a column; may repeat")
     added.add_argument("--every", metavar="DURATION", help="how far apart snapshots are, such as 1d")
+    added.add_argument(
+        "--kafka", metavar="FILE", help="settings of Kafka's client, for a topic (kafka://HOST:PORT/TOPIC)"
+    )
 
 
 def _share(text: str) -> float:

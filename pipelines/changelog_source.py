@@ -15,11 +15,13 @@ from pipelines.spec_models import OWN_COLUMNS, ChangelogSection
 from transforms import files
 from transforms.errors import InputError, SpecError
 from transforms.kinds import kind_of
+from transforms.layout import telling
 from transforms.own_names import ENVELOPES
 from transforms.samples import is_object, sample
+from transforms.segments import FORMATS, is_of_topic, topic_problem
 from transforms.source import Source
 
-KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "every")
+KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "every", "kafka")
 """Flags that stand for keys of `changelog:` in a spec."""
 
 _BY_EXTENSION = {".parquet": "parquet", ".csv": "csv", ".avro": "datastream"}
@@ -57,7 +59,12 @@ def named(arguments: argparse.Namespace) -> Named:
     given = {key: getattr(arguments, key) for key in KEYS if getattr(arguments, key) is not None}
     if "types" in given:
         given["types"] = _types(given["types"])
-    given["format"] = given.get("format") or _format(path)
+    problem = topic_problem(path) if is_of_topic(path) else None
+    if problem is not None:
+        raise SpecError(f"SRC: {problem}")
+    given["format"] = given.get("format") or _format(path, given.get("kafka"))
+    if is_of_topic(path) and given["format"] not in FORMATS:
+        raise SpecError(f"--format: topics hold one of {', '.join(FORMATS)}, not {given['format']}")
     if given["format"] == "datastream":
         given.setdefault("entry", _primary_key(path))
     missing = _missing({key: value for key, value in given.items() if value is not None}, path)
@@ -104,13 +111,15 @@ def _types(given: list[str]) -> dict[str, str]:
     return {column: kind for column, _, kind in pairs}
 
 
-def _format(path: str) -> str:
+def _format(path: str, settings: str | None) -> str:
+    if is_of_topic(path):
+        return _json_format(_first_object(path, settings))
     if "%Y" in path:
         return "snapshots"
     plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
     extension = plain[plain.rfind(".") :]
     if extension in _JSON:
-        return _json_format(_first_object(path))
+        return _json_format(_first_object(path, None))
     if extension not in _BY_EXTENSION:
         raise SpecError(
             f"--format: missing, and {path} does not end with .parquet, .csv, .json, .jsonl or .avro; give a glob of "
@@ -135,15 +144,15 @@ def _primary_key(path: str) -> str | None:
     """The one column that Datastream says is the key, if it does."""
     if ".avro" in path:
         return None
-    keys = (_first_object(path).get("source_metadata") or {}).get("primary_keys")
+    keys = (_first_object(path, None).get("source_metadata") or {}).get("primary_keys")
     return keys[0] if isinstance(keys, list) and len(keys) == 1 and isinstance(keys[0], str) else None
 
 
-def _first_object(path: str) -> dict[str, Any]:
+def _first_object(path: str, settings: str | None) -> dict[str, Any]:
     """The first line that is an object; empty if the first lines are none."""
-    first = files.find((path,))[0].path
+    first = telling(files.find((path,), settings=settings))
     try:
-        with files.open_stream(first) as stream:
+        with files.open_stream(first, settings) as stream:
             lines = stream.read(1 << 22).split(b"\n")[:_LINES]
     except files.UNREADABLE as error:
         raise InputError(f"{first}: cannot be read as JSON lines ({type(error).__name__})") from None
@@ -157,7 +166,11 @@ def _missing(given: dict[str, Any], path: str) -> list[str]:
     problems = []
     if "entry" not in given:
         keys = [f.name for f in schema if kind_of(f.type) in ("int64", "string")]
-        keys += _in_envelope(_first_object(path)) if given["format"] in ENVELOPES and ".avro" not in path else []
+        keys += (
+            _in_envelope(_first_object(path, given.get("kafka")))
+            if given["format"] in ENVELOPES and ".avro" not in path
+            else []
+        )
         problems.append(f"--entry: missing; name the column that holds an entry's key{_one_of(keys)}")
     if own is None and "time" not in given:
         times = [f.name for f in schema if kind_of(f.type) in ("timestamp", "string")]
@@ -193,8 +206,9 @@ def _schema(given: dict[str, Any], path: str) -> pa.Schema:
         time=given.get("time"),
         before=given.get("before"),
         after=given.get("after"),
+        kafka=given.get("kafka"),
     )
     try:
-        return sample(source, files.find(source.paths)[0].path)[0]
+        return sample(source, telling(files.find(source.paths, settings=source.kafka)))[0]
     except files.UNREADABLE:
         return pa.schema([])  # the reader says what is wrong with the file

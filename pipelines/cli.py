@@ -1,4 +1,4 @@
-"""The command line: `slackwater plan | run | evaluate | ledger SPEC`, and `slackwater changelog SRC`.
+"""The command line: `slackwater plan | run | evaluate | ledger | metrics SPEC`, and `slackwater changelog SRC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -55,12 +55,15 @@ def _parser() -> argparse.ArgumentParser:
         ("run", "release the windows that have closed"),
         ("evaluate", "private: the mechanism against the truth; publishes nothing"),
         ("ledger", "what a release has published and spent"),
+        ("metrics", "how a release fares, as Prometheus reads it"),
     ):
         added = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         added.set_defaults(command=name)
         added.add_argument("spec", metavar="SPEC", help="the spec, a YAML file")
         added.add_argument("--json", action="store_true", help="print one JSON document")
-        if name == "ledger":
+        if name == "metrics":
+            added.add_argument("--private", action="store_true", help="also exact facts about people")
+        if name in ("ledger", "metrics"):
             continue
         added.add_argument(
             "--until",

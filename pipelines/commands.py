@@ -27,12 +27,21 @@ from pipelines.failures import failures_kept, winner_told
 from pipelines.job import Job, job_of, plan_of, timeline_of
 from pipelines.judgement import refuse_unusable
 from pipelines.ledger import ledger_document, ledger_text
+from pipelines.metrics import metrics
 from pipelines.new_release import cost, write_spec
-from pipelines.pipeline import is_rehearsal, options_of, run_release, run_sums, submit_release
+from pipelines.pipeline import (
+    is_rehearsal,
+    options_of,
+    refuse_local_paths,
+    run_release,
+    run_sums,
+    submit_release,
+)
 from pipelines.plan_report import plan_document, plan_text
 from pipelines.spec import Spec, load
 from pipelines.spec_models import within
 from pipelines.store import Release, Store
+from pipelines.store_attempt import Reading
 from pipelines.store_commit import Commit
 from pipelines.streaming import Pace, is_streaming, run_stream, stream_job
 from pipelines.times import microseconds, time_text
@@ -45,7 +54,7 @@ from transforms.sinks import make_folder, write_table
 Result = tuple[dict[str, Any], str]
 """What a command says: as a document and as text."""
 
-__all__ = ["changelog", "evaluate", "ledger", "plan", "run"]
+__all__ = ["changelog", "evaluate", "ledger", "metrics", "plan", "run"]
 
 
 def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -153,6 +162,7 @@ def _draw(
     attempt = store.begin(epoch)
     try:
         goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
+        began = time.monotonic()
         with winner_told(store, epoch):
             diagnosis = run_release(
                 job,
@@ -162,11 +172,13 @@ def _draw(
                 past=None if release is None else state_folder(store, release),
                 keep=goes_on,
             )
+        took = time.monotonic() - began
         if goes_on:
             keep_settled(attempt, job)
         shrunk = _shrunk(spec, job, attempt.folder)
         _keep_diagnostics(spec, attempt.folder)
         _judge(spec, diagnosis, shrunk)
+        store.note(attempt, Reading(rows=diagnosis.rows, dead=diagnosis.dead, seconds=took))
         return store.commit(attempt, record_of(spec, job, attempt))
     except BaseException:
         with suppress(Exception):  # what is told is why the run ended
@@ -216,6 +228,7 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
 def _start(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timeline]:
     options_of(flags)  # a wrong flag is told before any work
     spec = load(arguments.spec)
+    refuse_local_paths(spec, flags)
     return spec, timeline_of(spec, _now(arguments))
 
 

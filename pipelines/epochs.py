@@ -19,7 +19,7 @@ from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit, Source
 from privacy.plan import Plan
 from transforms.errors import RefusedError
-from transforms.files import Listed
+from transforms.files import Listed, joined
 from transforms.first_file import Side
 from transforms.layout import Layout
 from transforms.sinks import make_folder, read_bytes
@@ -41,7 +41,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         until=timeline.until,
         loss={"epsilon": loss.epsilon, "delta": loss.delta},
         statement=job.plan.sentence,
-        sources=tuple(Source(path=f.path, size=f.size, updated=repr(f.updated)) for f in job.layout.files),
+        sources=tuple(Source(path=f.path, size=f.size, updated=repr(f.updated)) for f in joined(job.layout.files)),
     )
 
 

@@ -185,7 +185,9 @@ def _unread(source: Source, before: Before) -> Layout:
     """
     source = named(of_files(source))
     read = {file.path: file for file in before.read}
-    found = find(source.paths) if source.every is None else snapshot_files(source)
+    found = (
+        find(source.paths, taken=before.read, settings=source.kafka) if source.every is None else snapshot_files(source)
+    )
     for file in found:
         if read.get(file.path, file) != file:
             raise InputError(

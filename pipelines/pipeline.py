@@ -22,6 +22,7 @@ from apache_beam.runners.runner import create_runner
 
 from pipelines.job import Job
 from pipelines.progress import Display
+from pipelines.spec import Spec
 from transforms.bound_increment import STATE, BoundIncrement
 from transforms.bounded_sums import BoundedSums, NodeKey
 from transforms.changelog import DEAD, READ, ReadChangelog
@@ -130,6 +131,25 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
     # Workers find our code installed; pickling the main session would carry the command line along.
     options.view_as(SetupOptions).save_main_session = False
     return options
+
+
+def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
+    """
+    Raises:
+        SpecError: a path of this machine, for Dataflow, whose workers are other ones. What it means to a Flink cluster
+            cannot be told from here.
+    """
+    if options_of(flags).view_as(StandardOptions).runner != "DataflowRunner":
+        return
+    paths = [("changelog.path", path) for path in spec.changelog.paths]
+    paths += [("changelog.kafka", spec.changelog.kafka)] if spec.changelog.kafka else []
+    paths += [("output.public", spec.output.public), ("output.private", spec.output.private)]
+    for key, path in paths:
+        if "://" not in path:
+            raise SpecError(
+                f"{spec.path}: {key}: {path!r} is a path of this machine, and Dataflow's workers are others; "
+                "put it on gs://"
+            )
 
 
 def is_rehearsal(flags: Sequence[str]) -> bool:

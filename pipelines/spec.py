@@ -49,6 +49,7 @@ class Changelog:
         bad_rows: share of rows that may be unusable, at least 0 and below 1.
         every: how far apart snapshots are, in microseconds; None for other formats.
         shrink: share of the rows that a snapshot may have less than the one before; None for other formats.
+        kafka: file with the settings of Kafka's client, for topics.
     """
 
     format: ChangelogFormat
@@ -63,6 +64,7 @@ class Changelog:
     bad_rows: float = 0.0
     every: int | None = None
     shrink: float | None = None
+    kafka: str | None = None
 
     def source(self, owner: str | None) -> Source:
         """What the reader needs; `owner` is the column of the privacy unit, None for entries."""
@@ -78,6 +80,7 @@ class Changelog:
             timezone=self.timezone,
             types=self.types,
             every=self.every,
+            kafka=self.kafka,
         )
 
 
@@ -237,6 +240,7 @@ def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
         bad_rows=section.bad_rows,
         every=None if not snapshots else every if section.every is None else section.every,
         shrink=None if not snapshots else SHRINK if section.shrink is None else section.shrink,
+        kafka=section.kafka,
     )
 
 
@@ -292,9 +296,10 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
 def _sha256(model: SpecModel) -> str:
     """Over the checked values and not the text; defaults count as if they were written.
 
-    What only says when bad input stops a run is left out: it must be possible to let a run go on that was stopped.
+    What only says when bad input stops a run is left out: it must be possible to let a run go on that was stopped. So
+    is where passwords are.
     """
     content = json.dumps(
-        model.model_dump(exclude={"changelog": {"bad_rows", "shrink"}}), sort_keys=True, separators=(",", ":")
+        model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}}), sort_keys=True, separators=(",", ":")
     )
     return hashlib.sha256(content.encode()).hexdigest()

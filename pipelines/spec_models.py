@@ -33,6 +33,7 @@ from pipelines.spec_rules import (
 from pipelines.spec_strategies import Strategy
 from pipelines.times import time_text
 from transforms.dated_files import path_problem
+from transforms.segments import FORMATS, is_of_topic, topic_problem
 
 OWN_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     "debezium": {
@@ -65,6 +66,7 @@ class ChangelogSection(Section):
     bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     every: Duration | None = None
     shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    kafka: Text | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -86,12 +88,23 @@ class ChangelogSection(Section):
             problems += [(("path", place), problem) for place, problem in enumerate(told) if problem is not None]
             if self.every == 0:
                 problems.append((("every",), "expected a duration above zero, such as 1d"))
+        problems += self._topic_problems()
         if own is None and self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
         if self.before is not None and self.before == self.after:
             problems.append((("after",), "the same as before; the two states need names of their own"))
         refuse(problems)
         return self
+
+    def _topic_problems(self) -> list[Problem]:
+        topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]
+        if not topics:
+            return [] if self.kafka is None else [(("kafka",), "only for paths that begin with kafka://")]
+        told = [(place, topic_problem(path)) for place, path in topics]
+        problems: list[Problem] = [(("path", place), problem) for place, problem in told if problem is not None]
+        if self.format not in FORMATS:
+            problems.append((("format",), f"topics hold one of {', '.join(FORMATS)}, not {self.format}"))
+        return problems
 
 
 class ScheduleSection(Section):
@@ -179,6 +192,8 @@ class SpecModel(Section):
             if within(path, self.output.public):
                 message = "lies inside output.public; a changelog is never public, move one of them"
                 problems.append((("changelog", "path", place), message))
+        if self.changelog.kafka is not None and within(self.changelog.kafka, self.output.public):
+            problems.append((("changelog", "kafka"), "lies inside output.public; it holds secrets, move it"))
         windows = self.schedule.windows
         problems += sliding_problems(self.queries, every=self.schedule.every, windows=windows)
         problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows)

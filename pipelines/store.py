@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from pipelines.spec_models import within
-from pipelines.store_attempt import DRAFT, RUN, Attempt, Run, own_name, public_name
+from pipelines.store_attempt import DRAFT, READ, RUN, Attempt, Reading, Run, own_name, public_name
 from pipelines.store_commit import Commit, Digest, check_chain, manifest_json, shown_epochs
 from pipelines.store_gcs import GcsFolder
 from pipelines.store_local import LocalFolder
@@ -244,18 +244,27 @@ class Store:
         ago. An attempt that can still win goes only if its run is dead and had not begun to commit, since a request of
         a dead process may yet arrive.
         """
-        ids = [name for name in self._private.folders("attempts") if Attempt.epoch_of(name) is not None]
-        runs = [Run.from_json(content) for content in self._private.read_all([f"attempts/{id_}/{RUN}" for id_ in ids])]
-        lives = [None if run is None else run.alive() for run in runs]
+        runs = self.runs()
+        lives = {id_: None if run is None else run.alive() for id_, run in runs.items()}
         release = self.open()  # after the question who lives: what a dead run has committed is there by now
-        needless = [
-            id_
-            for id_, run, alive in zip(ids, runs, lives, strict=True)
-            if self._is_needless(id_, release, run, alive=alive)
-        ]
+        needless = [id_ for id_, run in runs.items() if self._is_needless(id_, release, run, alive=lives[id_])]
         for id_ in needless:
             self._private.remove(f"attempts/{id_}")
         return needless
+
+    def runs(self) -> dict[str, Run | None]:
+        """Who works, or worked, at each attempt that is there, by its id; None where this cannot be told."""
+        ids = [name for name in self._private.folders("attempts") if Attempt.epoch_of(name) is not None]
+        contents = self._private.read_all([f"attempts/{id_}/{RUN}" for id_ in ids])
+        return {id_: Run.from_json(content) for id_, content in zip(ids, contents, strict=True)}
+
+    def note(self, attempt: Attempt, reading: Reading) -> None:
+        """Keep how much an attempt has read, as long as the attempt stays."""
+        self._private.write(f"attempts/{attempt.id}/{READ}", reading.to_json())
+
+    def reading(self, commit: Commit) -> Reading | None:
+        """How much an epoch has read; None if that is not known."""
+        return Reading.from_json(self._private.read(f"attempts/{commit.attempt}/{READ}"))
 
     def _is_needless(self, id_: str, release: Release | None, run: Run | None, *, alive: bool | None) -> bool:
         epoch = Attempt.epoch_of(id_) or 0

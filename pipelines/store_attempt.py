@@ -1,8 +1,8 @@
 """An attempt at an epoch: a run's private working folder, and whether that run may still be alive.
 
-`attempts/<epoch>-<chance>/` holds nodes, estimates, state and diagnostics, and who works there in `run.json`. A process
-is told by its number and start, in its own name space of numbers, on its own boot of a machine; elsewhere nothing can
-be said about it.
+`attempts/<epoch>-<chance>/` holds nodes, estimates, state and diagnostics, who works there in `run.json`, and how much
+was read in `read.json`. A process is told by its number and start, in its own name space of numbers, on its own boot of
+a machine; elsewhere nothing can be said about it.
 """
 
 import json
@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 RUN = "run.json"
+READ = "read.json"
 DRAFT = "commit.json"
 GRACE = timedelta(days=1)
 
@@ -92,6 +93,36 @@ class Run:
     def is_old(self) -> bool:
         """Whether it began more than a day ago."""
         return datetime.now(UTC) - datetime.fromisoformat(self.began) > GRACE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How much an attempt read, for whoever looks after a release; no later run needs it.
+
+    Attributes:
+        rows: of the changelog.
+        dead: those of them that cannot be used.
+        seconds: from the first row to the last file of the attempt.
+    """
+
+    rows: int
+    dead: int
+    seconds: float
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(content: bytes | None) -> "Reading | None":
+        """None if it is missing or torn.
+
+        >>> Reading.from_json(Reading(rows=3, dead=1, seconds=0.5).to_json()), Reading.from_json(b'{"rows": 3')
+        (Reading(rows=3, dead=1, seconds=0.5), None)
+        """
+        try:
+            return Reading(**json.loads(content or b""))
+        except (ValueError, TypeError):
+            return None
 
 
 def public_name(name: str, attempt: str) -> str:

@@ -24,8 +24,8 @@ from apache_beam.transforms.userstate import (
     ReadModifyWriteStateSpec,
 )
 
-from pipelines.epochs import keep_settled, record_of, state_folder
-from pipelines.job import Job
+from pipelines.epochs import keep_settled, record_of, refuse_another_plan, settled_by, state_folder
+from pipelines.job import Before, Job
 from pipelines.spec import Spec
 from pipelines.store import STATE, Release, Store
 from pipelines.store_commit import Commit
@@ -42,21 +42,21 @@ from transforms.sinks import make_folder, read_bytes, write_bytes, write_table
 class Committed:
     """Reads the last committed state of a shard; a `transforms.close_windows.LastState`."""
 
-    public: str
-    private: str
+    store: Store
 
     def __call__(self, windows: int, shard: int, base: str | None) -> tuple[int, bytes] | None:
-        store = Store(self.public, self.private)
-        commits = store.commits()
+        commits = self.store.commits()
         if not commits or commits[-1].windows < windows:
             return None
+        if base is not None:
+            self.store.show()  # if the one that committed it did not come to that
         last, name = commits[-1], file_of(shard)
         made = {commit.windows: commit.state[name].sha256 for commit in commits if name in commit.state}
         if base is not None and base != made.get(windows - 1, ""):
             raise _another(last.windows)
         if name not in last.state:  # the schedule has ended
             return last.windows, b""
-        path = store.state_paths(last)[name]
+        path = self.store.state_paths(last)[name]
         content = read_bytes(path)
         if digest(content) != last.state[name].sha256:
             raise RefusedError(f"{path}: is not what epoch {last.epoch} left; restore the private folder from a copy")
@@ -119,6 +119,8 @@ class _PublishDoFn(beam.DoFn):
         windows, proposal = _of_one_worker(element[1])
         shards[str(windows)] = sorted({*shards.get(str(windows), []), proposal.shard})
         published = self._published()
+        if windows <= published:  # by a step that may have ended before it could show it
+            self._store.show()
         while len(shards.get(str(published + 1), [])) == self._job.shards:
             published += 1
             # Those of windows before it were published by a step that ended before it could note their files.
@@ -176,13 +178,15 @@ def publish(
         files: that are wholly part of the proposals so far.
 
     Raises:
-        RefusedError: another run was first, or a proposal was not made from the committed state.
+        RefusedError: another run was first, or a proposal was not made from the committed state, or not as it was.
         ValueError: not one proposal of each shard. A shard that is summed twice would contribute twice what is bounded.
     """
     if sorted(proposal.shard for proposal in proposals) != list(range(job.shards)):
         raise ValueError(f"window {windows} needs one proposal of each of {job.shards} shards")
     commits = store.commits()
     last = commits[-1] if commits else None
+    if last is not None:
+        _refuse_another_beginning(job, settled_by(spec, store, Release(tuple(commits), 0)))
     for proposal in proposals:
         base = None if last is None else last.state.get(file_of(proposal.shard))
         if proposal.base != ("" if base is None else base.sha256):
@@ -210,8 +214,24 @@ def publish(
             store.discard(attempt)
         raise
     store.show()
-    store.clean()
+    with suppress(Exception):  # what is published stays so; the next window's will
+        store.clean()
     return commit
+
+
+def _refuse_another_beginning(job: Job, before: Before) -> None:
+    """
+    Raises:
+        RefusedError: this stream began before anything was published, and then another run settled otherwise what all
+            hold to. Under other shards, units would be looked for where they are not, and contribute anew.
+    """
+    refuse_another_plan(job, before)
+    own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
+    if job.shards != before.shards or own != before.layout:
+        raise RefusedError(
+            "another run has begun this release in the meantime, with other shards or other types of columns; start "
+            "the stream again, and it goes on from there"
+        )
 
 
 def _write(job: Job, proposals: Sequence[Proposal], folder: str, *, format_: str, past: str | None, keep: bool) -> None:

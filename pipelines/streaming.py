@@ -26,7 +26,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from pipelines.epochs import refuse_another_plan, settled_by
 from pipelines.job import Job, job_of
-from pipelines.pipeline import EMBEDDED_RUNNERS, begin_pipeline, options_of
+from pipelines.pipeline import EMBEDDED_RUNNERS, begin_pipeline, is_rehearsal, options_of
 from pipelines.spec import Spec
 from pipelines.store import Store
 from pipelines.stream_publish import Committed, Publish
@@ -37,6 +37,9 @@ from transforms.queries import Timeline
 
 _LAST_LOOKS = 5
 """After the end of the last window and its lag; two or three are enough."""
+
+_CANCELLED = "state FAILED: org.apache.flink.runtime.client.JobCancellationException"
+"""What Beam's job server says of a job of Flink's that somebody has cancelled."""
 
 ENDLESS = 2**40
 """Windows of a schedule without an end."""
@@ -91,6 +94,7 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
     timeline = Timeline(start=spec.schedule.start, every=spec.schedule.every, windows=released, released=released)
     job = job_of(spec, timeline, shards=shards, before=before)
     refuse_another_plan(job, before)
+    store.show()  # what was committed by a run that died; and the private folder is there, closed to others
     # What is there and not read yet is found by the stream itself.
     return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
 
@@ -112,23 +116,31 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
     end = None if windows is None else timeline.start + windows * timeline.every + pace.lag
     pipeline | "Ticks" >> _ticks(pipeline.options, pace.poll, end) | release
     result = pipeline.run()
-    while not PipelineState.is_terminal(result.state):
-        if windows is not None and _published(store) >= windows:
-            result.cancel()  # the ticks would go on; Flink's end by themselves
-            store.show()  # if the worker that committed the last window did not come to that
-            with suppress(Exception):  # the next run will
-                store.clean()
-            return
+    if is_rehearsal(flags):
+        return
+    while not _all_published(store, windows) and not PipelineState.is_terminal(result.state):
         time.sleep(pace.poll / 1_000_000)
-    try:
-        result.wait_until_finish()  # raises what ended it
-    except RuntimeError as error:
-        raise _told(str(error)) or error from None
+    if not _all_published(store, windows):
+        try:
+            result.wait_until_finish()  # raises what ended it
+        except RuntimeError as error:
+            if result.state != PipelineState.CANCELLED and _CANCELLED not in str(error):
+                raise _told(str(error)) or error from None
+        if windows is None:  # somebody has stopped it
+            return
+        raise SlackwaterError(
+            f"the stream ended before all {windows} windows were published; run again, and it goes on from there"
+        )
+    if not PipelineState.is_terminal(result.state):
+        result.cancel()  # the ticks would go on; Flink's end by themselves
+    store.show()  # if the worker that committed the last window did not come to that
+    with suppress(Exception):  # the next run will
+        store.clean()
 
 
-def _published(store: Store) -> int:
-    commits = store.commits()
-    return commits[-1].windows if commits else 0
+def _all_published(store: Store, windows: int | None) -> bool:
+    """Never, for windows without an end."""
+    return windows is not None and any(commit.windows >= windows for commit in store.commits()[-1:])
 
 
 def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransform:
@@ -168,7 +180,7 @@ class StreamRelease(beam.PTransform):
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[int]:
         spec, job = self._spec, self._job
         aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
-        committed = Committed(spec.output.public, spec.output.private)
+        committed = Committed(Store(spec.output.public, spec.output.private))
         land = Land(
             job.layout,
             job.projection,
@@ -177,4 +189,6 @@ class StreamRelease(beam.PTransform):
             shards=job.shards,
             poll=self._poll,
         )
-        return ticks | land | CloseWindows(aggregation, lag=self._lag, last_state=committed) | Publish(spec, job)
+        close = CloseWindows(aggregation, lag=self._lag, last_state=committed)
+        # After years the files are many, and a step that does not look for new ones needs none of them.
+        return ticks | land | close | Publish(spec, replace(job, layout=replace(job.layout, files=())))

@@ -106,6 +106,7 @@ def section_of(source: Source) -> dict[str, Any]:
         "timezone": source.timezone,
         "types": dict(source.types),
         "every": None if source.every is None else duration_text(source.every),
+        "kafka": source.kafka,
     }
     return {key: value for key, value in section.items() if value}
 

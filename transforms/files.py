@@ -1,6 +1,7 @@
-"""Opening files of any of Beam's file systems as Arrow streams."""
+"""Opening files of any of Beam's file systems, and segments of topics, as Arrow streams."""
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -8,6 +9,9 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from transforms.errors import InputError, SpecError
+from transforms.kafka import Lines, new_segments
+from transforms.segments import Segment, is_of_topic
+from transforms.segments import joined as joined_segments
 
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError, UnicodeDecodeError)
 """What the libraries raise when a file has vanished, is truncated or is not of its format."""
@@ -17,15 +21,21 @@ _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A file as its folder lists it: `updated` in seconds since the epoch, 0 where that is not known."""
+    """A file as its folder lists it: `updated` in seconds since the epoch, 0 where that is not known.
+
+    A segment of a topic is a file as well (transforms.segments).
+    """
 
     path: str
     size: int
     updated: float
 
 
-def find(paths: tuple[str, ...]) -> tuple[Listed, ...]:
-    """All files that match, sorted by path.
+def find(paths: tuple[str, ...], *, taken: Iterable[Listed] = (), settings: str | None = None) -> tuple[Listed, ...]:
+    """All files that match, sorted by path; of topics only what was not taken.
+
+    Args:
+        settings: as of `matching`.
 
     Raises:
         SpecError: a glob that matches nothing.
@@ -33,24 +43,35 @@ def find(paths: tuple[str, ...]) -> tuple[Listed, ...]:
     """
     found: set[Listed] = set()
     for pattern in paths:
-        listed = matching((pattern,))
-        if not listed:
+        listed = matching((pattern,), taken=taken, settings=settings)
+        if not listed and not is_of_topic(pattern):
             raise SpecError(f"changelog.path: no file matches {pattern!r}; check the path, relative to where you run")
         found.update(listed)
     for file in found:
-        if file.size == 0:
+        if file.size == 0 and not is_of_topic(file.path):
             raise InputError(f"{file.path}: the file is empty (0 bytes); remove it, or write it again")
     return tuple(sorted(found, key=lambda file: file.path))
 
 
-def matching(paths: tuple[str, ...]) -> tuple[Listed, ...]:
-    """All files that match, perhaps none, perhaps empty ones, sorted by path.
+def matching(
+    paths: tuple[str, ...], *, taken: Iterable[Listed] = (), settings: str | None = None
+) -> tuple[Listed, ...]:
+    """All files that match, perhaps none, perhaps empty ones, sorted by path; of topics only what was not taken.
+
+    Args:
+        taken: files that were read before, or will be.
+        settings: path of the settings of Kafka's client.
 
     Raises:
-        InputError: a file system that cannot be listed.
+        InputError: a file system that cannot be listed, or a topic that cannot be read on from what was taken.
+        SpecError: a topic that is not there or not fit.
     """
     found: dict[str, Listed] = {}
     for pattern in paths:
+        if is_of_topic(pattern):
+            known = [segment for segment in (Segment.parse(file.path) for file in taken) if segment is not None]
+            found |= {segment.path: _listed(segment) for segment in new_segments(pattern, known, settings)}
+            continue
         try:
             # Beam lists the folder that a glob begins with, and finds nothing where it names none.
             listed = FileSystems.match([pattern if "/" in pattern else f"./{pattern}"])[0].metadata_list
@@ -64,6 +85,18 @@ def matching(paths: tuple[str, ...]) -> tuple[Listed, ...]:
     return tuple(found[path] for path in sorted(found))
 
 
+def joined(files: Iterable[Listed]) -> tuple[Listed, ...]:
+    """Segments that follow on each other as one; other files as they are. Or a stream's list would grow for ever."""
+    files = tuple(files)
+    segments = [segment for segment in (Segment.parse(file.path) for file in files) if segment is not None]
+    plain = [file for file in files if not is_of_topic(file.path)]
+    return (*plain, *(_listed(segment) for segment in joined_segments(segments)))
+
+
+def _listed(segment: Segment) -> Listed:
+    return Listed(segment.path, segment.size, 0.0)
+
+
 def open_random(path: str) -> pa.NativeFile:
     """For formats that seek (Parquet)."""
     if "://" not in path:
@@ -71,8 +104,15 @@ def open_random(path: str) -> pa.NativeFile:
     return pa.PythonFile(_open(path), mode="r")
 
 
-def open_stream(path: str) -> pa.NativeFile:
-    """From begin to end, decompressed by the path's extension; a truncated stream raises instead of ending early."""
+def open_stream(path: str, settings: str | None = None) -> pa.NativeFile:
+    """From begin to end, decompressed by the path's extension; a truncated stream raises instead of ending early.
+
+    Args:
+        settings: as of `matching`.
+    """
+    segment = Segment.parse(path)
+    if segment is not None:
+        return pa.PythonFile(Lines(segment, settings), mode="r")
     raw = pa.PythonFile(_open(path), mode="r")
     codec = next((name for extension, name in _CODECS.items() if path.endswith(extension)), None)
     return raw if codec is None else pa.CompressedInputStream(raw, codec)

@@ -40,7 +40,7 @@ NOT_OF_TYPES = "a value of the line is not of its column's type"
 def read_json_lines(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
     """Batches and dead letters of a file; a fault of the file is one dead letter. Blank lines are not rows."""
     try:
-        with files.open_stream(place.file) as stream:
+        with files.open_stream(place.file, layout.source.kafka) as stream:
             for block, first in _blocks(stream):
                 yield from _read_block(block, first, layout, place, batch_rows)
     except files.UNREADABLE as error:

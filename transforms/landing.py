@@ -4,37 +4,47 @@
     out   (shard, bytes)      of `transforms.close_windows`: an arrival of each new file, and a mark after each look
 
 A file is taken when two looks in a row find it with the same size and time of change, so that what is still being
-written waits. So what was there at one look is found at the next, and that is what marks say. A file is read as a whole
-by one worker and judged before any row of it goes on: a file with more unusable rows than the spec allows ends the
-stream, and nothing of it is part of any window.
+written waits. So what was there at one look is found at the next, and that is what marks say. A segment of a topic is
+whole when it is seen, so it is taken at once. A file is read as a whole by one worker and judged before any row of it
+goes on: a file with more unusable rows than the spec allows ends the stream, and nothing of it is part of any window.
 """
 
 import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import BytesCoder
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.transforms.userstate import ReadModifyWriteRuntimeState, ReadModifyWriteStateSpec
+from apache_beam.transforms.userstate import (
+    BagRuntimeState,
+    BagStateSpec,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+)
 from apache_beam.utils.timestamp import Timestamp
 
 from transforms.batches import DEAD_SCHEMA, Batch, dead_letters
 from transforms.changelog import read_split, splits, unreadable
 from transforms.close_windows import arrival, mark
 from transforms.errors import InputError
-from transforms.files import UNREADABLE, Listed, matching
+from transforms.files import UNREADABLE, Listed, joined, matching
 from transforms.layout import Layout
 from transforms.normalise import Place, Skipped
 from transforms.projection import Projection, project
+from transforms.segments import is_of_topic
 from transforms.sharding import from_bytes, shard_table, to_bytes
 from transforms.sinks import write_table
 
 _BATCH_ROWS = 262_144
+
+Sizes = dict[str, list[float]]
+"""Path to size and time of change."""
 
 
 class Land(beam.PTransform):
@@ -55,7 +65,7 @@ class Land(beam.PTransform):
         super().__init__()
         self._layout = layout
         self._poll = poll
-        self._read = _ReadDoFn(layout, projection, bad_rows, diagnostics, shards)
+        self._read = _ReadDoFn(replace(layout, files=()), projection, bad_rows, diagnostics, shards)
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
         found = (
@@ -73,7 +83,8 @@ class Land(beam.PTransform):
 class _FindDoFn(beam.DoFn):
     """(place, file) of each file that is new and no longer written to; and after each look a mark, (-1, mark)."""
 
-    SEEN = ReadModifyWriteStateSpec("seen", BytesCoder())
+    LOOKED = ReadModifyWriteStateSpec("looked", BytesCoder())
+    TAKEN = BagStateSpec("taken", BytesCoder())  # much after years, so it is only added to
 
     def __init__(self, layout: Layout, poll: int) -> None:
         self._layout = layout
@@ -83,33 +94,46 @@ class _FindDoFn(beam.DoFn):
         self,
         _: tuple[int, bytes],
         at: Timestamp = beam.DoFn.TimestampParam,
-        seen: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(SEEN),
+        looked: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(LOOKED),
+        taken: BagRuntimeState = beam.DoFn.StateParam(TAKEN),
     ) -> Iterator[tuple[int, bytes]]:
         now = int(time.time() * 1_000_000) if self._poll else at.micros
-        known = seen.read()
-        taken: Sizes = {file.path: [file.size, file.updated] for file in self._layout.files}
-        waiting: Sizes = {}
-        looked, told = None, 0
-        if known is not None:
-            taken, waiting, looked, told = json.loads(known)
-            if 0 <= now - looked < self._poll // 2:
-                return
-        new, taken, waiting = look(matching(self._layout.source.paths), taken, waiting)
-        for place, file in enumerate(new, len(taken) - len(new)):
+        before = looked.read()
+        last, told, files, waiting, segments = json.loads(before) if before else self._at_first()
+        if last is not None and 0 <= now - last < self._poll // 2:
+            return
+        source, known = self._layout.source, _sizes(self._layout.files)
+        for part in taken.read():
+            known |= json.loads(part)
+        read = _listed(segments)
+        new, waiting = look(matching(source.paths, taken=read, settings=source.kafka), known, waiting)
+        for place, file in enumerate(new, files):
             yield place, json.dumps([told, file.path, file.size, file.updated]).encode()
             told += 1
-        if looked is not None:
-            yield -1, mark(told, looked)
+        if last is not None:
+            yield -1, mark(told, last)
             told += 1
-        seen.write(json.dumps([taken, waiting, now, told]).encode())
+        plain = [file for file in new if not is_of_topic(file.path)]
+        if plain:
+            taken.add(json.dumps(_sizes(plain)).encode())
+        segments = _sizes(joined([*read, *(file for file in new if is_of_topic(file.path))]))
+        looked.write(json.dumps([now, told, files + len(new), waiting, segments]).encode())
+
+    def _at_first(self) -> tuple[None, int, int, Sizes, Sizes]:
+        files = self._layout.files
+        return None, 0, len(files), {}, _sizes(file for file in files if is_of_topic(file.path))
 
 
-Sizes = dict[str, list[float]]
-"""Path to size and time of change."""
+def _sizes(files: Iterable[Listed]) -> Sizes:
+    return {file.path: [file.size, file.updated] for file in files}
 
 
-def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes, Sizes]:
-    """The kernel: which files are taken now, and those taken and waiting after it.
+def _listed(sizes: Sizes) -> list[Listed]:
+    return [Listed(path, int(size), updated) for path, (size, updated) in sizes.items()]
+
+
+def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes]:
+    """The kernel: which files are taken now, and those that wait for the next look.
 
     Raises:
         InputError: a file has changed since it was taken.
@@ -123,11 +147,11 @@ def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[
                     f"{file.path}: has changed since it was read; put the file back as it was, and new changes into "
                     "files of their own"
                 )
-        elif waiting.get(file.path) == now and file.size:
+        elif is_of_topic(file.path) or (waiting.get(file.path) == now and file.size):
             new.append(file)
         else:
             still[file.path] = now
-    return new, taken | {file.path: [file.size, file.updated] for file in new}, still
+    return new, still
 
 
 class _ReadDoFn(beam.DoFn):

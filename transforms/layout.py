@@ -16,6 +16,7 @@ from transforms.first_file import FirstFile, Side, find
 from transforms.kinds import kind_of
 from transforms.own_names import named
 from transforms.samples import sample
+from transforms.segments import is_of_topic
 from transforms.source import Source
 
 
@@ -120,12 +121,12 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         InputError: an empty file, or a first file that cannot be read.
     """
     source = named(of_files(source))
-    found = files.find(source.paths) if source.every is None else snapshot_files(source)
-    first = found[0].path
+    found = files.find(source.paths, settings=source.kafka) if source.every is None else snapshot_files(source)
+    first = telling(found)
     try:
         schema, rows = sample(source, first)
     except files.UNREADABLE as error:
-        kind = _KINDS[source.format]
+        kind = _KINDS[source.format] + (", not Avro or Protobuf, in a topic" if is_of_topic(first) else "")
         raise InputError(
             f"{first}: cannot be read as {kind} ({type(error).__name__}); it may be truncated or of another format"
         ) from None
@@ -152,6 +153,20 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
     )
 
 
+def telling(found: Sequence[Listed]) -> str:
+    """The file that tells the columns: the first; of topics the fullest segment, as partitions may be next to empty.
+
+    Raises:
+        InputError: all topics are empty.
+    """
+    chosen = next((file for file in found if not is_of_topic(file.path)), max(found, key=lambda file: file.size))
+    if chosen.size == 0:
+        raise InputError(
+            f"{chosen.path}: the topic holds no records yet, which would tell its columns; run again later"
+        )
+    return chosen.path
+
+
 def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
     """All columns that states have, by the first file; and others: of no kind, or on one side only.
 
@@ -159,7 +174,7 @@ def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
         as `inspect`, which says more of what it finds.
     """
     layout = inspect(source, frozenset(), frozenset())
-    schema, _ = sample(layout.source, layout.files[0].path)
+    schema, _ = sample(layout.source, telling(layout.files))
     found = [_columns_of(side, layout, schema) for side in layout.sides]
     declared = {column for column, _ in source.types}
     usable = [{name for name, type_ in one.items() if name in declared or kind_of(type_)} for one in found]

@@ -28,7 +28,7 @@ def sample(source: Source, path: str) -> tuple[pa.Schema, pa.Table | None]:
     if source.format == "parquet":
         with files.open_random(path) as stream:
             return pq.read_schema(stream), None
-    with files.open_stream(path) as stream:
+    with files.open_stream(path, source.kafka) as stream:
         if source.format == "datastream" and path.endswith(".avro"):
             table = sample_avro(source, path, stream)
             return table.schema, table

@@ -9,7 +9,8 @@ class Source:
 
     Attributes:
         format: `parquet`, `csv`, `jsonl`, `debezium`, `datastream` or `snapshots`.
-        paths: globs, local or of any of Beam's file systems (`gs://`); for snapshots with the date's place in them.
+        paths: globs, local or of any of Beam's file systems (`gs://`), or topics (`transforms.segments`); for snapshots
+            with the date's place in them.
         entry: the column that holds an entry's key; of the states in formats with envelopes.
         time: the column that holds the time of a change; None where the format says it itself.
         before: prefix or struct column of the state before; None if files hold new values only.
@@ -19,6 +20,7 @@ class Source:
         timezone: IANA name of the zone of times without one; None if there must be none.
         types: (column, kind) where the kind of a column is not to be inferred; kinds as in `transforms.kinds`.
         every: how far apart snapshots are, in microseconds; None for other formats.
+        kafka: path of the settings of Kafka's client, for paths that are topics; every worker reads it.
     """
 
     format: str
@@ -32,3 +34,4 @@ class Source:
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
     every: int | None = None
+    kafka: str | None = None

@@ -30,7 +30,16 @@ def flink_home() -> Path:
 
 def job_server_jars() -> Path:
     """The folder with the jars of Beam's job server, `FlinkJobServerDriver` among them."""
-    return _cached("job-server", POM.read_bytes() + DIGESTS.read_bytes(), _copy_jars)
+    return maven_jars("job-server", POM, DIGESTS)
+
+
+def maven_jars(name: str, pom: Path, digests: Path) -> Path:
+    """The folder with the jars that a pom asks for, if all of them have these digests.
+
+    Raises:
+        FlinkError: Maven cannot have them, or they are others.
+    """
+    return _cached(name, pom.read_bytes() + digests.read_bytes(), lambda target: _copy_jars(target, pom, digests))
 
 
 def missing() -> str | None:
@@ -62,17 +71,17 @@ def _install_flink(target: Path) -> None:
     _do(*pip, "--no-deps", "--no-compile", "--target", str(target), "-r", str(REQUIREMENTS))
 
 
-def _copy_jars(target: Path) -> None:
+def _copy_jars(target: Path, pom: Path, digests: Path) -> None:
     lacking = missing()
     if lacking is not None:
         raise FlinkError(f"{lacking} is not to be found: install Java 11 or 17 and Maven 3")
-    maven = ["mvn", "--batch-mode", "--quiet", f"--file={POM}"]
+    maven = ["mvn", "--batch-mode", "--quiet", f"--file={pom}"]
     _do(*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in target.iterdir()}
-    wanted = {name: digest for digest, name in (line.split() for line in DIGESTS.read_text().splitlines())}
+    wanted = {name: digest for digest, name in (line.split() for line in digests.read_text().splitlines())}
     wrong = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
     if wrong:
-        raise FlinkError(f"{wrong[0]}: not what {DIGESTS.name} says, nor are {len(wrong) - 1} more; nothing is kept")
+        raise FlinkError(f"{wrong[0]}: not what {digests.name} says, nor are {len(wrong) - 1} more; nothing is kept")
 
 
 def _do(*command: str) -> None:

@@ -27,7 +27,14 @@ PATIENCE = 60.0
 """Seconds for a process to answer; they take about five each when nothing else runs."""
 
 SLOTS = 2
-MEMORY = {"jobmanager": "1g", "taskmanager": "2g", "job server": "512m"}
+MEMORY = {"jobmanager": "1g", "job server": "512m"}
+TASK_MEMORY = {
+    "taskmanager.memory.process.size": "3g",
+    # Beam hands a stage's input to its Python worker without waiting for it, so that much of a slot's rows is in
+    # buffers at once, packed: ten million mutations need more than the 128 MB that there are otherwise.
+    "taskmanager.memory.task.off-heap.size": "768m",
+    "taskmanager.memory.managed.fraction": "0.25",
+}
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A process that lives for minutes spends most of them on compiling itself well."""
@@ -114,15 +121,14 @@ class Cluster:
                 "FLINK_CONF_DIR": str(home / "conf"),
                 "FLINK_LOG_DIR": str(self.folder),
                 "FLINK_PID_DIR": str(self.folder),
-                "HADOOP_CLASSPATH": _class_path(),  # which stands for any jars beside Flink's own
+                "HADOOP_CLASSPATH": _class_path(job_server_jars()),  # which stands for any jars beside Flink's own
                 "JVM_ARGS": QUICK_START,
             },
         )
 
     def start_task_manager(self) -> None:
         """Start the task manager; also in place of one that is gone."""
-        memory = {"taskmanager.memory.process.size": MEMORY["taskmanager"]}
-        self.start_flink("taskmanager", "taskmanager.sh", **memory)
+        self.start_flink("taskmanager", "taskmanager.sh", **TASK_MEMORY)
 
     def wait_for(self, port: int, name: str) -> None:
         """
@@ -178,7 +184,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             "-cp",
-            _class_path(),
+            _class_path(_unsent(folder)),
             "org.apache.beam.runners.flink.FlinkJobServerDriver",
             f"--flink-master=127.0.0.1:{started.rest}",
             "--job-host=127.0.0.1",
@@ -195,10 +201,21 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         started.stop()
 
 
-def _class_path() -> str:
-    """The job server's jars, but for one of a Java worker, which is not run here: it brings an older copy of some of
-    the others' classes, and where that comes first streams fail at their start."""
-    return ":".join(str(jar) for jar in sorted(job_server_jars().glob("*.jar")) if "java-harness" not in jar.name)
+def _class_path(jars: Path) -> str:
+    return ":".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+
+
+def _unsent(folder: Path) -> Path:
+    """The job server's jars in a folder from which it sends none along with a job: Flink has them all, and would get
+    150 MB each time. Beam has no option for that, but leaves out what it takes for Gradle's own."""
+    links = folder / "gradle/wrapper"
+    links.mkdir(parents=True)
+    for jar in job_server_jars().glob("*.jar"):
+        try:
+            os.link(jar, links / jar.name)
+        except OSError:  # another file system
+            shutil.copyfile(jar, links / jar.name)
+    return links
 
 
 def _free_ports(number: int) -> list[int]:

@@ -1,0 +1,376 @@
+"""What `slackwater metrics` tells of releases by runs and by a stream, against numbers counted from their rows."""
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchmarks.crash.server import strict_gcs
+from pipelines.failures import keep_trace
+from pipelines.store import Store
+from tests.e2e.specs import DAY, START, CommandLine, Row, changelog, contents, mutation, write, write_spec
+from tests.e2e.test_gcs import with_buckets
+from tests.e2e.test_streaming import by_day, stream
+from tests.pipelines.releases import attempt_at
+from transforms.sharding import unit_hash
+
+PRIVATE = "slackwater_private_"
+SHARDS = 3
+MOST = 2
+"""Changes of an entry that count."""
+
+CHANGES = (("at_most: 4", f"at_most: {MOST}"), ("  before: before_\n", "  before: before_\n  bad_rows: 0.5\n"))
+OF_READING = {f"{PRIVATE}last_rows_{what}" for what in ("read", "dead", "per_second")}
+TIMES = {f"slackwater_last_{what}" for what in ("commit_timestamp_seconds", "attempt_seconds")}
+"""They tell how long a run took, and when."""
+
+Told = dict[tuple[str, ...], float]
+"""Values by name, or by name and the value of the label beside the release's."""
+
+
+def parsed(text: str, release: str = "wards") -> Told:
+    told: Told = {}
+    for family in text_string_to_metric_families(text):
+        is_private = family.name.startswith(PRIVATE)
+        assert family.documentation.endswith("private side.") == is_private
+        assert family.type == ("counter" if family.samples[0].name.endswith("_total") else "gauge")
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            assert labels.pop("release") == release
+            key = (sample.name, *labels.values())
+            assert key not in told
+            told[key] = sample.value
+    return told
+
+
+def metrics(slackwater: CommandLine, *flags: str) -> Told:
+    said = slackwater("metrics", "spec.yaml", *flags)
+    assert (said.code, said.err) == (0, "")
+    return parsed(said.out)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What shards hold, counted entry by entry."""
+
+    units: Counter[int]
+    finished: Counter[int]
+    waiting: Counter[int]
+
+    def told(self, name: str, of: Counter[int]) -> Told:
+        return {(f"{PRIVATE}{name}", str(shard)): of[shard] for shard in range(SHARDS)}
+
+
+def cell(row: Row, side: str) -> str | None:
+    ward = row[f"{side}_ward"]
+    return ward if ward in (None, "a", "b") else "other"
+
+
+def held(rows: Sequence[Row], until: datetime) -> Expected:
+    """Of states that released the windows until then."""
+    entries: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row["at"]):
+        entries.setdefault(row["stay"], []).append(row)
+    expected = Expected(Counter(), Counter(), Counter())
+    for key, mutations in entries.items():
+        shard = int(unit_hash(pa.array([key]))[0]) % SHARDS
+        past = [row for row in mutations if row["at"] < until]
+        changes = sum(cell(row, "before") != cell(row, "after") for row in past)
+        changes += bool(mutations and cell(mutations[0], "before"))  # it was there at the start
+        if changes >= MOST:
+            expected.finished[shard] += 1
+            continue
+        # Who was there before the first row is known, also if its first row is yet to count.
+        expected.units[shard] += bool(past or cell(mutations[0], "before"))
+        expected.waiting[shard] += len(mutations) - len(past)
+    return expected
+
+
+@pytest.fixture
+def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    write_spec(tmp_path, *CHANGES)
+    return CommandLine(tmp_path, capsys)
+
+
+def run(slackwater: CommandLine, windows: int, *flags: str) -> None:
+    said = slackwater("run", "spec.yaml", f"--until={(START + windows * DAY).isoformat()}", *flags)
+    assert said.code == 0, said.err
+
+
+def commits(slackwater: CommandLine) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((slackwater.folder / "private/commits").iterdir())]
+
+
+def own_folder(slackwater: CommandLine) -> Path:
+    return slackwater.folder / "private/attempts" / commits(slackwater)[-1]["attempt"]
+
+
+def test_a_release_by_runs_is_told_number_by_number(slackwater: CommandLine) -> None:
+    rows = changelog()
+    bad = {**rows[0], "stay": None}
+    write(slackwater.folder / "data/1.parquet", [*rows, bad])
+    run(slackwater, 1, f"--shards={SHARDS}")
+    known, at_first = held(rows, START + DAY), metrics(slackwater, "--private")
+    again = [row for row in rows if row["at"] < START + DAY][-6:]  # a late delivery of what is known
+    new = [mutation(90 + n, START + n * DAY, None, ("a", 40)) for n in range(4)]
+    write(slackwater.folder / "data/2.parquet", [*again, *new, bad, bad])
+    run(slackwater, 3)
+
+    told = metrics(slackwater, "--private")
+
+    assert len(again) == 6
+    assert at_first[f"{PRIVATE}last_rows_read",] == len(rows) + 1
+    of_all = held([*rows, *new], START + 3 * DAY)
+    assert min(map(sum, (of_all.units.values(), of_all.finished.values(), of_all.waiting.values()))) > 0
+    sizes = [(slackwater.folder / f"data/{n}.parquet").stat().st_size for n in (1, 2)]
+    last = commits(slackwater)[-1]
+    began = json.loads((own_folder(slackwater) / "run.json").read_text())["began"]
+    committed = datetime.fromisoformat(last["committed_at"]).timestamp()
+    superseded = Counter(
+        int(unit_hash(pa.array([row["stay"]]))[0]) % SHARDS
+        for row in again
+        if held([r for r in rows if r["stay"] == row["stay"]], START + DAY).units.total()
+    )
+    assert 0 < superseded.total() < len(again)
+    assert known.finished.total() > 0  # their rows are dropped before they are looked at
+    rate = told.pop((f"{PRIVATE}last_rows_per_second",))
+    seconds = json.loads((own_folder(slackwater) / "read.json").read_text())["seconds"]
+    assert rate == pytest.approx((len(again) + len(new) + 2) / seconds, rel=1e-9)
+    assert told == {
+        ("slackwater_windows_published_total",): 3,
+        ("slackwater_windows_due",): 2,
+        ("slackwater_window_seconds",): 86_400,
+        ("slackwater_published_until_timestamp_seconds",): (START + 3 * DAY).timestamp(),
+        ("slackwater_lag_seconds",): 2 * 86_400,  # the schedule has ended
+        ("slackwater_epochs_published_total",): 2,
+        ("slackwater_epochs_unpublished",): 0,
+        ("slackwater_last_commit_timestamp_seconds",): committed,
+        ("slackwater_last_attempt_seconds",): committed - datetime.fromisoformat(began).timestamp(),
+        ("slackwater_attempts_unfinished", "alive"): 0,
+        ("slackwater_attempts_unfinished", "dead"): 0,
+        ("slackwater_attempts_unfinished", "unknown"): 0,
+        ("slackwater_failure_kept",): 0,
+        **spent(slackwater),
+        (f"{PRIVATE}files_read_total",): 2,
+        (f"{PRIVATE}bytes_read_total",): sum(sizes),
+        (f"{PRIVATE}last_files_read",): 1,
+        (f"{PRIVATE}last_bytes_read",): sizes[1],
+        (f"{PRIVATE}last_rows_read",): len(again) + len(new) + 2,
+        (f"{PRIVATE}last_rows_dead",): 2,
+        **of_all.told("units", of_all.units),
+        **of_all.told("entries", of_all.units),
+        **of_all.told("units_finished", of_all.finished),
+        **of_all.told("rows_waiting", of_all.waiting),
+        **of_all.told("rows_superseded_total", superseded),
+        **state_bytes(slackwater),
+    }
+    # A store whose attempts have no such note, as earlier versions left them.
+    (own_folder(slackwater) / "read.json").unlink()
+    assert metrics(slackwater, "--private") == {key: told[key] for key in told if key[0] not in OF_READING}
+
+
+def spent(slackwater: CommandLine) -> Told:
+    """Of epsilon and delta, as the ledger has it."""
+    ledger = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
+    assert ledger["spent"]["epsilon"] > 0
+    return {
+        (f"slackwater_{loss}_{name}",): ledger[of][loss]
+        for loss in ("epsilon", "delta")
+        for name, of in (("allowed", "total"), ("spent", "spent"))
+    }
+
+
+def state_bytes(slackwater: CommandLine) -> Told:
+    found = sorted((own_folder(slackwater) / "state").glob("units-*.arrow"))
+    assert len(found) == SHARDS
+    return {(f"{PRIVATE}state_bytes", str(shard)): path.stat().st_size for shard, path in enumerate(found)}
+
+
+def test_a_release_by_a_stream_is_told_number_by_number(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(slackwater.folder)
+    write_spec(slackwater.folder, *CHANGES, ("  until: 2026-01-06T00:00:00Z\n", ""))
+    days = by_day(changelog())[:3]
+    write(slackwater.folder / "data/day-0.parquet", days[0])
+
+    stream(days)
+
+    before = time.time()
+    told = metrics(slackwater, "--private")
+    after = time.time()
+    until = (START + 3 * DAY).timestamp()
+    sizes = [(slackwater.folder / f"data/day-{day}.parquet").stat().st_size for day in range(3)]
+    committed = [datetime.fromisoformat(commit["committed_at"]).timestamp() for commit in commits(slackwater)]
+    of_all = held([row for day in days for row in day], START + 3 * DAY)
+    lag, took = told.pop(("slackwater_lag_seconds",)), told.pop(("slackwater_last_attempt_seconds",))
+    assert before - until <= lag <= after - until
+    assert 0 <= took <= after - before + 60
+    assert told.pop(("slackwater_windows_due",)) == lag // 86_400
+    assert told == {
+        ("slackwater_windows_published_total",): 3,
+        ("slackwater_window_seconds",): 86_400,
+        ("slackwater_published_until_timestamp_seconds",): until,
+        ("slackwater_epochs_published_total",): 3,
+        ("slackwater_epochs_unpublished",): 0,
+        ("slackwater_last_commit_timestamp_seconds",): committed[-1],
+        ("slackwater_attempts_unfinished", "alive"): 0,
+        ("slackwater_attempts_unfinished", "dead"): 0,
+        ("slackwater_attempts_unfinished", "unknown"): 0,
+        ("slackwater_failure_kept",): 0,
+        **spent(slackwater),
+        (f"{PRIVATE}files_read_total",): 3,
+        (f"{PRIVATE}bytes_read_total",): sum(sizes),
+        (f"{PRIVATE}last_files_read",): 1,
+        (f"{PRIVATE}last_bytes_read",): sizes[-1],
+        **of_all.told("units", of_all.units),
+        **of_all.told("entries", of_all.units),
+        **of_all.told("units_finished", of_all.finished),
+        **of_all.told("rows_waiting", Counter()),
+        **of_all.told("rows_superseded_total", Counter()),
+        **state_bytes(slackwater),
+    }
+
+
+def test_without_private_nothing_told_depends_on_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = []
+    for name, rows in (("many", changelog(60)), ("few", changelog(60)[:2])):
+        (tmp_path / name).mkdir()
+        slackwater = CommandLine(tmp_path / name, capsys)
+        write_spec(slackwater.folder, *CHANGES)
+        write(slackwater.folder / "data/1.parquet", rows)
+        run(slackwater, 2, f"--shards={SHARDS}")
+        seen.append((metrics(slackwater), metrics(slackwater, "--private")))
+
+    (many, all_of_many), (few, all_of_few) = seen
+    assert {key: many[key] for key in many if key[0] not in TIMES} == {
+        key: few[key] for key in few if key[0] not in TIMES
+    }
+    assert {name for name, *_ in many} == {name for name, *_ in few} >= TIMES
+    assert not any(name.startswith(PRIVATE) for name, *_ in many)
+    private = {key for key in all_of_many if key not in many}
+    assert private == all_of_few.keys() - few.keys()
+    assert all(name.startswith(PRIVATE) for name, *_ in private)
+    assert all(all_of_many[key] != all_of_few[key] for key in private if key[0].endswith(("rows_read", "units")))
+
+
+def test_before_the_first_epoch_nothing_is_published_and_nothing_written(slackwater: CommandLine) -> None:
+    told = metrics(slackwater, "--private")
+
+    assert told["slackwater_windows_published_total",] == told["slackwater_epochs_published_total",] == 0
+    assert told["slackwater_epsilon_spent",] == 0
+    assert (told["slackwater_windows_due",], told["slackwater_lag_seconds",]) == (5, 5 * 86_400)
+    assert not any("timestamp" in name or name.startswith(PRIVATE) for name, *_ in told)
+    assert list(contents(slackwater.folder)) == ["spec.yaml"]
+
+
+def test_attempts_that_go_on_that_have_died_and_that_wait_are_told(slackwater: CommandLine) -> None:
+    write(slackwater.folder / "data/1.parquet", changelog())
+    run(slackwater, 1)
+    store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
+    store.begin(0)  # of `evaluate`
+    store.begin(2)
+    gone = Path(store.begin(2).folder, "run.json")
+    gone.write_text(json.dumps({**json.loads(gone.read_text()), "process": "1 0"}))
+    for _ in range(2):
+        elsewhere = Path(store.begin(2).folder, "run.json")
+        elsewhere.write_text(json.dumps({**json.loads(elsewhere.read_text()), "place": "another machine"}))
+
+    told = metrics(slackwater)
+
+    unfinished = {key[1]: value for key, value in told.items() if key[0] == "slackwater_attempts_unfinished"}
+    assert unfinished == {"alive": 1, "dead": 1, "unknown": 2}
+    (first,) = store.commits()
+    every = first.until - first.start
+    second = replace(first, epoch=2, released=1, windows=2, start=first.until, until=first.until + every)
+    committed = store.commit(attempt_at(store, 2), second)
+    told = metrics(slackwater)
+    assert told["slackwater_attempts_unfinished", "alive"] == 0
+    assert told["slackwater_epochs_unpublished",] == 1
+    assert told["slackwater_windows_published_total",] == 1
+    committed_at = datetime.fromisoformat(committed.committed_at).timestamp()
+    assert told["slackwater_last_commit_timestamp_seconds",] == committed_at
+
+
+def test_the_last_failure_is_told_by_its_time(slackwater: CommandLine) -> None:
+    keep_trace(str(slackwater.folder / "private"), ValueError("a row"))
+
+    told = metrics(slackwater)
+
+    assert told["slackwater_failure_kept",] == 1
+    written = (slackwater.folder / "private/failure.txt").stat().st_mtime
+    assert told["slackwater_last_failure_timestamp_seconds",] == pytest.approx(written, abs=1e-3)
+
+
+def test_what_cannot_be_told_is_one_line_and_no_failure_of_the_release(slackwater: CommandLine) -> None:
+    write(slackwater.folder / "data/1.parquet", changelog())
+    run(slackwater, 1)
+    assert slackwater("metrics", "spec.yaml", "--runner=FlinkRunner").code == 2
+    Path(own_folder(slackwater), "run.json").unlink()
+    Path(own_folder(slackwater), "run.json").mkdir()  # cannot be read, also by who may read everything
+
+    said = slackwater("metrics", "spec.yaml")
+
+    assert (said.code, said.out, len(said.lines)) == (4, "", 1)
+    assert said.err.startswith("slackwater: private: cannot be read (IsADirectoryError); check the path")
+    assert not (slackwater.folder / "private/failure.txt").exists()
+    write_spec(slackwater.folder, *CHANGES, ("epsilon: 1.0", "epsilon: 2.0"))
+    Path(own_folder(slackwater), "run.json").rmdir()
+    assert slackwater("metrics", "spec.yaml").code == 1
+
+
+def test_the_same_numbers_are_told_from_gs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        write(folder / "data/1.parquet", changelog())
+        write_spec(folder, *CHANGES)
+    sides = [(f": {side}\n", f": gs://out/{side}\n") for side in ("public", "private")]
+    write_spec(there, *CHANGES, *sides)
+    seen = []
+    with strict_gcs() as client:
+        with_buckets(client)
+        for folder in (here, there):
+            slackwater = CommandLine(folder, capsys)
+            run(slackwater, 1, f"--shards={SHARDS}")
+            keep_trace(str(folder / "private") if folder == here else "gs://out/private", ValueError("a row"))
+            seen.append(metrics(slackwater, "--private"))
+
+    local, remote = seen
+    vary = {*TIMES, f"{PRIVATE}last_rows_per_second", "slackwater_last_failure_timestamp_seconds"}
+    assert local.keys() == remote.keys()
+    assert vary < {name for name, *_ in remote}
+    assert abs(remote["slackwater_last_failure_timestamp_seconds",] - time.time()) < 600
+    assert {key: value for key, value in local.items() if key[0] not in vary} == {
+        key: value for key, value in remote.items() if key[0] not in vary
+    }
+
+
+def test_json_has_the_same_numbers(slackwater: CommandLine) -> None:
+    document = json.loads(slackwater("metrics", "spec.yaml", "--json").out)
+
+    assert document["release"] == "wards"
+    told = {
+        (m["name"], *[v for k, v in m["labels"].items() if k != "release"]): m["value"] for m in document["metrics"]
+    }
+    assert len(told) == len(document["metrics"])
+    assert told == metrics(slackwater)
+
+
+def test_the_page_for_operators_lists_every_metric(slackwater: CommandLine) -> None:
+    write(slackwater.folder / "data/1.parquet", changelog())
+    run(slackwater, 1)
+    keep_trace(str(slackwater.folder / "private"), ValueError("a row"))
+    page = (Path(__file__).resolve().parents[2] / "docs/operations.md").read_text()
+    listed = re.findall(r"^\| `(slackwater_\w+)(?:\{\w+\})?` \|", page, re.MULTILINE)
+
+    assert sorted(listed) == sorted({name for name, *_ in metrics(slackwater, "--private")})
+    assert set(re.findall(r"slackwater_\w+", page)) <= {*listed, PRIVATE}

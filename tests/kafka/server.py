@@ -1,0 +1,143 @@
+"""A broker of Kafka on loopback for as long as tests need one, and what they do with its topics.
+
+The broker comes from Maven, once, and is checked by digest. It is its own controller, and keeps nothing.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from templates.flink.distribution import maven_jars
+from templates.flink.local import QUICK_START
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 60
+"""To start in; five are enough where nothing else runs."""
+
+USER, PASSWORD = "reader", "p4ssw0rd-secret"
+"""Of the second listener."""
+
+_SETTINGS = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+  user_{user}="{password}";
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker that runs; its addresses without and with a password, and who may do everything there."""
+
+    address: str
+    sasl: str
+    admin: AdminClient
+
+    def path(self, topic: str) -> str:
+        return f"kafka://{self.address}/{topic}"
+
+    def topic(self, *, partitions: int = 1, policy: str = "delete", name: str | None = None) -> str:
+        """A new topic; its name."""
+        name = name or f"stays-{uuid.uuid4().hex[:8]}"
+        new = NewTopic(name, partitions, 1, config={"cleanup.policy": policy})
+        self.admin.create_topics([new])[name].result()
+        return name
+
+    def grow(self, topic: str, partitions: int) -> None:
+        self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
+
+    def remove(self, topic: str) -> None:
+        self.admin.delete_topics([topic])[topic].result()
+
+    def delete_before(self, topic: str, offset: int, partition: int = 0) -> None:
+        """What retention does."""
+        records = self.admin.delete_records([TopicPartition(topic, partition, offset)])
+        next(iter(records.values())).result()
+
+    def produce(self, topic: str, values: Sequence[bytes | None], partition: int = 0) -> None:
+        producer = Producer({"bootstrap.servers": self.address})
+        _write(producer, topic, values, partition)
+
+    @contextmanager
+    def transaction(self, topic: str, values: Sequence[bytes | None], partition: int = 0) -> Iterator[Producer]:
+        """Records whose transaction is open in the `with` block; it is committed or aborted there, or stays open."""
+        producer = Producer({"bootstrap.servers": self.address, "transactional.id": uuid.uuid4().hex, "log_level": 0})
+        producer.init_transactions(SECONDS)
+        producer.begin_transaction()
+        _write(producer, topic, values, partition)
+        yield producer
+
+
+def _write(producer: Producer, topic: str, values: Sequence[bytes | None], partition: int) -> None:
+    for value in values:
+        producer.produce(topic, value=value, key=b"key", partition=partition)
+    assert producer.flush(SECONDS) == 0
+
+
+@contextmanager
+def broker() -> Iterator[Broker]:
+    """A broker for as long as the `with` block runs."""
+    jars = maven_jars("kafka", HERE / "broker.xml", HERE / "broker.sha256")
+    java = ["java", "-Xmx384m", *QUICK_START.split(), "-cp", f"{jars}/*"]
+    with tempfile.TemporaryDirectory(prefix="slackwater-kafka-", ignore_cleanup_errors=True) as folder:
+        plain, sasl, controller = _free_ports(3)
+        settings, log = Path(folder, "server.properties"), Path(folder, "log")
+        settings.write_text(
+            _SETTINGS.format(plain=plain, sasl=sasl, controller=controller, folder=folder, user=USER, password=PASSWORD)
+        )
+        new = ["kafka.tools.StorageTool", "format", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qk", "--config", str(settings)]
+        done = subprocess.run([*java, *new], capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with log.open("wb") as told:
+            process = subprocess.Popen(
+                [*java, "kafka.Kafka", str(settings)], cwd=folder, stdout=told, stderr=told, start_new_session=True
+            )
+        try:
+            for port in (plain, sasl):
+                _wait(port, process, log)
+            address = f"127.0.0.1:{plain}"
+            yield Broker(address, f"127.0.0.1:{sasl}", AdminClient({"bootstrap.servers": address, "log_level": 0}))
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # it would take seconds to leave, and nothing is kept
+            process.wait(SECONDS)
+
+
+def _wait(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(log.read_text(errors="replace")[-4000:])
+        time.sleep(0.05)
+
+
+def _free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

@@ -1,0 +1,411 @@
+"""Releases from topics of a real broker: the sums of files with the same rows, nothing lost, nothing read twice."""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.testing import test_stream
+from apache_beam.utils.timestamp import Timestamp
+from confluent_kafka import Producer
+
+from benchmarks.flink.live import leaves
+from pipelines import cli
+from pipelines.spec import load
+from pipelines.store import Store
+from pipelines.streaming import StreamRelease, stream_job
+from templates.flink.distribution import missing
+from tests.e2e.specs import DAY, SECRETS, CommandLine, Row, Said, changelog, write, write_spec
+from tests.e2e.test_streaming import ENDS, LAG, by_day
+from tests.kafka.server import PASSWORD, USER, Broker, broker
+from tests.processes import CLEAN
+from transforms.errors import InputError
+from transforms.files import find, open_stream
+from transforms.segments import Segment
+
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=f"NO TEST WITH KAFKA: {missing()} is not installed"),
+    pytest.mark.xdist_group("kafka"),
+]
+
+PARTITIONS = 2
+NO_END = ("  until: 2026-01-06T00:00:00Z\n", "")
+JSONL = ("format: parquet", "format: jsonl")
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Broker]:
+    with broker() as started:
+        yield started
+
+
+def lines(rows: Sequence[Row]) -> list[bytes]:
+    return [json.dumps({**row, "at": row["at"].strftime("%Y-%m-%dT%H:%M:%SZ")}).encode() for row in rows]
+
+
+def send(kafka: Broker, topic: str, rows: Sequence[Row]) -> None:
+    """All changes of an entry to one partition."""
+    for partition in range(PARTITIONS):
+        kafka.produce(topic, lines([row for row in rows if int(row["stay"][-4:]) % PARTITIONS == partition]), partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release from a topic, in a folder of its own."""
+
+    folder: Path
+    topic: str
+    slackwater: CommandLine
+
+    def run(self, day: int) -> Said:
+        return self.slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3")
+
+    def read(self) -> dict[int, list[tuple[int, int]]]:
+        """Offsets that the epochs say they have read, by partition."""
+        commits = Store(str(self.folder / "public"), str(self.folder / "private")).commits()
+        found: dict[int, list[tuple[int, int]]] = {partition: [] for partition in range(PARTITIONS)}
+        for commit in commits:
+            for source in commit.sources:
+                part = Segment.parse(source.path)
+                assert part is not None
+                found[part.partition].append((part.begin, part.end))
+        return found
+
+
+def release(
+    kafka: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str], *changes: tuple[str, str], topic: str = ""
+) -> Release:
+    topic = topic or kafka.topic(partitions=PARTITIONS)
+    folder = tmp_path / topic
+    folder.mkdir()
+    write_spec(folder, JSONL, NO_END, ("data/*.parquet", kafka.path(topic)), *changes)
+    return Release(folder, topic, CommandLine(folder, capsys))
+
+
+def of_files(folder: Path, days: Sequence[Sequence[Row]]) -> dict[tuple[str, str], list[int]]:
+    """The sums of the same release from files, with a run after each day that has rows."""
+    write_spec(folder, JSONL, NO_END, ("data/*.parquet", "data/*.jsonl"))
+    for day, rows in enumerate(days):
+        if rows:
+            write(folder / f"data/day-{day}.jsonl", rows)
+            with chdir(folder):
+                assert cli.main(["run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3"]) == 0
+    return leaves(folder)
+
+
+def in_three() -> list[list[Row]]:
+    """What comes by the end of the first, the third and the fifth day; nothing does on the others."""
+    days = by_day(changelog())
+    return [list(days[0]), [], [*days[1], *days[2]], [], [*days[3], *days[4]]]
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[int]]:
+    """What three epochs from files with the same rows sum."""
+    found = of_files(tmp_path_factory.mktemp("files"), in_three())
+    assert any(any(values) for values in found.values())
+    return found
+
+
+def complaint(said: Said) -> str:
+    """The one line of a command that did not do it, which tells no value."""
+    (line,) = said.lines
+    assert line.startswith("slackwater: ")
+    assert not any(secret in line for secret in (*SECRETS, PASSWORD))
+    return line.removeprefix("slackwater: ")
+
+
+def test_three_epochs_from_a_topic_sum_what_files_with_the_same_rows_do(kafka, tmp_path, capsys, sums):
+    days = in_three()
+    own = release(kafka, tmp_path, capsys)
+    counts = [0] * PARTITIONS
+    for day, rows in enumerate(days):
+        if rows:
+            send(kafka, own.topic, rows)
+            for _ in range(2):  # the second has nothing to do
+                said = own.run(day)
+                assert said.code == 0, said.err
+            for row in rows:
+                counts[int(row["stay"][-4:]) % PARTITIONS] += 1
+
+    assert leaves(own.folder) == sums
+    for partition, parts in own.read().items():
+        assert len(parts) == 3  # one an epoch, each where the one before ends
+        assert [begin for begin, _ in parts] == [0, *(end for _, end in parts[:-1])]
+        assert parts[-1][1] == counts[partition]
+
+
+def killed(folder: Path, until: str) -> None:
+    """`slackwater run` in a process that dies when it has drawn and not committed."""
+    Store.commit = lambda *_: os._exit(9)  # type: ignore[method-assign]
+    with chdir(folder):
+        cli.main(["run", "spec.yaml", f"--until={until}", "--shards=3"])
+
+
+def test_a_run_that_is_killed_loses_nothing_and_reads_nothing_twice(kafka, tmp_path, capsys, sums):
+    """Records go on coming meanwhile."""
+    days = in_three()
+    own = release(kafka, tmp_path, capsys)
+    send(kafka, own.topic, days[0])
+    assert own.run(0).code == 0
+    send(kafka, own.topic, days[2])
+    process = CLEAN.Process(target=killed, args=(own.folder, f"{ENDS[2]:%Y-%m-%dT%H:%M:%SZ}"))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 9
+    send(kafka, own.topic, days[4])
+
+    said = own.run(4)
+
+    assert said.code == 0, said.err
+    assert leaves(own.folder) == sums
+    for parts in own.read().values():
+        assert len(parts) == 2
+        assert [begin for begin, _ in parts] == [0, *(end for _, end in parts[:-1])]
+
+
+def append(step: tuple[str, str, Sequence[Sequence[bytes]]]) -> str:
+    """Records that come in the midst of a stream, by partition."""
+    address, topic, partitions = step
+    producer = Producer({"bootstrap.servers": address})
+    for partition, values in enumerate(partitions):
+        for value in values:
+            producer.produce(topic, value=value, partition=partition)
+    assert producer.flush(60) == 0
+    return topic
+
+
+def stream(kafka: Broker, own: Release, days: Sequence[Sequence[Row]], *, begin: int) -> None:
+    """Day after day records come, and the day's window closes, as in tests.e2e.test_streaming."""
+    spec = load("spec.yaml")
+    job = stream_job(spec, Store(spec.output.public, spec.output.private), shards=3)
+    nothing = (kafka.address, own.topic, [])
+    clock = test_stream.TestStream().advance_watermark_to(Timestamp((ENDS[begin] - DAY).timestamp()))
+    for day, rows in enumerate(days, begin):
+        parts = [lines([row for row in rows if int(row["stay"][-4:]) % PARTITIONS == p]) for p in range(PARTITIONS)]
+        for some in (slice(3), slice(3, None)):  # seen at two looks
+            clock.add_elements([(kafka.address, own.topic, [part[some] for part in parts])])
+        clock.advance_watermark_to(Timestamp((ENDS[day] + LAG).timestamp() + 1))
+        clock.add_elements([nothing])
+        clock.add_elements([nothing])
+    clock.advance_watermark_to_infinity()
+    options = PipelineOptions(["--runner=BundleBasedDirectRunner"])
+    options.view_as(StandardOptions).streaming = True
+    with beam.Pipeline(options=options) as pipeline:
+        publish = StreamRelease(spec, job, windows=begin + len(days), lag=int(LAG.total_seconds() * 1_000_000))
+        pipeline | clock | beam.Map(append) | publish
+
+
+def test_a_stream_takes_over_from_runs_and_sums_what_files_do(kafka, tmp_path, capsys, monkeypatch):
+    days = by_day(changelog())[:3]
+    own = release(kafka, tmp_path, capsys)
+    send(kafka, own.topic, days[0])
+    assert own.run(0).code == 0
+    monkeypatch.chdir(own.folder)
+
+    stream(kafka, own, days[1:2], begin=1)
+    for partition, (_, end) in enumerate(parts[-1] for parts in own.read().values()):
+        kafka.delete_before(own.topic, end, partition)  # it is in the state, and nobody asks for it again
+    stream(kafka, own, days[2:], begin=2)
+
+    assert leaves(own.folder) == of_files(tmp_path, days)
+    assert [commit.windows for commit in Store("public", "private").commits()] == [1, 2, 3]
+    for parts in own.read().values():
+        assert len(parts) == 3
+        assert [begin for begin, _ in parts] == [0, *(end for _, end in parts[:-1])]
+        assert parts[-1][1] > parts[0][1] > 0
+
+
+def content(path: str) -> bytes:
+    with open_stream(path) as file:
+        return b"".join(iter(lambda: file.read(7), b""))
+
+
+def test_only_what_is_committed_is_read_and_a_row_s_number_tells_its_offset(kafka):
+    topic = kafka.topic()
+    kafka.produce(topic, [b'{"n": 0}', None, b'{\n"n": 2}', b""])
+    with kafka.transaction(topic, [b"aborted", b"aborted"]) as producer:
+        producer.abort_transaction()
+    with kafka.transaction(topic, [b'{"n": 7}']) as producer:
+        producer.commit_transaction()
+    with kafka.transaction(topic, [b'{"n": 9}']) as producer:
+        kafka.produce(topic, [b'{"n": 10}'])  # waits for the one before it
+        (first,) = find((kafka.path(topic),))
+        producer.commit_transaction()
+    (second,) = find((kafka.path(topic),), taken=[first])
+
+    # Offsets 4 and 5 were aborted; 6, 8 and 11 end a transaction.
+    assert [first.path, second.path] == [Segment(kafka.path(topic), 0, *part).path for part in ((0, 9), (9, 12))]
+    assert content(first.path) == b'{"n": 0}\nnull\n{ "n": 2}\nnull\n\n\n\n{"n": 7}\n\n'
+    assert content(second.path) == b'{"n": 9}\n{"n": 10}\n\n'
+    assert content(first.path) == content(first.path)
+
+
+def test_rows_that_cannot_be_used_are_listed_with_their_segment_and_place(kafka, tmp_path, capsys):
+    own = release(kafka, tmp_path, capsys, ("  time: at", "  time: at\n  bad_rows: 0.5"))
+    good = lines(changelog())
+    kafka.produce(own.topic, [*good[:3], None, *good[3:5], b"\0\0\0\0\7avro"])
+
+    said = own.run(0)
+
+    assert said.code == 0, said.err
+    letters = pq.read_table(own.folder / "private/diagnostics/dead_letters.parquet").to_pylist()
+    path = Segment(kafka.path(own.topic), 0, 0, 7).path
+    assert [(letter["file"], letter["row"]) for letter in letters] == [(path, 4), (path, 7)]
+
+
+def test_records_that_are_gone_before_they_are_read_end_a_release_and_others_do_not(kafka, tmp_path, capsys):
+    days = by_day(changelog())
+    own = release(kafka, tmp_path, capsys)
+    send(kafka, own.topic, days[0])
+    kafka.delete_before(own.topic, 1)  # before the first run: it begins with what is there
+    assert own.run(0).code == 0
+    ends = {partition: parts[-1][1] for partition, parts in own.read().items()}
+    send(kafka, own.topic, days[1])
+    kafka.delete_before(own.topic, ends[0])
+    assert own.run(1).code == 0
+    send(kafka, own.topic, days[2])
+    _, end = own.read()[1][-1]
+    kafka.delete_before(own.topic, end + 1, 1)
+    commits = list((own.folder / "private/commits").iterdir())
+
+    said = own.run(2)
+
+    assert said.code == 3
+    where = f"{kafka.path(own.topic)}: partition 1"
+    assert complaint(said).startswith(f"{where}: the records at offsets {end} to {end} were deleted before they were")
+    assert list((own.folder / "private/commits").iterdir()) == commits
+
+
+def test_records_that_go_between_the_look_and_the_read_make_a_file_that_cannot_be_read(kafka):
+    topic = kafka.topic()
+    kafka.produce(topic, [b"{}"] * 5)
+    (listed,) = find((kafka.path(topic),))
+    kafka.delete_before(topic, 2)
+
+    with pytest.raises(OSError, match="_AUTO_OFFSET_RESET"):
+        content(listed.path)
+
+
+def test_a_topic_that_grows_partitions_is_read_on_and_one_that_was_made_anew_is_not(kafka):
+    topic = kafka.topic()
+    kafka.produce(topic, [b"{}"] * 3)
+    first = find((kafka.path(topic),))
+    kafka.grow(topic, 2)
+    kafka.produce(topic, [b"{}"] * 2, partition=1)
+    deadline = time.monotonic() + 30
+    while len(second := find((kafka.path(topic),), taken=first)) < 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert [part.path for part in second] == [Segment(kafka.path(topic), 1, 0, 2).path]
+
+    kafka.remove(topic)
+    time.sleep(0.5)
+    kafka.topic(name=topic)
+    with pytest.raises(InputError, match="partition 0 ends at offset 0, but was read up to 3: it was made anew"):
+        find((kafka.path(topic),), taken=first)
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+def test_a_compacted_topic_is_refused(kafka, tmp_path, capsys, policy):
+    own = release(kafka, tmp_path, capsys, topic=kafka.topic(policy=policy))
+
+    said = own.run(0)
+
+    assert said.code == 2
+    assert f"has cleanup.policy={policy}, which deletes all but a key's last record" in complaint(said)
+
+
+def test_a_topic_that_is_not_there_is_told_and_not_made(kafka, tmp_path, capsys):
+    own = release(kafka, tmp_path, capsys, topic="none")
+    began = time.monotonic()
+
+    said = own.run(0)
+
+    assert time.monotonic() - began < 10
+    assert said.code == 2
+    assert complaint(said).endswith("/none: there is no such topic; check its name and the brokers'")
+    assert "none" not in kafka.admin.list_topics(timeout=10).topics
+
+
+def test_a_topic_without_records_and_one_of_avro_are_told(kafka, tmp_path, capsys):
+    own = release(kafka, tmp_path, capsys)
+
+    empty = own.run(0)
+    kafka.produce(own.topic, [b"\0\0\0\0\7\2avro"] * 3)
+    avro = own.run(0)
+
+    assert (empty.code, avro.code) == (3, 3)
+    assert "the topic holds no records yet" in complaint(empty)
+    assert "cannot be read as JSON lines, not Avro or Protobuf, in a topic" in complaint(avro)
+
+
+def test_a_password_is_read_from_the_file_and_told_to_nobody(kafka, tmp_path, capsys):
+    """The file has no part in the frozen spec, and its addresses come before the path's."""
+    own = release(kafka, tmp_path, capsys, ("  time: at", "  time: at\n  kafka: kafka.properties"))
+    send(kafka, own.topic, by_day(changelog())[0])
+    settings = [
+        f"bootstrap.servers={kafka.sasl}",
+        "security.protocol=SASL_PLAINTEXT",
+        "sasl.mechanism=PLAIN",
+        f"sasl.username={USER}",
+    ]
+    properties = own.folder / "kafka.properties"
+    told = []
+    for password in (PASSWORD, f"{PASSWORD}-not"):
+        properties.write_text("\n".join([*settings, f"sasl.password={password}"]))
+        told.append(own.run(len(told)))
+
+    assert [said.code for said in told] == [0, 3], told[0].err
+    assert "the brokers refuse who asks; check user, password and sasl.mechanism" in complaint(told[1])
+    assert all(PASSWORD.encode() not in path.read_bytes() for path in own.folder.rglob("*.json"))
+
+
+def debezium(row: Row, number: int) -> bytes:
+    states = {
+        side: None if row[f"{side}_ward"] is None else {"stay": row["stay"], "ward": row[f"{side}_ward"]}
+        for side in ("before", "after")
+    }
+    op = "c" if states["before"] is None else "d" if states["after"] is None else "u"
+    source = {"ts_ms": int(row["at"].timestamp() * 1000), "lsn": number}
+    return json.dumps({**states, "op": op, "source": source}).encode()
+
+
+def test_the_changelog_command_takes_a_topic_of_debezium(kafka, tmp_path, capsys):
+    topic = kafka.topic(partitions=PARTITIONS)
+    rows = changelog()
+    events = [debezium(row, number) for number, row in enumerate(rows)]
+    kafka.produce(topic, [value for event in events for value in ((event, None) if b'"d"' in event else (event,))])
+    (tmp_path / "p").write_text(f"bootstrap.servers={kafka.address}\n")
+    slackwater = CommandLine(tmp_path, capsys)
+    path = "kafka://elsewhere:9092/" + topic
+
+    spec = slackwater("changelog", path, "--suggest", "--kafka=p", "--entry=stay")
+    copy = slackwater("changelog", path, "--kafka=p", "--entry=stay", "-o", "copy", "--json")
+
+    assert spec.code == 0, spec.err
+    assert f'format: debezium\n  path: "{path}"\n  entry: stay\n  kafka: p\n' in spec.out
+    assert copy.code == 0, copy.err
+    check = json.loads(copy.out)["check"]
+    deleted = sum(b'"d"' in event for event in events)
+    assert (check["mutations"], check["deletions"], check["rows_skipped"]) == (len(rows), deleted, deleted)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["kafka://k:9092/stays", "--format=csv"], "--format: topics hold one of jsonl, debezium, not csv"),
+        (["kafka://k:9092/st*ys"], "SRC: expected kafka://HOST:PORT/TOPIC"),
+    ],
+)
+def test_the_changelog_command_refuses_what_is_no_topic(tmp_path, capsys, flags, told):
+    said = CommandLine(tmp_path, capsys)("changelog", *flags, "--suggest")
+
+    assert said.code == 2
+    assert complaint(said).startswith(told)

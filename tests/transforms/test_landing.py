@@ -1,0 +1,106 @@
+"""Which files a stream takes at which look, and what it keeps of those it has taken."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from apache_beam.utils.timestamp import Timestamp
+
+from tests.runner_states import Bag, Cell, States, states
+from tests.transforms.writing import look as layout_of
+from tests.transforms.writing import write_parquet
+from transforms.errors import InputError
+from transforms.files import Listed
+from transforms.landing import _FindDoFn
+from transforms.layout import Layout
+from transforms.payloads import unpack
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """Of files that no run has read; one is there."""
+    at = pa.array([0], pa.timestamp("us", "UTC"))
+    write_parquet(tmp_path / "0.parquet", {"id": ["a"], "at": at, "before_x": [1], "after_x": [2]})
+    return replace(layout_of(tmp_path / "*.parquet"), files=())
+
+
+def looks(find: _FindDoFn, kept: States, at: float = 0) -> list[Any]:
+    """What a tick brings: (number, place, name) of files, and (number, moment) of marks."""
+    told = []
+    for place, payload in find.process((0, b""), Timestamp(at), **kept):
+        if place < 0:
+            mark = json.loads(unpack(payload)[0])
+            told.append((mark["number"], mark["moment"] / 1e6))
+        else:
+            number, path, *_ = json.loads(payload)
+            told.append((number, place, Path(path).name))
+    return told
+
+
+def test_a_file_is_taken_when_two_looks_find_the_same(layout: Layout, tmp_path: Path) -> None:
+    find = _FindDoFn(layout, 0)
+    kept = states(find)
+
+    assert looks(find, kept, 1) == []
+    growing, empty = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    growing.write_bytes(b"x")
+    empty.touch()
+    assert looks(find, kept, 2) == [(0, 0, "0.parquet"), (1, 1)]
+    growing.write_bytes(b"xx")
+    assert looks(find, kept, 3) == [(2, 2)]
+    assert looks(find, kept, 4) == [(3, 1, "1.parquet"), (4, 3)]
+    empty.write_bytes(b"x")
+    (tmp_path / "0.parquet").unlink()  # what was read may go
+    assert looks(find, kept, 5) == [(5, 4)]
+    assert looks(find, kept, 6) == [(6, 2, "2.parquet"), (7, 5)]
+
+
+def test_what_earlier_runs_have_read_is_not_taken_again(layout: Layout, tmp_path: Path) -> None:
+    there = tmp_path / "0.parquet"
+    read = Listed(str(there), there.stat().st_size, there.stat().st_mtime)
+    find = _FindDoFn(replace(layout, files=(read,)), 0)
+    kept = states(find)
+    (tmp_path / "1.parquet").write_bytes(b"x")
+
+    assert looks(find, kept, 1) == []
+    assert looks(find, kept, 2) == [(0, 1, "1.parquet"), (1, 1)]
+    for path in (there, tmp_path / "1.parquet"):  # read by an earlier run, and by this one
+        os.utime(path, (1, 1))
+        with pytest.raises(InputError, match=rf"{path.name}: has changed since it was read"):
+            looks(find, kept, 3)
+        os.utime(path, (read.updated, read.updated))
+
+
+def test_of_ticks_that_come_at_once_all_but_the_first_are_none(layout: Layout) -> None:
+    find = _FindDoFn(layout, 3_600_000_000)
+    kept = states(find)
+
+    looks(find, kept)
+    once = (kept["looked"].read(), kept["taken"].read())
+    assert looks(find, kept) == []
+    assert (kept["looked"].read(), kept["taken"].read()) == once
+
+
+def test_a_look_that_finds_nothing_new_leaves_the_long_list_alone(layout: Layout, tmp_path: Path) -> None:
+    find = _FindDoFn(layout, 0)
+    kept = states(find)
+    looked, taken = kept["looked"], kept["taken"]
+    assert isinstance(looked, Cell)
+    assert isinstance(taken, Bag)
+    for number in range(1, 500):
+        (tmp_path / f"{number}.parquet").write_bytes(b"x")
+    looks(find, kept, 1)
+    assert len(looks(find, kept, 2)) == 501
+
+    (tmp_path / "new.parquet").write_bytes(b"x")
+    before = list(taken.values)
+    assert looks(find, kept, 3) == [(501, 2)]
+    assert taken.values == before
+    assert looks(find, kept, 4) == [(502, 500, "new.parquet"), (503, 3)]
+    assert taken.values[: len(before)] == before
+    assert len(b"".join(taken.values[len(before) :])) < 1_000
+    assert len(looked.value or b"") < 1_000
