@@ -1,8 +1,9 @@
 """Show how far a run is: a bar on a terminal, plain lines elsewhere; nothing for runs shorter than two seconds.
 
 Rows are counted twice, when they are read and when they are bounded, since each takes about as long. The total is
-estimated from the first Parquet footer; for text files there is a rate without a time left. On a remote
-runner the workers count elsewhere, and only the time that has passed is shown.
+estimated from the first Parquet footer; for text files there is a rate without a time left. Rows that are processed
+again, since something failed, count again, so that what is shown stops at 100 %. On a remote runner the workers count
+elsewhere, and only the time that has passed is shown.
 """
 
 import sys
@@ -80,6 +81,8 @@ def _line(steps: int, total: int | None, seconds: float) -> str:
 
     >>> _line(5_000_000, 10_000_000, 10)
     'working: 25 %, 250,000 rows/s, 30 s left'
+    >>> _line(30_000_000, 10_000_000, 10)
+    'working: 100 %, 1,500,000 rows/s, 0 s left'
     >>> _line(0, None, 10)
     'working: 10 s'
     """
@@ -88,5 +91,6 @@ def _line(steps: int, total: int | None, seconds: float) -> str:
     rate = steps / seconds
     if total is None:
         return f"working: {seconds:.0f} s, {rate / 2:,.0f} rows/s"
-    left = (2 * total - steps) / rate
-    return f"working: {100 * steps / (2 * total):.0f} %, {rate / 2:,.0f} rows/s, {max(0, left):.0f} s left"
+    done = min(steps, 2 * total)
+    left = (2 * total - done) / rate
+    return f"working: {100 * done / (2 * total):.0f} %, {rate / 2:,.0f} rows/s, {left:.0f} s left"

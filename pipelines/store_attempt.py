@@ -102,12 +102,12 @@ class Reading:
     Attributes:
         rows: of the changelog.
         dead: those of them that cannot be used.
-        seconds: from the first row to the last file of the attempt.
+        seconds: from the first row to the last file of the attempt; None for a stream, which reads as it goes.
     """
 
     rows: int
     dead: int
-    seconds: float
+    seconds: float | None = None
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()

@@ -28,6 +28,7 @@ from pipelines.epochs import keep_settled, record_of, refuse_another_plan, settl
 from pipelines.job import Before, Job
 from pipelines.spec import Spec
 from pipelines.store import STATE, Release, Store
+from pipelines.store_attempt import Reading
 from pipelines.store_commit import Commit
 from transforms.bound_increment import file_of
 from transforms.close_windows import Proposal, digest
@@ -208,6 +209,8 @@ def publish(
         _write(job, proposals, attempt.folder, format_=spec.output.format, past=past, keep=goes_on)
         if goes_on:
             keep_settled(attempt, job)
+        rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
+        store.note(attempt, Reading(rows=rows, dead=dead))
         commit = store.commit(attempt, record_of(spec, job, attempt))
     except BaseException:
         with suppress(Exception):  # what is told is why it ended

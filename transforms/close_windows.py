@@ -52,6 +52,7 @@ class Proposal:
         state: what it leaves.
         sums: exact sums of the window.
         files: those whose rows came since the last proposal.
+        read: rows of these files in all shards, and those of them that cannot be used.
     """
 
     shard: int
@@ -59,11 +60,12 @@ class Proposal:
     state: bytes
     sums: tuple[tuple[NodeKey, bytes], ...]
     files: tuple[Listed, ...]
+    read: tuple[int, int] = (0, 0)
 
     def to_bytes(self) -> bytes:
         told = {"shard": self.shard, "base": self.base, "keys": [key for key, _ in self.sums]}
         listed = [[file.path, file.size, file.updated] for file in self.files]
-        header = json.dumps(told | {"files": listed}).encode()
+        header = json.dumps(told | {"files": listed, "read": self.read}).encode()
         return pack([header, self.state, *(payload for _, payload in self.sums)])
 
     @staticmethod
@@ -77,16 +79,19 @@ class Proposal:
             state=state,
             sums=tuple(zip(keys, sums, strict=True)),
             files=tuple(Listed(*file) for file in told["files"]),
+            read=(told["read"][0], told["read"][1]),
         )
 
 
-def arrival(number: int, file: Listed, rows: bytes) -> bytes:
+def arrival(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] = (0, 0)) -> bytes:
     """What a shard gets of a file: some rows, or none.
 
     Args:
         number: of the file among all files and marks of the stream, from 0 on.
+        read: rows of the whole file, and those of them that cannot be used.
     """
-    return pack([json.dumps({"number": number, "file": [file.path, file.size, file.updated]}).encode(), rows])
+    told = {"number": number, "file": [file.path, file.size, file.updated], "read": read}
+    return pack([json.dumps(told).encode(), rows])
 
 
 def mark(number: int, moment: int) -> bytes:
@@ -100,10 +105,11 @@ def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggre
     Args:
         base: the state that the shard left after the window before; empty for none.
     """
-    tables, files = [], []
+    tables, files = [], {}
     for payload in arrivals:
         header, rows = unpack(payload)
-        files.append(Listed(*json.loads(header)["file"]))
+        told = json.loads(header)
+        files[Listed(*told["file"])] = told["read"]
         if rows:
             tables.append(from_bytes(rows))
     state = state_from_bytes(base) if base else None
@@ -113,7 +119,8 @@ def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggre
         base=digest(base),
         state=state_to_bytes(after),
         sums=tuple(sums),
-        files=tuple(dict.fromkeys(files)),
+        files=tuple(files),
+        read=(sum(rows for rows, _ in files.values()), sum(dead for _, dead in files.values())),
     )
 
 

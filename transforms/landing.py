@@ -171,7 +171,7 @@ class _ReadDoFn(beam.DoFn):
         number, *listed = json.loads(told)
         file = Listed(*listed)
         parts: dict[int, list[pa.Table]] = defaultdict(list)
-        tables, dead = read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows)
+        tables, dead, rows_read = read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows)
         if dead.num_rows:
             name = hashlib.sha256(file.path.encode()).hexdigest()[:16]
             write_table(dead, FileSystems.join(self._diagnostics, f"{name}.parquet"), format_="parquet")
@@ -180,11 +180,13 @@ class _ReadDoFn(beam.DoFn):
                 parts[shard].append(from_bytes(rows))
         for shard in range(self._shards):
             rows = to_bytes(pa.concat_tables(parts[shard])) if parts[shard] else b""
-            yield shard, arrival(number, file, rows)
+            yield shard, arrival(number, file, rows, read=(rows_read, dead.num_rows))
 
 
-def read_file(layout: Layout, projection: Projection, place: Place, bad_rows: float) -> tuple[list[pa.Table], pa.Table]:
-    """All projected rows of a file, and its dead letters.
+def read_file(
+    layout: Layout, projection: Projection, place: Place, bad_rows: float
+) -> tuple[list[pa.Table], pa.Table, int]:
+    """All projected rows of a file, its dead letters, and how many rows were read.
 
     Raises:
         InputError: it cannot be read, or holds more unusable rows than `bad_rows` allows.
@@ -212,4 +214,4 @@ def read_file(layout: Layout, projection: Projection, place: Place, bad_rows: fl
             f"{place.file}: row {dead['row'][0].as_py()}: {dead['reason'][0].as_py()} (and {dead.num_rows - 1} more "
             f"such rows of {rows}); changelog.bad_rows allows a share of {bad_rows:g}; nothing of the file was used"
         )
-    return [table for table in tables if table.num_rows], dead
+    return [table for table in tables if table.num_rows], dead, rows

@@ -201,6 +201,8 @@ def test_a_release_by_a_stream_is_told_number_by_number(
     monkeypatch.chdir(slackwater.folder)
     write_spec(slackwater.folder, *CHANGES, ("  until: 2026-01-06T00:00:00Z\n", ""))
     days = by_day(changelog())[:3]
+    good = [row for day in days for row in day]
+    days[2] = [*days[2], {**days[2][0], "stay": None}]
     write(slackwater.folder / "data/day-0.parquet", days[0])
 
     stream(days)
@@ -211,7 +213,7 @@ def test_a_release_by_a_stream_is_told_number_by_number(
     until = (START + 3 * DAY).timestamp()
     sizes = [(slackwater.folder / f"data/day-{day}.parquet").stat().st_size for day in range(3)]
     committed = [datetime.fromisoformat(commit["committed_at"]).timestamp() for commit in commits(slackwater)]
-    of_all = held([row for day in days for row in day], START + 3 * DAY)
+    of_all = held(good, START + 3 * DAY)
     lag, took = told.pop(("slackwater_lag_seconds",)), told.pop(("slackwater_last_attempt_seconds",))
     assert before - until <= lag <= after - until
     assert 0 <= took <= after - before + 60
@@ -232,6 +234,8 @@ def test_a_release_by_a_stream_is_told_number_by_number(
         (f"{PRIVATE}bytes_read_total",): sum(sizes),
         (f"{PRIVATE}last_files_read",): 1,
         (f"{PRIVATE}last_bytes_read",): sizes[-1],
+        (f"{PRIVATE}last_rows_read",): len(days[2]),
+        (f"{PRIVATE}last_rows_dead",): 1,
         **of_all.told("units", of_all.units),
         **of_all.told("entries", of_all.units),
         **of_all.told("units_finished", of_all.finished),

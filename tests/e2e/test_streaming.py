@@ -16,12 +16,13 @@ from apache_beam.utils.timestamp import Timestamp
 from benchmarks.flink.live import leaves
 from pipelines.spec import load
 from pipelines.store import Store
-from pipelines.stream_publish import Committed, publish
+from pipelines.stream_publish import Committed, _PublishDoFn, publish
 from pipelines.streaming import StreamRelease, stream_job
 from tests.e2e.specs import DAY, START, WINDOWS, CommandLine, Row, changelog, contents, published, write, write_spec
 from tests.pipelines.spec_text import changed
+from tests.runner_states import states
 from transforms.bound_increment import file_of
-from transforms.close_windows import close, digest
+from transforms.close_windows import Proposal, close, digest
 from transforms.errors import RefusedError
 
 LAG = timedelta(minutes=1)
@@ -209,8 +210,8 @@ def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeyp
     spec, store = load("spec.yaml"), Store("public", "private")
     job = stream_job(spec, store)
     now = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=2))
-    states = [Committed("public", "private")(1, shard, None) for shard in range(3)]
-    proposals = [close(shard, [], state[1], now) for shard, state in enumerate(states) if state is not None]
+    known = [Committed(Store("public", "private"))(1, shard, None) for shard in range(3)]
+    proposals = [close(shard, [], state[1], now) for shard, state in enumerate(known) if state is not None]
     stale = [replace(proposals[0], base=digest(b"another")), *proposals[1:]]
     before = contents(folder)
 
@@ -226,6 +227,36 @@ def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeyp
 
 
 @pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
+def test_a_stream_that_settled_otherwise_than_what_is_published_ends(two, capsys, monkeypatch):
+    """It began before anything was published, and then a scheduled run was first."""
+    folder, _, _ = two
+    days = by_day(changelog())
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+    spec, store = load("spec.yaml"), Store("public", "private")
+    fresh = stream_job(spec, store, shards=2)
+    assert (folder / "private").stat().st_mode & 0o777 == 0o700  # before a worker writes into it
+    said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[0]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3")
+    assert said.code == 0, said.err
+    same = stream_job(spec, store)
+    now = replace(same.aggregation, timeline=replace(same.aggregation.timeline, windows=2))
+    known = [Committed(Store("public", "private"))(1, shard, None) for shard in range(3)]
+    proposals = [close(shard, [], state[1], now) for shard, state in enumerate(known) if state is not None]
+    typed = replace(same, layout=replace(same.layout, states=(("age", "float64"), ("ward", "string"))))
+    planned = replace(same, plan=replace(same.plan, released=same.plan.released[:-1]))
+    before = contents(folder)
+
+    for job, made in ((fresh, proposals[:2]), (typed, proposals)):
+        with pytest.raises(RefusedError, match="another run has begun this release in the meantime"):
+            publish(spec, job, store, 2, made, [])
+    with pytest.raises(RefusedError, match="planned by another version"):
+        publish(spec, planned, store, 2, proposals, [])
+
+    assert contents(folder) == before
+    assert publish(spec, same, store, 2, proposals, []).windows == 2
+
+
+@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
 def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(two, capsys, monkeypatch):
     """Another run was first with a window that the shard has closed: its rows are in no state that goes on."""
     folder, _, _ = two
@@ -237,7 +268,7 @@ def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(two, capsys,
     own = first.state[file_of(0)].sha256
     said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
     assert said.code == 0, said.err
-    committed = Committed("public", "private")
+    committed = Committed(Store("public", "private"))
 
     taken = committed(2, 0, own)
 
@@ -246,6 +277,32 @@ def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(two, capsys,
     for windows, base in ((2, digest(b"another")), (3, own), (1, own)):
         with pytest.raises(RefusedError, match="another run has published up to 3 windows"):
             committed(windows, 0, base)
+
+
+@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
+def test_what_was_committed_and_not_shown_is_shown_by_whoever_finds_it(two, monkeypatch):
+    """A shard that is put back, and the last step, repeated after it died in between."""
+    folder, _, _ = two
+    days = by_day(changelog())
+    monkeypatch.chdir(folder)
+    write(folder / "data/day-0.parquet", days[0])
+    stream(days[:1])
+    manifest = folder / "public/manifest.json"
+    content = manifest.read_bytes()
+    spec, store = load("spec.yaml"), Store("public", "private")
+    job = stream_job(spec, store)
+    proposal = Proposal(shard=0, base="", state=b"", sums=(), files=())
+    again = _PublishDoFn(spec, job)
+    again.setup()
+
+    for find in (
+        lambda: Committed(store)(1, 0, ""),
+        lambda: list(again.process((0, (1).to_bytes(8, "big") + proposal.to_bytes()), **states(again))),
+        lambda: stream_job(spec, store),
+    ):
+        manifest.unlink()
+        find()
+        assert manifest.read_bytes() == content
 
 
 @pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)

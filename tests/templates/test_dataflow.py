@@ -13,13 +13,13 @@ import pytest
 import yaml
 from google.cloud.dataflow_v1beta3 import LaunchFlexTemplateParameter, TemplateMetadata
 
-from pipelines.cli import _parser
+from pipelines.cli import _parser, main
 from pipelines.pipeline import options_of
 from pipelines.spec import load
 from pipelines.times import parse_time
 from templates.dataflow import main as flex
 from tests.e2e.specs import KEY, SECRETS, WARD, changelog, files_under, write, write_spec
-from tests.templates.graphs import DATAFLOW, Graph, built, gcs, graph, names, slackwater, upload
+from tests.templates.graphs import DATAFLOW, REMOTE, Graph, built, gcs, graph, names, slackwater, upload
 from transforms.errors import SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,6 +97,22 @@ def test_a_dry_run_publishes_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert capsys.readouterr().out == "wards: the job is valid; nothing was run, and nothing published\n"
         left = {name for name in names(client, "") if not name.startswith("temp/")}
         assert left == set()
+
+
+@pytest.mark.parametrize("key", ["changelog.path", "output.public", "output.private"])
+def test_paths_of_this_machine_are_refused(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = dict(zip(("changelog.path", "output.public", "output.private"), REMOTE, strict=True))
+    del changes[key]
+    monkeypatch.chdir(tmp_path)
+    write_spec(tmp_path, *changes.values())
+
+    code = main(["run", "spec.yaml", *DATAFLOW])
+
+    told = capsys.readouterr().err
+    assert code == 2
+    assert re.fullmatch(rf"slackwater: spec\.yaml: {key}: '.*' is a path of this machine, .*\n", told)
 
 
 def test_a_spec_on_gs_is_read_and_one_that_is_not_there_is_named(tmp_path: Path) -> None:
