@@ -119,6 +119,10 @@ def _rehearsed(
             past=None if release is None else state_folder(store, release),
             keep=True,
         )
+    return _valid(spec)
+
+
+def _valid(spec: Spec) -> Result:
     document = {"release": spec.release, "windows": 0, "public": spec.output.public, "files": []}
     return document, f"{spec.release}: the job is valid; nothing was run, and nothing published"
 
@@ -139,6 +143,8 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
         if windows is None or job.aggregation.timeline.released < windows:
             run_stream(spec, job, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
+    if is_rehearsal(flags):
+        return _valid(spec)
     done = commits[-1].windows if commits else 0
     document = {"release": spec.release, "windows": done, "public": spec.output.public}
     return document, f"{spec.release}: the stream has ended after {done} windows; {spec.output.public} holds them"
