@@ -59,7 +59,7 @@ class Display:
         with tqdm(total=None if total is None else 2 * total, unit=" rows", unit_scale=0.5, leave=False) as bar:
             bar.start_t -= PATIENCE
             while not self._done.wait(0.2):
-                bar.update(_steps() - bar.n)
+                bar.update((_steps() if total is None else min(_steps(), 2 * total)) - bar.n)
 
 
 def _expected_rows(layout: Layout) -> int | None:

@@ -1,6 +1,6 @@
 """A release as a stream on a real Flink cluster: live, with everything killed that can be.
 
-`python -m benchmarks.flink` kills more often. Skipped only where Java or Maven is missing.
+`python -m benchmarks.flink` kills more often.
 """
 
 from collections.abc import Iterator
@@ -9,19 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.flink.live import Live, cancel_jobs
-from templates.flink.distribution import missing
-from templates.flink.local import Cluster, cluster
+from templates.flink.local import Cluster
+from tests.e2e.flink import ON_FLINK
 
-pytestmark = [
-    pytest.mark.skipif(missing() is not None, reason=f"NO TEST ON FLINK: {missing()} is not installed"),
-    pytest.mark.xdist_group("flink"),
-]
-
-
-@pytest.fixture(scope="module")
-def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("flink") / "cluster") as started:
-        yield started
+pytestmark = ON_FLINK
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Releases on Prism, which `--runner=DirectRunner` prefers where it can be had: in batch, and as a live stream."""
+"""Live streams on Prism, which `--runner=DirectRunner` prefers where it can be had."""
 
 import shutil
 import subprocess
@@ -8,45 +8,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.flink.live import leaves
 from pipelines.store import Store
 from tests.e2e.prism import NO_GO, flags
 from tests.e2e.specs import SPEC, CommandLine, contents, mutation, write
-from tests.e2e.test_flink import prepare, told
 from tests.pipelines.spec_text import changed
 
 pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY, LAG, WINDOWS = timedelta(seconds=5), timedelta(seconds=15), 4
-
-
-def test_prism_sums_what_the_embedded_runner_does(tmp_path, capsys):
-    spec = prepare(tmp_path, 3)
-    slackwater = CommandLine(tmp_path, capsys)
-    truths = []
-    for name, options in (("prism", flags()), ("embedded", [])):
-        said = slackwater("evaluate", str(spec), "--runs=1", "--shards=3", f"--truth={name}.parquet", *options)
-        assert said.code == 0, said.err
-        truths.append(pq.read_table(tmp_path / f"{name}.parquet"))
-
-    assert truths[0].equals(truths[1])
-    assert truths[0]["exact"].to_pylist() != truths[0]["bounded"].to_pylist()
-
-
-def test_epochs_on_prism_tell_the_rows_of_the_embedded_runner(tmp_path, capsys):
-    folders = {"prism": flags(), "embedded": []}
-    for name, options in folders.items():
-        spec = prepare(tmp_path / name, 3)
-        for until in ("2026-01-05T00:00:00Z", "2026-01-12T00:00:00Z"):
-            said = CommandLine(tmp_path, capsys)("run", str(spec), f"--until={until}", *options)
-            assert said.code == 0, said.err
-
-    (about, _), (about_embedded, _) = told(tmp_path / "prism"), told(tmp_path / "embedded")
-    assert about == about_embedded
 
 
 def live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:

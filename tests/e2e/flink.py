@@ -1,0 +1,17 @@
+"""What tests on Flink have in common; `conftest.py` starts the cluster, one for all of them."""
+
+import pytest
+
+from templates.flink.distribution import missing
+from templates.flink.local import Cluster
+
+NO_JAVA = pytest.mark.skipif(missing() is not None, reason=f"NO TEST ON FLINK: {missing()} is not installed")
+"""Skipped only where Java or Maven is missing; whatever else keeps a cluster from starting fails."""
+
+FLINK_GROUP = pytest.mark.xdist_group("flink")
+ON_FLINK = [NO_JAVA, FLINK_GROUP]
+
+
+def one_at_a_time(flink: Cluster) -> list[str]:
+    """Pipeline options that keep the order of a stream's elements and let each go on as soon as it is done."""
+    return [*flink.flags, "--parallelism=1", "--max_bundle_size=1"]

@@ -1,0 +1,108 @@
+"""Releases that every runner must make alike: the demo's, and two with everything that is awkward in them.
+
+Each has its files, and the epochs in which they land: whatever comes with a later file is late, early or both.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from examples.flights import build
+from tests.e2e.changelogs import cut, flat, generate, table
+
+DEMO = Path(__file__).resolve().parents[2] / "examples/flights/spec.yaml"
+WARDS_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+FLIGHTS_BEGIN = datetime(2013, 1, 1, 5, tzinfo=UTC)
+SPEC = """\
+release: wards
+changelog: {{format: parquet, path: out/data/*.parquet, entry: stay, time: at, order: [lsn, pos],
+  before: before_, after: after_}}
+privacy: {{unit: {unit}, epsilon: 1.0, constraint: {constraint}}}
+schedule: {{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-11T00:00:00Z}}
+queries:
+  - {{name: beds, measure: count, by: {{ward: [a, b, other], care: [in, other]}}, publish: [level, change, entered]}}
+  - name: total
+    measure: {{sum: x, min: -3, max: 5}}
+    by: {{ward: [a, b]}}
+    publish: [level, {{sliding: 3d, every: 2d}}, left]
+strategy: {strategy}
+output: {{public: out/public, private: out/private}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A release and what lands.
+
+    Attributes:
+        spec: its paths begin with `out/`.
+        files: make the files, one for each epoch.
+        epochs: when they are run, after their file has landed; windows are left after the last, so that state is kept.
+        cut: whether the constraint cuts something off.
+    """
+
+    spec: str
+    files: Callable[[], list[pa.Table]]
+    epochs: tuple[datetime, ...]
+    cut: bool = True
+
+    def prepare(self, folder: Path) -> Path:
+        """Write the spec, with absolute paths, and the files, in `coming`; the spec's path."""
+        for name in ("coming", "data"):
+            (folder / name).mkdir(parents=True)
+        for name, rows in zip(self.names, self.files(), strict=True):
+            pq.write_table(rows, folder / "coming" / name, row_group_size=300)
+        (folder / "spec.yaml").write_text(self.spec.replace("out/", f"{folder}/"), encoding="utf-8")
+        return folder / "spec.yaml"
+
+    @property
+    def names(self) -> list[str]:
+        """The files'."""
+        return [f"{number}.parquet" for number, _ in enumerate(self.epochs)]
+
+
+def flights() -> list[pa.Table]:
+    """Those of January's first days, in the demo's changelog."""
+    table = build.read_flights()
+    first = pc.and_(pc.equal(table["month"], 1), pc.less_equal(table["day"], 6))
+    return [build.play_back(table.filter(first)).drop_columns("month")]
+
+
+def stays(seed: int, files: int) -> list[pa.Table]:
+    """Stays that end and begin again, told in any order, some of it twice; every third belongs to one person."""
+    mutations = generate(seed, stays=200)
+    owned = [replace(m, person="p000") if int(m.stay[1:]) % 3 == 0 else m for m in mutations]
+    return [flat(table(part)) for part in cut(owned, files)]
+
+
+CASES = {
+    "demo": Case(
+        DEMO.read_text().replace("out/flights/changelog/", "out/data/").replace("out/flights/release/", "out/"),
+        flights,
+        (FLIGHTS_BEGIN + timedelta(days=7),),
+        cut=False,
+    ),
+    "owners": Case(
+        SPEC.format(
+            unit="person",
+            constraint="{by: fare, classes: {pass: {at_most: 1}, multi: {at_most: 6}}}",
+            strategy="disjoint",
+        ),
+        lambda: stays(41, 3),
+        tuple(WARDS_BEGIN + timedelta(days=days) for days in (3, 6, 9)),
+    ),
+    "entries": Case(
+        SPEC.format(
+            unit="entry",
+            constraint="{by: fare, classes: {pass: {within: 2d}, multi: {at_most: 3}}}",
+            strategy="{tree: {branching: 2, height: 3, refine: subtraction}}",
+        ),
+        lambda: stays(43, 1),
+        (WARDS_BEGIN + timedelta(days=9),),
+    ),
+}

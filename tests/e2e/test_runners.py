@@ -1,0 +1,192 @@
+"""One release on every runner: the sums, bit for bit, and the rows of the embedded runner, in batch and as a stream.
+
+What is told is compared without its noise; the exact sums behind it are those of the private state.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.flink.live import leaves
+from pipelines.cli import main
+from templates.flink.local import Cluster
+from tests.e2e import prism
+from tests.e2e.flink import FLINK_GROUP, NO_JAVA, ON_FLINK, one_at_a_time
+from tests.e2e.job_service import job_service
+from tests.e2e.played import LAG, move, play
+from tests.e2e.runner_cases import CASES
+from tests.e2e.specs import REPEATED, contents, published
+
+SHARDS = 3
+NOISY = ("value", "stddev", "ci_low", "ci_high", "noisy_value")
+"""Columns; of a mean the standard deviation depends on the noise as well. That of the nodes, `scale`, does not."""
+
+PATIENCE = 240.0
+"""Seconds; more than a run takes on a busy machine."""
+
+RUNNERS: dict[str, list[Any]] = {
+    "worker processes": [pytest.mark.xdist_group("job service")],
+    "Prism": [prism.NO_GO, pytest.mark.xdist_group("live")],
+    "Flink": ON_FLINK,
+}
+"""With the marks of their tests."""
+
+PAIRS = (
+    *(("worker processes", name) for name in CASES),
+    ("Prism", "owners"),
+    *(("Flink", name) for name in CASES),
+)
+RUNS = [pair for pair in PAIRS if pair != ("Flink", "owners")]
+"""Those of Flink's owners have their workers killed, in a test of their own."""
+
+
+def on(pairs: Iterable[tuple[str, str]]) -> pytest.MarkDecorator:
+    """A test with these runners and cases."""
+    return pytest.mark.parametrize(("runner", "name"), [pytest.param(*pair, marks=RUNNERS[pair[0]]) for pair in pairs])
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    with job_service(tmp_path_factory.mktemp("job-service")) as flags:
+        yield flags
+
+
+def flags_of(runner: str, request: pytest.FixtureRequest) -> list[str]:
+    """Pipeline options of a runner, which is started now if it is not there."""
+    if runner == "Prism":
+        return prism.flags()
+    found = request.getfixturevalue("flink").flags if runner == "Flink" else request.getfixturevalue("workers")
+    return list(found)
+
+
+def begin(name: str, folder: Path, flags: Sequence[str], *, epochs: int | None = None) -> None:
+    """Run the first epochs of a case, or all."""
+    spec = CASES[name].prepare(folder)
+    for epoch in range(len(CASES[name].epochs) if epochs is None else epochs):
+        assert run(name, epoch, spec, flags) == 0
+
+
+def run(name: str, epoch: int, spec: Path, flags: Sequence[str]) -> int:
+    """Let an epoch's file land and run it; the exit code."""
+    move(spec.parent, CASES[name].names[epoch])
+    until = CASES[name].epochs[epoch].isoformat()
+    return main(["run", str(spec), f"--until={until}", f"--shards={SHARDS}", *flags])
+
+
+def evaluate(name: str, folder: Path, flags: Sequence[str]) -> pa.Table:
+    """The truth, when all files are there."""
+    until = CASES[name].epochs[-1].isoformat()
+    command = ["evaluate", str(folder / "spec.yaml"), f"--until={until}", f"--shards={SHARDS}", "--runs=1"]
+    assert main([*command, f"--truth={folder}/truth.parquet", *flags]) == 0
+    return pq.read_table(folder / "truth.parquet")
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a case that the embedded runner has run, once."""
+
+    @cache
+    def made(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("embedded") / name
+        begin(name, folder, [REPEATED])
+        return folder
+
+    return made
+
+
+def told(folder: Path, side: str) -> pa.Table:
+    """What rows are published, without their noise, in a fixed order."""
+    table = published(folder, side)
+    table = table.drop([name for name in NOISY if name in table.column_names])
+    return table.sort_by([(name, "ascending") for name in table.column_names])
+
+
+def the_same(folder: Path, other: Path) -> None:
+    """The state's exact sums, and all rows that are told."""
+    assert leaves(folder) == leaves(other)
+    assert any(any(sums) for sums in leaves(folder).values())
+    for side in ("nodes", "estimates"):
+        assert told(folder, side).equals(told(other, side))
+
+
+@on(PAIRS)
+def test_the_truth_is_that_of_the_embedded_runner(runner, name, embedded, request):
+    folder = embedded(name)
+
+    there, here = evaluate(name, folder, flags_of(runner, request)), evaluate(name, folder, [REPEATED])
+
+    assert there.equals(here)
+    assert (here["exact"].to_pylist() != here["bounded"].to_pylist()) == CASES[name].cut
+
+
+@on(RUNS)
+def test_a_run_sums_and_tells_what_the_embedded_one_does(runner, name, embedded, tmp_path, request):
+    begin(name, tmp_path / "case", flags_of(runner, request))
+
+    the_same(tmp_path / "case", embedded(name))
+
+
+@pytest.fixture(scope="module")
+def on_flink(flink: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the folder of each case, which one job has played: files land between the windows."""
+    folder = tmp_path_factory.mktemp("streams")
+    streams = {}
+    for name, case in CASES.items():
+        moments = [until + 2 * LAG for until in case.epochs]
+        streams[case.prepare(folder / name)] = [*chain(*zip(case.names, moments, strict=True))]
+    play(streams, shards=SHARDS, flags=one_at_a_time(flink))
+    return folder
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=ON_FLINK) for name in CASES])
+def test_a_stream_on_flink_sums_and_tells_what_the_embedded_runner_does(name, on_flink, embedded):
+    """Each window is an epoch of its own."""
+    the_same(on_flink / name, embedded(name))
+
+
+@NO_JAVA
+@FLINK_GROUP
+def test_a_release_on_flink_goes_on_after_its_workers_were_killed(flink, embedded, tmp_path):
+    """Flink tries again, or else the run fails and is run again: what was told stays, and all is told once."""
+    folder = tmp_path / "case"
+    begin("owners", folder, flink.flags, epochs=1)
+    first = contents(folder / "public")
+
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_workers, args=(flink, folder / "private/attempts", killed))
+    killer.start()
+    code = run("owners", 1, folder / "spec.yaml", flink.flags)
+    killer.join()
+
+    assert killed
+    if code != 0:
+        assert code == 4
+        assert run("owners", 1, folder / "spec.yaml", flink.flags) == 0
+    assert run("owners", 2, folder / "spec.yaml", flink.flags) == 0
+    del first["manifest.json"]
+    assert first.items() <= contents(folder / "public").items()
+    the_same(folder, embedded("owners"))
+
+
+def kill_workers(flink: Cluster, attempts: Path, killed: list[int]) -> None:
+    """Kill every worker as soon as the second epoch has written a file of estimates: noise is drawn, not committed."""
+    end = time.monotonic() + PATIENCE
+    while not list(attempts.glob("000002-*/estimates/*")) and time.monotonic() < end:
+        time.sleep(0.01)
+    told = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(flink.processes["workers"].pid)], capture_output=True, text=True, check=False
+    )
+    for worker in told.stdout.split():
+        os.kill(int(worker), signal.SIGKILL)
+        killed.append(int(worker))
