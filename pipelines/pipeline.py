@@ -10,6 +10,7 @@ is public until `pipelines.store` says so.
 
 import difflib
 import io
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr
 
@@ -102,6 +103,10 @@ def begin_pipeline(flags: Sequence[str]) -> beam.Pipeline:
         raise SpecError(f"pipeline options: {' '.join(str(error).split())}") from None
 
 
+_STDERR = threading.Lock()
+"""It is the whole process's: of two threads that take it at once, the second would put back what the first has set."""
+
+
 def options_of(flags: Sequence[str]) -> PipelineOptions:
     """Beam's options from the flags that the command line does not know.
 
@@ -169,7 +174,7 @@ def _refuse_wrong_values(options: PipelineOptions) -> None:
     """Beam tells them by a list of all its options and leaves the program: here it is one line."""
     told = io.StringIO()
     try:
-        with redirect_stderr(told):
+        with _STDERR, redirect_stderr(told):
             options.get_all_options()
     except SystemExit:
         raise SpecError(f"pipeline options: {told.getvalue().splitlines()[-1].partition('error: ')[2]}") from None
