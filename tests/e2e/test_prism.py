@@ -19,7 +19,19 @@ from tests.pipelines.spec_text import changed
 pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY, LAG, WINDOWS = timedelta(seconds=5), timedelta(seconds=15), 4
+EVERY = timedelta(seconds=5)
+MORE = 4
+"""Windows, after the kill."""
+
+
+def prepare(folder: Path) -> datetime:
+    """The spec of a release that starts now and has no end, and its first file; the start."""
+    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
+    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
+    (folder / "data").mkdir(parents=True)
+    (folder / "spec.yaml").write_text(changed("  until: 2026-01-06T00:00:00Z\n", "", text))
+    write(folder / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
+    return start
 
 
 def live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -31,21 +43,13 @@ def live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsys):
-    """Files land while windows close; the stream is killed between, and started again."""
+    """Files land while windows close; the stream is killed between, and started again, until some windows later."""
     folder, other = tmp_path / "stream", tmp_path / "runs"
-    (folder / "data").mkdir(parents=True)
-    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
-    end = start + WINDOWS * EVERY
-    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
-    # One window more than are closed, so that the state of the last one is kept.
-    last = end + EVERY
-    (folder / "spec.yaml").write_text(changed("2026-01-06T00:00:00Z", f"{last:%Y-%m-%dT%H:%M:%SZ}", text))
-    write(folder / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
-    options = [*flags(), f"--until={end:%Y-%m-%dT%H:%M:%SZ}"]
-
+    start = prepare(folder)
+    options, end, entry = flags(), datetime.max.replace(tzinfo=UTC), 1
+    before: dict[str, bytes] = {}
+    deadline = time.monotonic() + 300
     stream = live(folder, options)
-    entry, killed, before = 1, False, {}
-    deadline = time.monotonic() + 240
     while stream.poll() is None:
         assert time.monotonic() < deadline, (folder / "stream.log").read_text()
         now = datetime.now(UTC)
@@ -55,22 +59,21 @@ def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsy
                 rows.append(mutation(entry - 3, now, ("a", 30), ("b", 31)))
             write(folder / f"{entry:03}.parquet", rows).rename(folder / f"data/{entry:03}.parquet")
             entry += 1
-        commits = list((folder / "private/commits").glob("*.json"))
-        if len(commits) == 2 and not killed:
+        if not before and len(list((folder / "private/commits").glob("*.json"))) >= 2:
             stream.kill()
             stream.wait()
-            killed, before = True, contents(folder / "public")
+            before = contents(folder / "public")
+            end = start + ((now - start) // EVERY + MORE) * EVERY
+            options.append(f"--until={end:%Y-%m-%dT%H:%M:%SZ}")
             stream = live(folder, options)
         time.sleep(0.5)
 
     assert stream.returncode == 0, (folder / "stream.log").read_text()
-    assert killed
     assert before.items() - {("manifest.json", before["manifest.json"])} <= contents(folder / "public").items()
     commits = Store(str(folder / "public"), str(folder / "private")).commits()
     # What closed while nothing ran is one epoch of the batch run that a stream begins with.
     windows = [commit.windows for commit in commits]
-    assert windows[:2] == [1, 2]
-    assert windows[-1] == WINDOWS
+    assert windows[-1] == (end - start) // EVERY
     assert [commit.released for commit in commits] == [0, *windows[:-1]]
     assert len({source.path for commit in commits for source in commit.sources}) == entry
     # Nothing was late, so one run over all files sums the same.
@@ -83,11 +86,7 @@ def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsy
 
 
 def test_a_bad_file_ends_a_stream_with_one_line(tmp_path):
-    (tmp_path / "data").mkdir()
-    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
-    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
-    (tmp_path / "spec.yaml").write_text(changed("  until: 2026-01-06T00:00:00Z\n", "", text))
-    write(tmp_path / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
+    prepare(tmp_path)
     (tmp_path / "data/bad.parquet").write_bytes(b"PAR1 and nothing of the kind")
 
     stream = live(tmp_path, flags())

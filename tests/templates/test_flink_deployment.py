@@ -23,7 +23,7 @@ KUBERNETES = sorted((ROOT / "templates/flink/kubernetes").glob("*.yaml"))
 
 # The operator's own schema of a FlinkDeployment, which also holds that of a pod.
 OPERATOR = "1.10.0"
-JAR = f"org/apache/flink/flink-kubernetes-operator-api/{OPERATOR}/flink-kubernetes-operator-api-{OPERATOR}.jar"
+JAR = f"flink-kubernetes-operator-api-{OPERATOR}.jar"
 SHA256 = "b1f44814e17514fa8395c61b329a3ee9087123a5bda5b21fe1a495d5182c30b6"
 DEFINITION = "META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml"
 
@@ -37,18 +37,16 @@ def of_kind(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def flink_deployment() -> dict[str, Any]:
+def flink_deployment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The operator's schema, in which a field that is not named is an error."""
-    jar = Path.home() / ".m2/repository" / JAR
-    if not jar.exists():
-        maven = which("mvn")
-        if maven is None:
-            pytest.skip(
-                "Maven is not installed, so the operator's schema cannot be fetched and nothing is held against it"
-            )
-        artifact = f"-Dartifact=org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
-        fetch = [maven, "--batch-mode", "--quiet", "dependency:get", artifact, "-Dtransitive=false"]
-        subprocess.run(fetch, check=True, timeout=120, stdout=subprocess.DEVNULL)
+    maven = which("mvn")
+    if maven is None:
+        pytest.skip("Maven is not installed, so the operator's schema cannot be fetched and nothing is held against it")
+    folder = tmp_path_factory.mktemp("operator")
+    artifact = f"-Dartifact=org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
+    fetch = [maven, "--batch-mode", "--quiet", "dependency:copy", artifact, f"-DoutputDirectory={folder}"]
+    subprocess.run(fetch, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    jar = folder / JAR
     assert hashlib.sha256(jar.read_bytes()).hexdigest() == SHA256
     definition = yaml.load(zipfile.ZipFile(jar).read(DEFINITION), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     (served,) = (one for one in definition["spec"]["versions"] if one["name"] == "v1beta1")
