@@ -171,7 +171,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     flink_home(), job_server_jars()  # so that nothing runs while they are fetched
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
-    rest, rpc, jobs, workers = _free_ports(4)
+    rest, rpc, jobs, workers = free_ports(4)
     started = Cluster(folder, rest, rpc, jobs, workers)
     try:
         started.start_flink("jobmanager", "jobmanager.sh", **{"jobmanager.memory.process.size": MEMORY["jobmanager"]})
@@ -218,7 +218,7 @@ def _unsent(folder: Path) -> Path:
     return links
 
 
-def _free_ports(number: int) -> list[int]:
+def free_ports(number: int) -> list[int]:
     """Ports that nobody listens on now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [int(one.getsockname()[1]) for one in sockets]

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from templates.flink.local import free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
 
@@ -18,7 +20,7 @@ PATIENCE = 30.0
 @contextmanager
 def job_service(folder: Path) -> Iterator[list[str]]:
     """Pipeline options that lead there, for as long as the `with` block runs; logs go into the folder."""
-    jobs, pool = _free_port(), _free_port()
+    jobs, pool = free_ports(2)
     services = []
     with (folder / "services.log").open("wb") as log:
         for port, module, flag in (
@@ -41,12 +43,6 @@ def job_service(folder: Path) -> Iterator[list[str]]:
             for service in services:
                 service.terminate()
                 service.wait(PATIENCE)
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:

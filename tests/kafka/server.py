@@ -19,7 +19,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from templates.flink.distribution import maven_jars
-from templates.flink.local import QUICK_START
+from templates.flink.local import QUICK_START, free_ports
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 60
@@ -101,7 +101,7 @@ def broker() -> Iterator[Broker]:
     jars = maven_jars("kafka", HERE / "broker.xml", HERE / "broker.sha256")
     java = ["java", "-Xmx384m", *QUICK_START.split(), "-cp", f"{jars}/*"]
     with tempfile.TemporaryDirectory(prefix="slackwater-kafka-", ignore_cleanup_errors=True) as folder:
-        plain, sasl, controller = _free_ports(3)
+        plain, sasl, controller = free_ports(3)
         settings, log = Path(folder, "server.properties"), Path(folder, "log")
         settings.write_text(
             _SETTINGS.format(plain=plain, sasl=sasl, controller=controller, folder=folder, user=USER, password=PASSWORD)
@@ -133,11 +133,3 @@ def _wait(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise AssertionError(log.read_text(errors="replace")[-4000:])
         time.sleep(0.05)
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
