@@ -6,9 +6,11 @@ Workers run in this environment and in the current folder, without pipeline opti
 needs must be installed here. Beam has such a pool too (apache_beam.runners.worker.worker_pool_main), which serves one
 task manager alone: it tells workers apart by ids that every task manager counts from one, so that the first to stop
 its worker ends another's, which is then waited for without end. It also listens on all networks, to anyone who wants
-something run.
+something run. And Flink waits without end for a worker that dies before it has reached it, so here one that dies while
+it starts is started again.
 """
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +19,18 @@ import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 WORKER = """
-import sys
+import os, sys
 from apache_beam.runners.worker.sdk_worker import SdkHarness
-SdkHarness(sys.argv[1], worker_id=sys.argv[2]).run()
+harness = SdkHarness(sys.argv[1], worker_id=sys.argv[2])
+os.write(int(sys.argv[3]), b".")
+os.close(int(sys.argv[3]))
+harness.run()
 """
+"""Says when it has imported all, which takes seconds, and is about to call its task manager."""
+
+TRIES = 5
+AT_ONCE = 16
+"""Workers that may be starting."""
 
 
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
@@ -30,10 +40,20 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def StartWorker(self, request: beam_fn_api_pb2.StartWorkerRequest, context: object) -> object:  # noqa: N802
-        self._workers = [worker for worker in self._workers if worker.poll() is None]
-        command = [sys.executable, "-c", WORKER, request.control_endpoint.url, request.worker_id]
-        self._workers.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
-        return beam_fn_api_pb2.StartWorkerResponse()
+        if any(self._start(request) for _ in range(TRIES)):
+            return beam_fn_api_pb2.StartWorkerResponse()
+        return beam_fn_api_pb2.StartWorkerResponse(error=f"the worker died {TRIES} times while it started; see its log")
+
+    def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> bool:
+        """Whether it lives when it is about to call."""
+        told, tell = os.pipe()
+        command = [sys.executable, "-c", WORKER, request.control_endpoint.url, request.worker_id, str(tell)]
+        worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[tell])
+        os.close(tell)
+        started = os.read(told, 1) == b"."
+        os.close(told)
+        self._workers = [one for one in self._workers if one.poll() is None] + [worker]
+        return started
 
     def StopWorker(self, request: beam_fn_api_pb2.StopWorkerRequest, context: object) -> object:  # noqa: N802
         return beam_fn_api_pb2.StopWorkerResponse()
@@ -41,7 +61,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
 def main(port: int) -> None:
     """Serve until the process is ended."""
-    server = grpc.server(ThreadPoolExecutor(1))
+    server = grpc.server(ThreadPoolExecutor(AT_ONCE))
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(WorkerPool(), server)
     server.add_insecure_port(f"127.0.0.1:{port}")
     server.start()
