@@ -79,4 +79,4 @@ def _named(part: tuple[NodeKey, bytes]) -> tuple[str, bytes]:
 
 def file_of(shard: int) -> str:
     """What a shard's state is called."""
-    return f"units-{shard:05d}.arrow"
+    return f"units-{shard:05d}.parquet"

@@ -35,16 +35,17 @@ from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
 from transforms.bounding import NOT_YET, Usage, bound, changed, finished
 from transforms.chains import BEFORE_ALL, Chains, build_chains, with_carried
 from transforms.chains import encode as encode_chains
-from transforms.compact import compact
+from transforms.kept import from_parquet, list_of, table_of, to_parquet
 from transforms.leaf_sums import cut, sum_leaves
 from transforms.projection import GONE
 from transforms.queries import Timeline
-from transforms.sharding import from_bytes, to_bytes, unit_column
+from transforms.sharding import unit_column
 from transforms.truncates import deletions, split
 
 Ints = np.ndarray
 VERSION = b"1"
 _TABLES = ("units", "entries", "frozen", "pending")
+_NUMBERS = ("until", "superseded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +136,10 @@ def advance_shard(
 
 
 def state_to_bytes(state: ShardState) -> bytes:
-    """The state as one Arrow IPC stream."""
-    columns: dict[str, list[int] | pa.Array] = {"until": [state.until], "superseded": [state.superseded]}
-    for name in _TABLES:
-        columns[name] = pa.array([to_bytes(compact(_in_few_chunks(getattr(state, name))))], type=pa.large_binary())
-    outer = pa.table(columns).replace_schema_metadata({b"version": VERSION})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, outer.schema) as writer:  # what it holds is packed already
-        writer.write_table(outer)
-    return sink.getvalue().to_pybytes()
+    """The state as a Parquet file, a column for each table."""
+    columns = {name: list_of(getattr(state, name)) for name in _TABLES}
+    columns |= {name: pa.array([getattr(state, name)], type=pa.int64()) for name in _NUMBERS}
+    return to_parquet(columns, metadata={b"version": VERSION})
 
 
 def state_from_bytes(payload: bytes) -> ShardState:
@@ -152,15 +148,12 @@ def state_from_bytes(payload: bytes) -> ShardState:
     Raises:
         ValueError: bytes that are no state, or one of another version.
     """
-    outer = from_bytes(payload)
-    version = (outer.schema.metadata or {}).get(b"version")
+    row = from_parquet(payload)
+    version = (row.schema.metadata or {}).get(b"version")
     if version != VERSION:
         raise ValueError(f"a shard's state of version {version!r}; this program reads {VERSION!r}")
-    return ShardState(
-        until=outer["until"][0].as_py(),
-        superseded=outer["superseded"][0].as_py(),
-        **{name: from_bytes(outer[name][0].as_py()) for name in _TABLES},
-    )
+    numbers = {name: row[name][0].as_py() for name in _NUMBERS}
+    return ShardState(**numbers, **{name: table_of(row[name]) for name in _TABLES})
 
 
 def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
@@ -319,14 +312,6 @@ def _freeze(state: ShardState, aggregation: Aggregation) -> ShardState:
         frozen=pa.concat_tables([state.frozen, frozen]),
         pending=_without(state.pending, unit_column(state.pending), frozen["key"]),
     )
-
-
-def _in_few_chunks(table: pa.Table) -> pa.Table:
-    """Each chunk at least twice as long as the next, so that what has lain long is not copied every night."""
-    chunks = [chunk for chunk in table.to_batches() if chunk.num_rows]
-    while len(chunks) > 1 and chunks[-2].num_rows < 2 * chunks[-1].num_rows:
-        chunks[-2:] = [pa.concat_batches(chunks[-2:])]
-    return pa.Table.from_batches(chunks, table.schema)
 
 
 def _orders(table: pa.Table) -> list[str]:

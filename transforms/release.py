@@ -19,6 +19,7 @@ import pyarrow as pa
 from privacy.plan import Plan, Released
 from transforms.bound_increment import STATE
 from transforms.bounded_sums import Aggregation, NodeKey, dense
+from transforms.kept import from_parquet, list_of, to_parquet
 from transforms.payloads import pack, unpack
 from transforms.published import Protected, estimates_table, nodes_table
 from transforms.sharding import from_bytes, to_bytes
@@ -184,7 +185,7 @@ def remember(drawn: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
 
 def _state_path(folder: str, key: NodeKey) -> str:
     _, number, family, part = key
-    return f"{folder}/release-{number}-{family}-{part:05d}.arrow"
+    return f"{folder}/release-{number}-{family}-{part:05d}.parquet"
 
 
 def _pack_state(exact: np.ndarray, noises: list[Noise]) -> bytes:
@@ -192,12 +193,12 @@ def _pack_state(exact: np.ndarray, noises: list[Noise]) -> bytes:
     columns = {f"leaves.{c}": leaves for c, leaves in enumerate(exact)}
     for place, noise in enumerate(noises):
         columns |= {f"noise.{place}.{c}": rows for c, rows in enumerate(noise)}
-    return to_bytes(pa.table({name: _one_list(values.ravel()) for name, values in columns.items()}))
+    return to_parquet({name: list_of(values.ravel()) for name, values in columns.items()})
 
 
 def _unpack_state(payload: bytes, exact: np.ndarray) -> list[Noise]:
     """The noise of each part; the leaf sums of the windows before are put into `exact`."""
-    table = from_bytes(payload)
+    table = from_parquet(payload)
     found: dict[int, Noise] = {}
     for name in table.column_names:
         values = table[name].combine_chunks().values.to_numpy().reshape(-1, exact.shape[2])
@@ -218,11 +219,7 @@ def _pack(protected: list[Protected]) -> bytes:
         for number, sums in enumerate(part.sums):
             for component, values in enumerate(sums):
                 columns[f"{place}.{number}.{component}"] = values
-    return to_bytes(pa.table({name: _one_list(values.ravel()) for name, values in columns.items()}))
-
-
-def _one_list(values: np.ndarray) -> pa.Array:
-    return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), pa.array(values))
+    return to_bytes(pa.table({name: list_of(values.ravel()) for name, values in columns.items()}))
 
 
 def _unpack(payload: bytes, parts: tuple[Released, ...], cells: int) -> list[Protected]:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from benchmarks.crash.checks import Standing, Watch, demand
 from pipelines.store import Store
 from templates.flink.local import Cluster
-from transforms.sharding import from_bytes
+from transforms.kept import from_parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = timedelta(seconds=3)
@@ -243,7 +243,7 @@ def leaves(folder: Path) -> dict[tuple[str, str], list[int]]:
     found: dict[tuple[str, str], list[int]] = {}
     for name, path in store.state_paths(store.commits()[-1]).items():
         if name.startswith("release-"):
-            table = from_bytes(Path(path).read_bytes())
+            table = from_parquet(Path(path).read_bytes())
             columns = [column for column in table.column_names if column.startswith("leaves")]
             found |= {(name, column): table[column][0].as_py() for column in columns}
     return found

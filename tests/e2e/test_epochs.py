@@ -257,7 +257,7 @@ def test_without_the_private_state_as_it_was_a_release_does_not_go_on(slackwater
     deliver(slackwater, START + timedelta(days=3), START + timedelta(days=4))
     older, last = sorted((slackwater.folder / "private/attempts").iterdir())
     names = {path.name for path in (last / "state").iterdir()}
-    assert {"settled.json", "release-0-net-00000.arrow"} < names
+    assert {"settled.json", "release-0-net-00000.parquet"} < names
 
     for name in names:
         path, stale = last / "state" / name, (older / "state" / name).read_bytes()

@@ -208,7 +208,7 @@ def test_whatever_a_runner_repeats_each_number_is_told_once_and_each_row_counts_
     assert watch.epochs[-1]["windows"] == WINDOWS
     found = leaves(folder)
     assert is_late or found == sums
-    net = ("release-0-net-00000.arrow", "leaves.0")
+    net = ("release-0-net-00000.parquet", "leaves.0")
     assert [sum(found[net][ward::3]) for ward in range(3)] == [sum(sums[net][ward::3]) for ward in range(3)]
     recorded = [source.path for commit in store.commits() for source in commit.sources]
     assert len(recorded) == len(set(recorded))

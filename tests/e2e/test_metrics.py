@@ -190,7 +190,7 @@ def spent(slackwater: CommandLine) -> Told:
 
 
 def state_bytes(slackwater: CommandLine) -> Told:
-    found = sorted((own_folder(slackwater) / "state").glob("units-*.arrow"))
+    found = sorted((own_folder(slackwater) / "state").glob("units-*.parquet"))
     assert len(found) == SHARDS
     return {(f"{PRIVATE}state_bytes", str(shard)): path.stat().st_size for shard, path in enumerate(found)}
 
