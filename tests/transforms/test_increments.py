@@ -3,6 +3,7 @@
 import dataclasses
 from collections import defaultdict
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -437,6 +438,17 @@ def test_a_state_is_the_same_after_a_journey_through_bytes(data, constraint, own
     _, state = advance_shard(table, None, aggregation)
 
     assert state_from_bytes(state_to_bytes(state)) == state
+
+
+def test_any_parquet_reader_opens_a_state(tmp_path):
+    _, (state, *_) = in_runs([([*walk((3, "a"), entry="e"), *walk((5, "a"), entry="f")], 1)], AtMost(2), TIMELINE, (ALONE,))
+        0
+    ]
+    (tmp_path / "units.parquet").write_bytes(state_to_bytes(state))
+
+    found = duckdb.sql(f"SELECT unnest(units, recursive := true) FROM '{tmp_path}/units.parquet'").to_arrow_table()
+    assert found.to_pylist() == state.units.to_pylist()
+    assert {row["key"] for row in found.to_pylist()} == {"e", "f"}
 
 
 def test_a_shard_without_rows_has_a_state():
