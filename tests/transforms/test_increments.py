@@ -442,7 +442,7 @@ def test_a_state_is_the_same_after_a_journey_through_bytes(data, constraint, own
 
 def test_any_parquet_reader_opens_a_state(tmp_path):
     both = [*walk((3, "a"), entry="e"), *walk((5, "a"), entry="f")]
-    _, (state, *_) = in_runs([(both, 1)], AtMost(2), TIMELINE, (ALONE,))
+    state = in_runs([(both, 1)], AtMost(2), TIMELINE, (ALONE,))[1][0]
     (tmp_path / "units.parquet").write_bytes(state_to_bytes(state))
 
     found = duckdb.sql(f"SELECT unnest(units, recursive := true) FROM '{tmp_path}/units.parquet'").to_arrow_table()
