@@ -35,7 +35,7 @@ from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
 from transforms.bounding import NOT_YET, Usage, bound, changed, finished
 from transforms.chains import BEFORE_ALL, Chains, build_chains, with_carried
 from transforms.chains import encode as encode_chains
-from transforms.kept import from_parquet, list_of, table_of, to_parquet
+from transforms.kept import from_parquet, lists_of, table_of, to_parquet
 from transforms.leaf_sums import cut, sum_leaves
 from transforms.projection import GONE
 from transforms.queries import Timeline
@@ -136,9 +136,10 @@ def advance_shard(
 
 
 def state_to_bytes(state: ShardState) -> bytes:
-    """The state as a Parquet file, a column for each table."""
-    columns = {name: list_of(getattr(state, name)) for name in _TABLES}
-    columns |= {name: pa.array([getattr(state, name)], type=pa.int64()) for name in _NUMBERS}
+    """The state as a Parquet file, a column for each table and number."""
+    columns = lists_of({name: getattr(state, name) for name in _TABLES})
+    rows = len(columns["units"])
+    columns |= {name: pa.array([getattr(state, name)] * rows, type=pa.int64()) for name in _NUMBERS}
     return to_parquet(columns, metadata={b"version": VERSION})
 
 

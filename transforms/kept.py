@@ -1,7 +1,8 @@
-"""What the private side keeps between runs, as Parquet files of one row: a table is a list of structs, an array a list.
+"""What the private side keeps between runs, as Parquet files: a table is a list of structs, an array a list of numbers.
 
-So all of a shard is in one file that any Parquet reader opens. Dictionaries are off: keys hardly ever repeat, and
-trying takes five times as long as Zstandard alone.
+So all of a shard is in one file that any Parquet reader opens. Long tables are cut into pieces, one a row: Arrow cannot
+read more than 2 GiB of text at once. Pages carry checksums, so that damage is noticed by whoever reads the file.
+Dictionaries are off: keys hardly ever repeat, and trying takes five times as long as Zstandard alone.
 """
 
 from collections.abc import Mapping
@@ -10,45 +11,54 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+PIECE = 1 << 20
+"""Rows of a table in one list."""
 
-def list_of(values: pa.Table | np.ndarray) -> pa.Array:
-    """One list with all rows or numbers; null for a table without columns, since structs have at least one field."""
-    if isinstance(values, np.ndarray):
-        items = pa.array(values)
-    elif values.num_columns == 0:
-        return pa.nulls(1)
-    else:
-        items = values.combine_chunks().to_struct_array().combine_chunks()
-    return pa.LargeListArray.from_arrays(pa.array([0, len(items)], type=pa.int64()), items)
+
+def list_of(values: np.ndarray | pa.Array) -> pa.LargeListArray:
+    """One list of all values."""
+    return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), pa.array(values))
+
+
+def lists_of(tables: Mapping[str, pa.Table]) -> dict[str, pa.Array | pa.ChunkedArray]:
+    """A column for each table, all of one length: nulls for a table without columns, since structs need a field."""
+    pieces = max(1, *(-(-table.num_rows // PIECE) for table in tables.values()))
+    return {name: _lists(table, pieces) if table.num_columns else pa.nulls(pieces) for name, table in tables.items()}
+
+
+def _lists(table: pa.Table, pieces: int) -> pa.ChunkedArray:
+    parts = (table.slice(place * PIECE, PIECE) for place in range(pieces))
+    return pa.chunked_array([list_of(part.to_struct_array().combine_chunks()) for part in parts])
 
 
 def table_of(column: pa.ChunkedArray) -> pa.Table:
-    """The table that `list_of` made a list of.
+    """The table that one of `lists_of` was made of.
 
     >>> table = pa.table({"key": ["a", "b"], "used": [1, 4]})
-    >>> table_of(pa.chunked_array([list_of(table)])).equals(table)
+    >>> table_of(lists_of({"units": table})["units"]).equals(table)
     True
     """
     if pa.types.is_null(column.type):
         return pa.table({})
-    return pa.Table.from_struct_array(column.chunk(0).values)
+    return pa.concat_tables(pa.Table.from_struct_array(rows.values) for rows in column.chunks)
 
 
-def to_parquet(columns: Mapping[str, pa.Array], *, metadata: Mapping[bytes, bytes] | None = None) -> bytes:
-    """Columns of one row each as a Parquet file."""
+def to_parquet(columns: Mapping[str, pa.Array | pa.ChunkedArray], *, metadata: Mapping[bytes, bytes]) -> bytes:
+    """Columns of one length as a Parquet file, each row by itself."""
     table = pa.table(dict(columns)).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", use_dictionary=False)
+    pq.write_table(table, sink, row_group_size=1, compression="zstd", use_dictionary=False, write_page_checksum=True)
     return sink.getvalue().to_pybytes()
 
 
 def from_parquet(payload: bytes) -> pa.Table:
-    """The one row.
+    """The columns, a chunk for each row.
 
     Raises:
-        ValueError: bytes that are no Parquet file.
+        ValueError: bytes that are no Parquet file, or a damaged one.
     """
     try:
-        return pq.ParquetFile(pa.BufferReader(payload)).read(use_threads=False)
-    except OSError as error:  # how Arrow tells some kinds of broken files
+        with pq.ParquetFile(pa.BufferReader(payload), page_checksum_verification=True) as file:
+            return pa.concat_tables(file.read_row_group(row, use_threads=False) for row in range(file.num_row_groups))
+    except OSError as error:  # what Arrow calls damage
         raise ValueError(str(error)) from error

@@ -193,7 +193,7 @@ def _pack_state(exact: np.ndarray, noises: list[Noise]) -> bytes:
     columns = {f"leaves.{c}": leaves for c, leaves in enumerate(exact)}
     for place, noise in enumerate(noises):
         columns |= {f"noise.{place}.{c}": rows for c, rows in enumerate(noise)}
-    return to_parquet({name: list_of(values.ravel()) for name, values in columns.items()})
+    return to_parquet({name: list_of(values.ravel()) for name, values in columns.items()}, metadata={})
 
 
 def _unpack_state(payload: bytes, exact: np.ndarray) -> list[Noise]:
