@@ -5,7 +5,6 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ from pipelines.store import Release, Store
 from pipelines.store_attempt import Reading
 from pipelines.store_commit import Commit
 from pipelines.streaming import Pace, is_streaming, run_stream, stream_job
-from pipelines.times import microseconds, time_text
+from pipelines.times import moment_text, now
 from transforms.diagnostics import Diagnosis
 from transforms.errors import SpecError
 from transforms.queries import Timeline
@@ -62,7 +61,8 @@ def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
         raise SpecError(f"{flags[0]}: plan runs no pipeline and takes no pipeline options")
     spec = load(arguments.spec)
     made = plan_of(spec)
-    until = spec.schedule.until if arguments.until is None and spec.schedule.until is not None else _now(arguments)
+    ahead = now() if spec.schedule.until is None else spec.schedule.until
+    until = ahead if arguments.until is None else arguments.until
     document = plan_document(spec, made, timeline_of(spec, until).windows)
     return document, plan_text(document)
 
@@ -131,7 +131,7 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
     """Release what is due, and go on with the windows to come."""
     pace = Pace.of(arguments.poll, arguments.lag)
     end = arguments.until
-    closed = microseconds(datetime.now(UTC)) - pace.lag
+    closed = now() - pace.lag
     arguments.until = closed if end is None else min(closed, end)
     _run(arguments, [flag for flag in flags if flag != "--streaming"])
     spec = load(arguments.spec)
@@ -235,7 +235,15 @@ def _start(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timel
     options_of(flags)  # a wrong flag is told before any work
     spec = load(arguments.spec)
     refuse_local_paths(spec, flags)
-    return spec, timeline_of(spec, _now(arguments))
+    clock = now()
+    until = clock if arguments.until is None else arguments.until
+    timeline = timeline_of(spec, until)
+    if timeline.windows > timeline_of(spec, clock).windows:
+        raise SpecError(
+            f"--until {moment_text(until)}: windows up to then are not over, since it is {moment_text(clock)} by this "
+            "machine's clock; what is told of a window is final, so give a time that has passed, or leave --until out"
+        )
+    return spec, timeline
 
 
 def _released(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
@@ -243,7 +251,7 @@ def _released(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
     document = {
         "release": spec.release,
         "epoch": commit.epoch,
-        "until": _text(commit.until),
+        "until": moment_text(commit.until),
         "windows": commit.windows - commit.released,
         "loss": commit.loss,
         "statement": commit.statement,
@@ -252,7 +260,7 @@ def _released(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
     }
     lines = [
         f"{spec.release}: epoch {commit.epoch}, {commit.windows - commit.released} windows released, "
-        f"{_text(commit.start)} to {_text(commit.until)}, {how}",
+        f"{moment_text(commit.start)} to {moment_text(commit.until)}, {how}",
         commit.statement,
         *(f"  {path}" for path in paths),
     ]
@@ -319,11 +327,3 @@ def _write_private(path: str, spec: Spec, table: pa.Table) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path)
     Path(path).chmod(0o600)
-
-
-def _now(arguments: argparse.Namespace) -> int:
-    return microseconds(datetime.now(UTC)) if arguments.until is None else arguments.until
-
-
-def _text(moment: int) -> str:
-    return time_text(datetime.fromtimestamp(moment / 1_000_000, UTC))

@@ -9,13 +9,13 @@ It fails closed: commits that do not follow from each other, or not from this sp
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
 from pipelines.spec import Spec
-from pipelines.times import time_text
+from pipelines.times import moment_text
 from privacy.accounting import Loss
 from privacy.plan import Plan
 from privacy.spent import Spent, spent, whole
@@ -55,7 +55,7 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
         epochs.append(
             {
                 "epoch": number,
-                "until": _time(commit["until"]),
+                "until": moment_text(commit["until"]),
                 "released": commit["released"],
                 "windows": commit["windows"],
                 "committed_at": commit["committed_at"],
@@ -103,7 +103,7 @@ def _check(commit: Mapping[str, Any], number: int, released: int, spec: Spec, pl
         fits = type(windows) is int and released < windows and (plan.windows is None or windows <= plan.windows)
         if not fits or commit["until"] != schedule.start + windows * schedule.every:
             raise RefusedError(f"{where}: its windows do not fit the schedule; restore the private folder")
-        _time(commit["until"])
+        moment_text(commit["until"])
         epsilon, delta = commit["loss"]["epsilon"], commit["loss"]["delta"]
         if not _same(epsilon, plan.loss.epsilon) or not _same(delta, plan.loss.delta):
             raise RefusedError(
@@ -125,10 +125,6 @@ def _remaining(total: float, spent: float, spec: Spec) -> float:
     if difference < 0:
         raise RefusedError(f"release {spec.release!r}: {spent} is spent of {total}; nothing more may be released")
     return float(difference)
-
-
-def _time(microseconds: int) -> str:
-    return time_text(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds))
 
 
 def ledger_text(document: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ the clock, what is published, and how runs fare. What is not known is left out.
 """
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -24,6 +23,7 @@ from pipelines.ledger import ledger_document
 from pipelines.spec import Spec, load
 from pipelines.store import Release, Store
 from pipelines.store_attempt import Attempt, Run
+from pipelines.times import now
 from transforms.bound_increment import file_of
 from transforms.errors import SlackwaterError, SpecError
 from transforms.increments import state_from_bytes
@@ -47,7 +47,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
         release = store.open()
         if release is not None:
             refuse_another(spec, release)
-        told = list(_of_all(spec, release, runs, now=time.time()))
+        told = list(_of_all(spec, release, runs, now=now() / 1e6))
         if arguments.private and release is not None:
             told += _of_people(spec, store, release)
     except SlackwaterError:

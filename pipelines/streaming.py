@@ -30,6 +30,7 @@ from pipelines.pipeline import EMBEDDED_RUNNERS, begin_pipeline, is_rehearsal, o
 from pipelines.spec import Spec
 from pipelines.store import Store
 from pipelines.stream_publish import Committed, Publish
+from pipelines.times import now
 from transforms.close_windows import CloseWindows
 from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.landing import Land
@@ -150,10 +151,10 @@ def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransf
     And Beam's job server cannot cancel a job that it waits for.
     """
     if options.view_as(StandardOptions).runner != "FlinkRunner":
-        return PeriodicImpulse(start_timestamp=Timestamp(time.time()), fire_interval=poll / 1_000_000)
+        return PeriodicImpulse(start_timestamp=Timestamp(micros=now()), fire_interval=poll / 1_000_000)
     # Each of so many workers makes its share of the ticks; where that is not known they are without end.
     sources = int(options.get_all_options(retain_unknown_options=True).get("parallelism") or 0)
-    looks = 0 if end is None else max(0, end - int(time.time() * 1_000_000)) // poll + _LAST_LOOKS
+    looks = 0 if end is None else max(0, end - now()) // poll + _LAST_LOOKS
     return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * looks)
 
 

@@ -30,6 +30,11 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+def now() -> int:
+    """What the clock of this machine says; all that asks which windows are over asks here."""
+    return microseconds(datetime.now(UTC))
+
+
 def time_text(moment: datetime) -> str:
     """The moment in ISO 8601, in its own zone, with `Z` for UTC.
 
@@ -38,3 +43,12 @@ def time_text(moment: datetime) -> str:
     """
     text = moment.isoformat()
     return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+
+
+def moment_text(moment: int) -> str:
+    """Microseconds since the epoch in ISO 8601, UTC.
+
+    >>> moment_text(0)
+    '1970-01-01T00:00:00Z'
+    """
+    return time_text(_EPOCH + moment * _MICROSECOND)

@@ -1,12 +1,14 @@
 """The command line: what is a usage error, where results and errors go, and that one JSON document is all of stdout."""
 
 import json
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from pipelines import commands
-from tests.e2e.specs import CommandLine, Said, write_spec
+from tests.e2e.specs import CommandLine, Said, changelog, write, write_spec
 
 
 @pytest.fixture
@@ -98,6 +100,40 @@ def test_before_the_first_window_has_closed_nothing_is_due(slackwater: CommandLi
     assert (said.code, said.err) == (0, "")
     assert said.out == "wards: nothing is due, no window has closed yet\n"
     assert [path.name for path in slackwater.folder.iterdir()] == ["spec.yaml"]
+
+
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_windows_that_are_not_over_are_refused_with_the_two_times(slackwater: CommandLine, command: str) -> None:
+    write_spec(slackwater.folder, ("  until: 2026-01-06T00:00:00Z\n", ""))
+    before = datetime.now(UTC).replace(microsecond=0)
+
+    said = slackwater(command, "spec.yaml", "--until=2150-01-01T00:00:00Z")
+
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert said.err.startswith("slackwater: --until 2150-01-01T00:00:00Z: windows up to then are not over")
+    (clock,) = re.findall(r"it is (\S+Z) by this machine's clock", said.err)
+    assert before <= datetime.fromisoformat(clock) <= datetime.now(UTC)
+    assert [path.name for path in slackwater.folder.iterdir()] == ["spec.yaml"]
+
+
+def test_a_time_to_come_is_no_fault_where_it_closes_no_window_to_come(slackwater: CommandLine) -> None:
+    """The schedule has ended, or the window that is open goes on beyond it."""
+    (slackwater.folder / "data").mkdir()
+    write(slackwater.folder / "data/all.parquet", changelog())
+
+    said = slackwater("run", "spec.yaml", "--until=2150-01-01T00:00:00Z", "--json")
+
+    assert (said.code, json.loads(said.out)["windows"]) == (0, 5)
+
+
+@pytest.mark.parametrize("flags", [[], ["--until=2150-01-01T23:00:00Z"]])
+def test_before_the_schedule_starts_nothing_is_due(slackwater: CommandLine, flags: list[str]) -> None:
+    write_spec(slackwater.folder, ("start: 2026-01-01", "start: 2150-01-01"), ("  until: 2026-01-06T00:00:00Z\n", ""))
+
+    said = slackwater("run", "spec.yaml", *flags)
+
+    assert (said.code, said.out) == (0, "wards: nothing is due, no window has closed yet\n")
+    assert slackwater("plan", "spec.yaml", "--until=2150-03-01T00:00:00Z").code == 0  # which may look ahead
 
 
 def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
