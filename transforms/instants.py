@@ -1,4 +1,16 @@
-"""Times as they stand in files to microseconds since the epoch, UTC; finer units are cut down (floor)."""
+"""Times as they stand in files to microseconds since the epoch, UTC; finer units are cut down (floor).
+
+A time in text is of one grammar, and each text is held against it by itself:
+
+    time   = date | date ("T" | " ") clock [zone]
+    date   = YYYY-MM-DD, in the years 0000 to 9999, a day that the calendar has
+    clock  = hh:mm | hh:mm:ss | hh:mm:ss.f, hours to 23, minutes and seconds to 59; f is one digit or more
+    zone   = "Z" | (+ | -)hh | (+ | -)hhmm | (+ | -)hh:mm, hours to 23, minutes to 59; -00:00 is UTC as +00:00 is
+
+So digits are 0 to 9, and there are no blanks around, no hours without minutes, no 24:00, no leap second (:60), no date
+with a zone, no `t` and no `z`. A date is its midnight. What has no zone is a local time, by the clocks of `timezone`;
+one that a change of clocks skips or repeats is read with the offset from before the change, as in RFC 5545.
+"""
 
 from collections.abc import Callable
 
@@ -13,31 +25,41 @@ NO_ZONE = "time without a zone: write an offset, or name the zone as changelog.t
 NOT_UNDERSTOOD = "time not understood: ISO 8601 such as 2013-02-08T17:30:00-05:00 is expected"
 OUT_OF_RANGE = "time out of range of 64-bit microseconds"
 
-_OFFSET = r":\d{2}(\.\d+)?\s*([Zz]|[+-]\d{2}(:?\d{2})?)$"
-_FINER = r"([.]\d{6})\d+"
+# The grammar, but for days that a month has not.
+_DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_HOUR, _SIXTIETH = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
+_CLOCK = rf"[T ]{_HOUR}:{_SIXTIETH}(?::{_SIXTIETH}(?:\.[0-9]+)?)?"
+_ZONED = rf"^{_DATE}{_CLOCK}(?:Z|[+-]{_HOUR}(?::?{_SIXTIETH})?)$"
+_LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
+
+_FINER = r"([.][0-9]{6})[0-9]+"
+_LONGEST = len("2013-02-08T12:00:00.123456Z")  # a longer text may hold more than microseconds
+_UNITS = {"s": 1_000_000, "ms": 1_000}
+_MOST = 2**63 - 3 * 86_400_000_000  # local times nearer to the range's ends may lie outside of it
 
 
 def to_microseconds(values: pa.Array, timezone: str | None) -> tuple[pa.Array, Bad]:
     """Microseconds as int64; null where the value is null or bad.
 
-    A time that a change of clocks makes ambiguous, or skips, is taken as the earliest that it can mean.
-
     Args:
-        values: timestamps with or without zone, or strings in ISO 8601.
+        values: timestamps with or without zone, dates, or texts.
         timezone: IANA name of the zone of values without one; None makes these bad.
 
     >>> to_microseconds(pa.array(["1970-01-01T00:00:01.0000019Z"]), None)[0].to_pylist()
     [1000001]
     """
-    if pa.types.is_timestamp(values.type):
-        return _from_timestamps(values, timezone)
-    return _from_strings(values, timezone)
+    if pa.types.is_timestamp(values.type) or pa.types.is_date(values.type):
+        ticks, bad = _from_timestamps(values, timezone)
+    else:
+        ticks, bad = _from_texts(values.cast(pa.string()), timezone)
+    return ticks, [(positions, reason) for positions, reason in bad if len(positions)]
 
 
 def convert_each(values: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, np.ndarray]:
     """`convert(values)` with null where a value cannot be converted, and the positions of those values.
 
-    Bad values are found by halving, so that the rest still converts as columns.
+    Bad values are found by halving, so that the rest still converts as columns. What `convert` makes of a value must
+    depend on that value alone.
     """
     try:
         return convert(values), np.zeros(0, dtype=np.int64)
@@ -51,46 +73,57 @@ def convert_each(values: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> t
 
 
 def _from_timestamps(values: pa.Array, timezone: str | None) -> tuple[pa.Array, Bad]:
-    if values.type.tz is None:
-        if timezone is None:
-            return pa.nulls(len(values), pa.int64()), [(_positions(pc.is_valid(values)), NO_ZONE)]
-        values = _localise(values, timezone)
-    ticks = values.cast(pa.int64())
-    if values.type.unit == "us":
-        return ticks, []
-    if values.type.unit == "ns":
+    local = pa.types.is_date(values.type) or values.type.tz is None
+    if local and timezone is None:
+        return pa.nulls(len(values), pa.int64()), [(_positions(values.is_valid()), NO_ZONE)]
+    ticks, bad = _ticks(values)
+    found = [(bad, OUT_OF_RANGE)]
+    if not local or timezone is None:
+        return ticks, found
+    inside = pc.and_(pc.greater(ticks, -_MOST), pc.less(ticks, _MOST))
+    found.append((_positions(pc.invert(pc.fill_null(inside, True))), OUT_OF_RANGE))
+    return _at_clock(pc.if_else(inside, ticks, None), timezone), found
+
+
+def _ticks(values: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Microseconds by the value's own clock, and the positions of values that these cannot hold."""
+    if pa.types.is_date(values.type):
+        return convert_each(values, lambda part: part.cast(pa.timestamp("us")).cast(pa.int64()))
+    ticks, unit = values.cast(pa.int64()), values.type.unit
+    if unit == "ns":
         floored = np.floor_divide(ticks.fill_null(0).to_numpy(zero_copy_only=False), 1000)
-        return pa.array(floored, mask=_mask(ticks)), []
-    factor = {"s": 1_000_000, "ms": 1_000}[values.type.unit]
-    result, bad = convert_each(ticks, lambda part: pc.multiply_checked(part, factor))
-    return result, [(bad, OUT_OF_RANGE)] if len(bad) else []
+        return pa.array(floored, mask=_mask(ticks)), np.zeros(0, dtype=np.int64)
+    if unit == "us":
+        return ticks, np.zeros(0, dtype=np.int64)
+    return convert_each(ticks, lambda part: pc.multiply_checked(part, _UNITS[unit]))
 
 
-def _from_strings(values: pa.Array, timezone: str | None) -> tuple[pa.Array, Bad]:
-    try:
-        return _zoned(values), []
-    except pa.ArrowInvalid:
-        values = pc.replace_substring_regex(values, _FINER, r"\1")
-    has_zone = pc.fill_null(pc.match_substring_regex(values, _OFFSET), True)
-    result, bad = convert_each(pc.if_else(has_zone, values, None), _zoned)
-    found: Bad = [(bad, NOT_UNDERSTOOD)] if len(bad) else []
-    without = _positions(pc.invert(has_zone))
-    if len(without) == 0:
+def _from_texts(texts: pa.Array, timezone: str | None) -> tuple[pa.Array, Bad]:
+    zoned = pc.fill_null(pc.match_substring_regex(texts, _ZONED), True)
+    local = None if zoned.true_count == len(texts) else pc.match_substring_regex(texts, _LOCAL)
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > _LONGEST:
+        texts = pc.replace_substring_regex(texts, _FINER, r"\1")
+    result, bad = convert_each(pc.if_else(zoned, texts, None), _zoned)
+    found = [(bad, NOT_UNDERSTOOD)]
+    if local is None:
         return result, found
-    naive, bad = convert_each(pc.if_else(has_zone, None, values), lambda part: part.cast(pa.timestamp("us")))
-    if len(bad):
-        found.append((bad, NOT_UNDERSTOOD))
+    found.append((_positions(pc.invert(pc.or_(zoned, pc.fill_null(local, True)))), NOT_UNDERSTOOD))
+    naive, bad = convert_each(pc.if_else(local, texts, None), lambda part: part.cast(pa.timestamp("us")))
+    found.append((bad, NOT_UNDERSTOOD))
     if timezone is None:
-        return result, [*found, (without, NO_ZONE)]
-    return pc.coalesce(result, _localise(naive, timezone).cast(pa.int64())), found
+        return result, [*found, (_positions(naive.is_valid()), NO_ZONE)]
+    return pc.coalesce(result, _at_clock(naive.cast(pa.int64()), timezone)), found
 
 
-def _zoned(values: pa.Array) -> pa.Array:
-    return values.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+def _zoned(texts: pa.Array) -> pa.Array:
+    return texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
 
 
-def _localise(values: pa.Array, timezone: str) -> pa.Array:
-    return pc.assume_timezone(values, timezone, ambiguous="earliest", nonexistent="earliest")
+def _at_clock(ticks: pa.Array, timezone: str) -> pa.Array:
+    """UTC of local microseconds, with the offset from before a change for what that skips or repeats."""
+    before = pc.assume_timezone(ticks.cast(pa.timestamp("us")), timezone, ambiguous="earliest", nonexistent="earliest")
+    offset = pc.subtract(pc.local_timestamp(before).cast(pa.int64()), before.cast(pa.int64()))
+    return pc.subtract(ticks, offset)
 
 
 def _positions(mask: pa.Array) -> np.ndarray:

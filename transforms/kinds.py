@@ -50,8 +50,6 @@ def to_kind(values: pa.Array, kind: str, timezone: str | None = None) -> tuple[p
         texts, bad = to_key(values, "string")
         return texts.dictionary_encode(), bad
     if kind == "timestamp":
-        if not pa.types.is_timestamp(values.type) and not is_text(values.type):
-            values = values.cast(pa.timestamp("us"))
         ticks, bad = to_microseconds(plain(values), timezone or "UTC")
         return ticks.cast(ARROW[kind]), bad
     return _cast(plain(values), ARROW[kind])

@@ -4,6 +4,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 DEAD = object()
 """Stands for a value that makes its row a dead letter."""
@@ -11,7 +12,7 @@ DEAD = object()
 UNAVAILABLE = "__debezium_unavailable_value"
 
 _TIME = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?", re.ASCII
+    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ODD = re.compile(r"[+-]?(nan(\(\w*\))?|inf(inity)?)", re.ASCII | re.IGNORECASE)
@@ -71,10 +72,8 @@ def real(text: str) -> Any:
 
 
 def instant(text: str, zone: str | None) -> Any:
-    """Microseconds since the epoch; of a time without offset in UTC, if `zone` says so."""
+    """Microseconds since the epoch; of a time without offset by the clocks of `zone`, if there is one."""
     found = _TIME.fullmatch(text)
-    if found is None and zone and re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        found = _TIME.fullmatch(f"{text}T00")
     if found is None:
         return DEAD
     *parts, fraction, offset = found.groups()
@@ -82,7 +81,7 @@ def instant(text: str, zone: str | None) -> Any:
         return DEAD
     try:
         year, *rest = (int(part or 0) for part in parts)
-        at = datetime(year or 400, *rest, tzinfo=UTC)  # type: ignore[misc, arg-type]
+        at = datetime(year or 400, *rest, tzinfo=UTC if offset or not zone else ZoneInfo(zone))  # type: ignore[misc, arg-type]
     except ValueError:
         return DEAD
     micros = (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) + int(
