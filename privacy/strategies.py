@@ -10,8 +10,8 @@ alone. A node that is not complete yet has its noise drawn in advance: W may use
 the node itself once it is complete. Together all that is ever told is a function of C x + z, so its loss is that of
 C x + z (privacy.sensitivity).
 
-The claim is for a changelog that does not react to what was published. Where it does, the guarantee still holds for
-pure epsilon, and for all strategies without draws in advance (docs/proofs/strategies.md#adaptive).
+The claim holds for a changelog that reacts to what was published, but for draws in advance with Gaussian noise: there
+it is for one that does not react (docs/proofs/strategies.md#adaptive).
 """
 
 from dataclasses import dataclass

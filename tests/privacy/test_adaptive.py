@@ -1,0 +1,61 @@
+"""Data that react to the release: an adversary against a tree whose noise is drawn in advance, played out exactly."""
+
+import itertools
+import math
+
+import numpy as np
+
+from privacy.accounting import Loss, Measurement, calibrate
+from privacy.series import Series
+from privacy.trees import Tree
+
+ROOT = Tree(branching=2, height=2, refine="least_squares", windows=2, opening=False)
+"""Of an endless row of such roots, which share no noise."""
+
+REACH = 18
+"""Draws further out are left out; what they could add is added to the tolerance."""
+
+
+def told(leaves: tuple[int, int], noise: np.ndarray) -> tuple[list[tuple], list[tuple]]:
+    """All that is told at the end of the first window, and of the second, for each draw of noise."""
+    draws = noise.T.astype(np.int64)
+    stream = np.array([(0,), *((x,) for x in leaves)]).repeat(draws.shape[1], axis=1)
+    nodes, _ = ROOT.advance(None, stream)
+    levels, ends = ROOT.publish(Series(kind="level"), stream, draws), ROOT.nodes(2).end
+    rows = [np.concatenate([(nodes + draws)[ends == w], levels[w - 1 : w]]).T.tolist() for w in (1, 2)]
+    return list(map(tuple, rows[0])), list(map(tuple, rows[1]))
+
+
+def gained(scale: float, epsilon: float, roots: int) -> float:
+    """The largest delta at epsilon for an adversary whose unit changes once: in the second window of a root, or later.
+
+    After the first window of each root the adversary has seen what is known of the noise of the second, and decides.
+    """
+    noise = np.array(list(itertools.product(range(-REACH, REACH + 1), repeat=3)))
+    mass = math.tanh(1 / (2 * scale)) ** 3 * np.exp(-np.abs(noise).sum(axis=1) / scale)
+    first, still = told((0, 0), noise)
+    _, moved = told((0, 1), noise)
+    laws: dict[tuple, dict[tuple, list[float]]] = {}
+    for seen, without, with_unit, p in zip(first, still, moved, mass.tolist(), strict=True):
+        second = laws.setdefault(seen, {})
+        second.setdefault(without, [0.0, 0.0])[0] += p
+        second.setdefault(with_unit, [0.0, 0.0])[1] += p
+    now = np.array([sum(max(0.0, q - math.exp(epsilon) * p) for p, q in law.values()) for law in laws.values()])
+    chance = np.array([sum(p for p, _ in law.values()) for law in laws.values()])
+    value = 0.0
+    for _ in range(roots):
+        value = float(np.maximum(now, chance * value).sum())
+    return value
+
+
+def test_an_adversary_who_waits_for_the_right_moment_gains_no_more_than_is_claimed():
+    """Two nodes move, by one each: L1 = 2. Randomised response is charged: no waiting beats it, and some reaches it."""
+    part = Measurement(l1=2, l2=math.sqrt(2), nodes=2, node_l1=1, node_l2=1, coordinates=2)
+    budget = Loss(epsilon=0.7, delta=0.05)
+    (scale,) = calibrate([part], budget=budget, mechanism="laplace", accounting="pld", steps=1).scales
+    beyond = 3 * 2 * math.exp(-(REACH + 1) / scale) / (1 + math.exp(-1 / scale))
+
+    assert scale < 2 / budget.epsilon  # more than pure epsilon is claimed
+    assert gained(scale, budget.epsilon, 1) < 0.7 * budget.delta
+    assert 0.97 * budget.delta < gained(scale, budget.epsilon, 300) <= budget.delta + beyond
+    assert gained(scale / 2, budget.epsilon, 1) > budget.delta + beyond
