@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
+from pipelines.cloud import refuse_unreachable
 from pipelines.spec import SHRINK, changelog_of, load
 from pipelines.spec_models import OWN_COLUMNS, ChangelogSection
 from transforms import files
@@ -57,6 +58,7 @@ def named(arguments: argparse.Namespace) -> Named:
     if path.endswith((".yaml", ".yml")):
         return _of_spec(arguments)
     given = {key: getattr(arguments, key) for key in KEYS if getattr(arguments, key) is not None}
+    refuse_unreachable([path, arguments.output], files=[arguments.kafka])
     if "types" in given:
         given["types"] = _types(given["types"])
     problem = topic_problem(path) if is_of_topic(path) else None
@@ -79,8 +81,10 @@ def _of_spec(arguments: argparse.Namespace) -> Named:
         if getattr(arguments, key) is not None:
             raise SpecError(f"--{key}: {arguments.source} says this; leave the flag out")
     spec = load(arguments.source)
+    source = spec.changelog.source(spec.privacy.owner)
+    refuse_unreachable([*source.paths, arguments.output], files=[source.kafka])
     return Named(
-        source=spec.changelog.source(spec.privacy.owner),
+        source=source,
         numbers=frozenset(query.column for query in spec.queries if query.column is not None),
         bad_rows=spec.changelog.bad_rows if arguments.bad_rows is None else arguments.bad_rows,
         shrink=SHRINK if spec.changelog.shrink is None else spec.changelog.shrink,

@@ -14,6 +14,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines import evaluate as evaluation
 from pipelines.changelog_command import changelog
+from pipelines.cloud import refuse_unreachable
 from pipelines.epochs import (
     keep_settled,
     record_of,
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
         return release(arguments, flags)
     old = load(arguments.spec)
     options_of(flags)
+    refuse_unreachable(old.output.folders)
     arguments.spec = str(write_spec(arguments.spec, arguments.new_release))
     told = cost(old)
     document, text = release(arguments, flags)
@@ -196,6 +198,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if flags:
         raise SpecError(f"{flags[0]}: ledger runs no pipeline and takes no pipeline options")
     spec = load(arguments.spec)
+    refuse_unreachable(spec.output.folders)
     with failures_kept(spec):
         release = Store(spec.output.public, spec.output.private).open()
     if release is not None:
@@ -243,6 +246,8 @@ def _start(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timel
             f"--until {moment_text(until)}: windows up to then are not over, since it is {moment_text(clock)} by this "
             "machine's clock; what is told of a window is final, so give a time that has passed, or leave --until out"
         )
+    truth = getattr(arguments, "truth", None)  # of `evaluate`
+    refuse_unreachable([*spec.changelog.paths, *spec.output.folders, truth], files=[spec.changelog.kafka])
     return spec, timeline
 
 

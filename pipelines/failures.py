@@ -7,9 +7,10 @@ from pathlib import Path
 
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.cloud import forbidden
 from pipelines.spec import Spec
 from pipelines.store import Store
-from transforms.errors import InputError, SlackwaterError, SpecError
+from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 
 TRACE = "failure.txt"
 
@@ -54,10 +55,12 @@ def failures_kept(spec: Spec, *, done: str = "nothing was published") -> Iterato
     except SlackwaterError:
         raise
     except Exception as error:
+        reason = forbidden(error)
         stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else done
-        raise SlackwaterError(
-            f"the run failed with {type(error).__name__}; {stands}; {keep_trace(spec.output.private, error)}"
-        ) from None
+        kept = keep_trace(spec.output.private, error)
+        if reason is not None:
+            raise RefusedError(f"{reason}; {stands}; {kept}") from None
+        raise SlackwaterError(f"the run failed with {type(error).__name__}; {stands}; {kept}") from None
 
 
 def _awaits(spec: Spec) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 from prometheus_client import Metric, generate_latest
 
+from pipelines.cloud import refuse_unreachable
 from pipelines.epochs import refuse_another
 from pipelines.failures import TRACE
 from pipelines.job import plan_of, timeline_of
@@ -41,6 +42,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if flags:
         raise SpecError(f"{flags[0]}: metrics runs no pipeline and takes no pipeline options")
     spec = load(arguments.spec)
+    refuse_unreachable(spec.output.folders)
     store = Store(spec.output.public, spec.output.private)
     try:
         runs = store.runs()  # before the release, so that none of them counts that has ended since

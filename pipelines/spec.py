@@ -174,6 +174,11 @@ class Output:
     private: str
     format: Format = "parquet"
 
+    @property
+    def folders(self) -> tuple[str, str]:
+        """Both, the private one first: without it nothing of the other can be understood."""
+        return self.private, self.public
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:

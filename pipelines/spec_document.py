@@ -15,6 +15,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from pipelines.cloud import refuse_unreachable
 from transforms.errors import SpecError
 from transforms.sinks import read_bytes
 
@@ -90,6 +91,7 @@ def _text(name: str, path: Path) -> str:
 
 
 def _remote_text(name: str) -> str:
+    refuse_unreachable([], files=[name])
     try:
         return read_bytes(name).decode("utf-8-sig")
     except UnicodeDecodeError:

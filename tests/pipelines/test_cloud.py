@@ -1,0 +1,198 @@
+"""What is on gs:// and cannot be reached is told in one line within seconds, by every command that needs it."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import apache_beam.internal.gcp.auth
+import google.auth.compute_engine._metadata
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from pipelines import cloud
+from tests.e2e.specs import CommandLine, Said, changelog, write, write_spec
+
+INPUT = ("data/*.parquet", "gs://there/data/*.parquet")
+OUTPUT = (("public: public", "public: gs://there/public"), ("private: private", "private: gs://there/private"))
+TRUTH = ("--truth", "gs://there/truth.parquet")
+KAFKA = ("  path: data/*.parquet", "  path: kafka://127.0.0.1:1/stays\n  kafka: gs://there/kafka.properties")
+
+COMMANDS = {
+    "plan, its spec": ("plan", "gs://there/spec.yaml"),
+    "run, its changelog": ("run", "input.yaml"),
+    "run, its folders": ("run", "output.yaml"),
+    "run, another release": ("run", "output.yaml", "--new-release", "other"),
+    "evaluate, its changelog": ("evaluate", "input.yaml"),
+    "evaluate, the truth": ("evaluate", "local.yaml", *TRUTH),
+    "evaluate, settings of Kafka": ("evaluate", "kafka.yaml"),
+    "ledger": ("ledger", "output.yaml"),
+    "metrics": ("metrics", "output.yaml"),
+    "changelog, a glob": ("changelog", "gs://there/*.csv", "--suggest", "--entry", "stay", "--time", "at"),
+    "changelog, a spec": ("changelog", "input.yaml", "--suggest"),
+    "changelog, the copy": ("changelog", "local.yaml", "-o", "gs://there/copy"),
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has no credentials, and knows that it is none of Google's: asking takes some seconds."""
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path / "gcloud"))
+    monkeypatch.setattr(google.auth.compute_engine._metadata, "_NO_GCE_CHECK", True)
+
+
+@pytest.fixture
+def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str], machine: None) -> CommandLine:
+    write_spec(tmp_path, name="local.yaml")
+    write_spec(tmp_path, INPUT, name="input.yaml")
+    write_spec(tmp_path, *OUTPUT, name="output.yaml")
+    write_spec(tmp_path, KAFKA, ("format: parquet", "format: jsonl"), ("  before: before_\n", ""), name="kafka.yaml")
+    write(tmp_path / "data/part.parquet", changelog(entries=3))
+    return CommandLine(tmp_path, capsys)
+
+
+@contextmanager
+def serving(answer: Callable[[BaseHTTPRequestHandler], tuple[int, dict[str, object]]]) -> Iterator[str]:
+    """A server on loopback that gives one answer to all; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            code, document = answer(self)
+            body = json.dumps(document).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def refused(code: int) -> tuple[int, dict[str, object]]:
+    return code, {"error": {"code": code, "message": "no"}}
+
+
+def one_line(said: Said) -> str:
+    assert len(said.lines) == 1, said.err
+    assert said.out == ""
+    return said.lines[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_without_credentials_every_command_says_so_within_seconds(
+    slackwater: CommandLine, command: tuple[str, ...]
+) -> None:
+    began = time.monotonic()
+
+    said = slackwater(*command)
+
+    assert time.monotonic() - began < 10
+    assert said.code == 1, said.err
+    told = one_line(said)
+    for word in ("GOOGLE_APPLICATION_CREDENTIALS (not set)", "gcloud's application default file", "metadata server"):
+        assert word in told
+
+
+def test_credentials_that_are_named_and_not_there_are_told(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/none/key.json")
+
+    said = slackwater("ledger", "output.yaml")
+
+    assert said.code == 1
+    assert "GOOGLE_APPLICATION_CREDENTIALS (what it names cannot be used)" in one_line(said)
+
+
+def test_a_metadata_server_that_never_answers_is_not_waited_for(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(google.auth.compute_engine._metadata, "_NO_GCE_CHECK", False)
+    monkeypatch.setattr(cloud, "PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("GCE_METADATA_IP", f"127.0.0.1:{silent.getsockname()[1]}")
+        said = slackwater("ledger", "output.yaml")
+
+    assert said.code == 1
+    assert "metadata server" in one_line(said)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words"),
+    [
+        (401, 1, "Google does not take these credentials"),
+        (403, 1, "give the account the role"),
+        (404, 2, "there is no bucket 'there'"),
+        (503, 4, "no answer from Google within"),
+    ],
+)
+def test_a_bucket_that_refuses_is_told_with_what_to_do(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, answer: int, code: int, words: str
+) -> None:
+    monkeypatch.setattr(cloud, "PATIENCE", 2.0)
+    with serving(lambda _: refused(answer)) as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        said = slackwater("ledger", "output.yaml")
+
+    told = one_line(said)
+    assert said.code == code
+    assert words in told
+    assert "gs://there/private" in told
+
+
+def test_a_bucket_that_may_be_listed_and_not_written_is_told_with_what_to_do(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> tuple[int, dict[str, object]]:
+        if request.command == "POST":
+            return refused(403)
+        return refused(404) if "/o/" in request.path else (200, {"kind": "storage#objects"})
+
+    # Else Beam looks for credentials of this machine first, for many seconds.
+    monkeypatch.setattr(apache_beam.internal.gcp.auth._Credentials, "_credentials_init", True)
+    with serving(answer) as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        said = slackwater("run", "output.yaml")
+
+    told = one_line(said)
+    assert said.code == 1
+    assert "bucket 'there' does not allow this" in told
+    assert "nothing was published" in told
+
+
+def test_a_key_that_was_revoked_is_told(
+    slackwater: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    with serving(lambda _: (400, {"error": "invalid_grant"})) as address:
+        account = {"type": "service_account", "client_email": "job@house", "token_uri": address}
+        (tmp_path / "key.json").write_text(json.dumps({**account, "private_key": key.decode(), "project_id": "house"}))
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+        said = slackwater("ledger", "output.yaml")
+
+    assert said.code == 1
+    assert "Google does not take these credentials (RefreshError)" in one_line(said)
