@@ -28,7 +28,7 @@ from transforms.diagnostics import WriteDiagnostics, diagnose
 from transforms.errors import InputError, RefusedError
 from transforms.expression import Condition
 from transforms.layout import inspect
-from transforms.projection import Project, Projection
+from transforms.projection import Project
 from transforms.queries import Query, Timeline
 from transforms.release import ESTIMATES, Release, ReleasePlan
 from transforms.sharding import from_bytes, to_bytes
@@ -61,7 +61,7 @@ def plan() -> Plan:
         constraint=AGGREGATION.constraint,
         window=AGGREGATION.timeline.every,
         windows=AGGREGATION.timeline.windows,
-        owner=False,
+        owner=AGGREGATION.owner is not None,
         budget=Loss(epsilon=0.5),
         mechanism="laplace",
         accounting="naive",
@@ -88,11 +88,11 @@ def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
         before="before_",
         after="after_",
     )
-    queries, made = AGGREGATION.queries, plan()
-    layout = inspect(source, numbers=frozenset(), others=queries[0].columns)
+    made = plan()
+    layout = inspect(source, numbers=frozenset(), others=AGGREGATION.queries[0].columns)
     with beam.Pipeline(options=options_of(flags)) as pipeline:
         read = pipeline | ReadChangelog(layout)
-        projected = read["rows"] | Project(Projection(queries=queries))
+        projected = read["rows"] | Project(AGGREGATION.projection)
         released = (
             projected.projected
             | BoundedSums(AGGREGATION, shards=4)

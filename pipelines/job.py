@@ -17,8 +17,8 @@ from transforms.files import Listed, find
 from transforms.kinds import ARROW
 from transforms.layout import Layout, inspect
 from transforms.own_names import named
-from transforms.projection import Projection
 from transforms.queries import Query, Timeline
+from transforms.release import ReleasePlan, refuse_mismatch
 from transforms.source import Source
 
 
@@ -28,17 +28,25 @@ class Job:
 
     Attributes:
         layout: files, and the types of their columns.
-        projection: what is read from each state.
         aggregation: what is summed.
         plan: the noise and its loss.
         shards: into how many parts the units are split.
     """
 
     layout: Layout
-    projection: Projection
     aggregation: Aggregation
     plan: Plan
     shards: int
+
+    def __post_init__(self) -> None:
+        refuse_mismatch(self.plan, self.aggregation)
+        if self.layout.source.owner != self.aggregation.owner:
+            raise ValueError("the changelog is read for another privacy unit than the one that is bounded")
+
+    @property
+    def release(self) -> ReleasePlan:
+        """The plan with the aggregation that it is for."""
+        return ReleasePlan(plan=self.plan, aggregation=self.aggregation)
 
 
 SHARD_BYTES = 16 * 2**20
@@ -151,15 +159,11 @@ def job_of(
     size = sum(file.size for file in layout.files)
     return Job(
         layout=layout,
-        projection=Projection(
-            queries=queries,
-            owner=None if owner is None or layout.owner is not None else owner,
-            by_class=(constraint.column, constraint.names) if isinstance(constraint, ByClass) else None,
-        ),
         aggregation=Aggregation(
             queries=queries,
             timeline=timeline,
             constraint=constraint,
+            owner=owner,
             exact=exact,
             span=plan.windows or NOMINAL,
         ),

@@ -49,7 +49,7 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
     epochs = []
     for number, commit in enumerate(commits, start=1):
         _check(commit, number, commits[number - 2]["windows"] if number > 1 else 0, spec, plan)
-        after = spent(plan, commit["windows"], owner=spec.privacy.owner is not None)
+        after = spent(plan, commit["windows"])
         # A numerical solver may be off by 1e-11; what was spent is never given back.
         now = Spent(epsilon=max(now.epsilon, after.epsilon), delta=after.delta, shares=after.shares)
         epochs.append(

@@ -30,7 +30,7 @@ from transforms.changelog import DEAD, READ, ReadChangelog
 from transforms.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 from transforms.errors import SpecError
 from transforms.projection import Project
-from transforms.release import ESTIMATES, NODES, Release, ReleasePlan
+from transforms.release import ESTIMATES, NODES, Release
 from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import WriteBytes, WriteTables
 
@@ -58,8 +58,7 @@ def submit_release(job: Job, *, folder: str, format_: str, flags: Sequence[str],
         bounded = _projected(pipeline, job, folder) | BoundIncrement(
             job.aggregation, shards=job.shards, past=past, keep=keep
         )
-        release = ReleasePlan(plan=job.plan, aggregation=job.aggregation)
-        told = bounded["sums"] | Release(release, past=past, keep=keep)
+        told = bounded["sums"] | Release(job.release, past=past, keep=keep)
         for side in (NODES, ESTIMATES):
             told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
         if keep:
@@ -84,7 +83,7 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
 
 def _projected(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[pa.Table]:
     read = pipeline | ReadChangelog(job.layout)
-    projected = read["rows"] | Project(job.projection)
+    projected = read["rows"] | Project(job.aggregation.projection)
     dead = (read[DEAD], projected[DEAD]) | "AllDead" >> beam.Flatten()
     (dead, read[READ]) | WriteDiagnostics(FileSystems.join(folder, "diagnostics"))
     return projected.projected

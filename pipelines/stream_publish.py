@@ -34,7 +34,7 @@ from transforms.bound_increment import file_of
 from transforms.close_windows import Proposal, digest
 from transforms.errors import RefusedError
 from transforms.files import Listed
-from transforms.release import ESTIMATES, NODES, ReleasePlan, protect, remember, tell
+from transforms.release import ESTIMATES, NODES, protect, remember, tell
 from transforms.sharding import from_bytes
 from transforms.sinks import make_folder, read_bytes, write_bytes, write_table
 
@@ -239,7 +239,7 @@ def _refuse_another_beginning(job: Job, before: Before) -> None:
 
 def _write(job: Job, proposals: Sequence[Proposal], folder: str, *, format_: str, past: str | None, keep: bool) -> None:
     """The files of an attempt: nodes, estimates, state."""
-    release = ReleasePlan(plan=job.plan, aggregation=job.aggregation)
+    release = job.release
     sums = [part for proposal in proposals for part in proposal.sums]
     state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
     for key in job.aggregation.node_keys():

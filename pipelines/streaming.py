@@ -184,7 +184,7 @@ class StreamRelease(beam.PTransform):
         committed = Committed(Store(spec.output.public, spec.output.private))
         land = Land(
             job.layout,
-            job.projection,
+            job.aggregation.projection,
             bad_rows=spec.changelog.bad_rows,
             diagnostics=FileSystems.join(spec.output.private, "diagnostics", "stream"),
             shards=job.shards,

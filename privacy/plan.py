@@ -100,6 +100,7 @@ class Plan:
     It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
 
     Attributes:
+        owner: whether a unit may own several entries.
         options: for each query, the best way of each kind to release it; the first is taken.
         weights: the share of the budget of each query, 1 in sum.
     """
@@ -107,6 +108,7 @@ class Plan:
     constraint: Constraint
     window: int
     windows: int | None
+    owner: bool
     demands: tuple[Demand, ...]
     released: tuple[Released, ...]
     options: tuple[tuple[Option, ...], ...]
@@ -248,6 +250,7 @@ def _plan(
         constraint=constraint,
         window=window,
         windows=windows,
+        owner=owner,
         demands=tuple(demands),
         released=_released(demands, [(place, part) for place, part, _ in planned], calibration, law, stated),
         options=tuple(found),

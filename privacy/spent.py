@@ -51,13 +51,12 @@ class Spent:
     shares: tuple[float, ...]
 
 
-def spent(plan: Plan, windows: int, *, owner: bool) -> Spent:
+def spent(plan: Plan, windows: int) -> Spent:
     """The loss of the first `windows` windows. It does not fall with more windows, but for 1e-11 of a solver's error.
 
     Args:
         plan: of the whole release.
         windows: how many have closed, at most the horizon.
-        owner: whether a unit may own several entries, as it was said to `make_plan`.
 
     Raises:
         ValueError: windows below 0 or beyond the horizon.
@@ -70,7 +69,7 @@ def spent(plan: Plan, windows: int, *, owner: bool) -> Spent:
     >>> changes = Demand(name="stays", measure=Measure(kind="count"), cells=1, series=(Series(kind="change"),))
     >>> plan = make_plan([changes], constraint=AtMost(4), window=1, windows=None, owner=False,
     ...     budget=Loss(epsilon=1), mechanism="laplace", accounting="naive")
-    >>> [round(spent(plan, windows, owner=False).epsilon, 6) for windows in (0, 1, 2, 4, 1000)]
+    >>> [round(spent(plan, windows).epsilon, 6) for windows in (0, 1, 2, 4, 1000)]
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
     at_least("windows", windows, 0)
@@ -79,7 +78,7 @@ def spent(plan: Plan, windows: int, *, owner: bool) -> Spent:
     told = [
         (released, so_far)
         for released in plan.released
-        if (so_far := _sensitivity(plan, released, windows, owner)) is not None
+        if (so_far := _sensitivity(plan, released, windows)) is not None
     ]
     if not told:
         return Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
@@ -102,7 +101,7 @@ def whole(plan: Plan) -> Spent:
     return Spent(epsilon=plan.loss.epsilon, delta=plan.loss.delta, shares=tuple(shares))
 
 
-def _sensitivity(plan: Plan, released: Released, windows: int, owner: bool) -> Sensitivity | None:
+def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | None:
     """Of the nodes of one part that count; None if there are none yet."""
     strategy = _nearer(released.strategy, windows // released.leaf) if windows else None
     if strategy is None:
@@ -115,7 +114,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int, owner: bool) -> S
         cells=demand.cells,
         constraint=plan.constraint,
         window=plan.window * released.leaf,
-        owner=owner,
+        owner=plan.owner,
     )
     if released.family == "net":
         near = of_net(strategy, unit)

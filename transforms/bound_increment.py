@@ -12,10 +12,12 @@ from functools import partial
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
 
 from transforms import progress
-from transforms.bounded_sums import Aggregation, NodeKey
+from transforms.bounded_sums import Aggregation, NodeKey, Summed
 from transforms.increments import advance_shard, state_from_bytes, state_to_bytes
+from transforms.joined import giving, refuse_other
 from transforms.sharding import ShardByUnit, from_bytes
 from transforms.sinks import read_bytes
 from transforms.threaded import Threaded
@@ -30,16 +32,24 @@ class BoundIncrement(beam.PTransform):
         shards: the same number in all runs of a release.
         past: the folder with the state that the run before left; None in the first run.
         keep: whether to leave a state for the next run.
+
+    Raises:
+        ValueError: the rows are not projected for this aggregation, the state is of another number of shards, or there
+            is none though the timeline says that windows are released.
     """
 
     def __init__(self, aggregation: Aggregation, *, shards: int, past: str | None, keep: bool) -> None:
         super().__init__()
+        self._summed = Summed(aggregation, past, keep)
         self._aggregation = aggregation
         self._shards = shards
         self._past = past
         self._keep = keep
 
     def expand(self, tables: beam.PCollection[pa.Table]) -> dict[str, beam.PCollection]:
+        refuse_other(tables, self._aggregation.projection, part="BoundIncrement", before="Project")
+        if self._past is not None:
+            _refuse_other_shards(self._past, self._shards)
         advance = partial(_advance, aggregation=self._aggregation, past=self._past, keep=self._keep)
         every = tables.pipeline | "EveryShard" >> beam.Create(
             [(shard, b"") for shard in range(self._shards)], reshuffle=False
@@ -52,7 +62,7 @@ class BoundIncrement(beam.PTransform):
         )
         states = advanced | "States" >> beam.Filter(_is_state)
         return {
-            "sums": advanced | "Sums" >> beam.Filter(lambda part: not _is_state(part)),
+            "sums": giving(advanced | "Sums" >> beam.Filter(lambda part: not _is_state(part)), self._summed),
             STATE: states | "NameStates" >> beam.Map(_named).with_output_types(tuple[str, bytes]),
         }
 
@@ -67,6 +77,13 @@ def _advance(
     parts, after = advance_shard(rows, state, aggregation)
     progress.advance("bound", 0 if rows is None else rows.num_rows)
     return [*parts, ((STATE, number, "net", 0), state_to_bytes(after))] if keep else parts
+
+
+def _refuse_other_shards(past: str, shards: int) -> None:
+    """Units would be looked for where they are not, and contribute anew."""
+    (found,) = FileSystems.match([f"{past}/units-*.parquet"])
+    if len(found.metadata_list) != shards:
+        raise ValueError(f"{past}: holds the state of {len(found.metadata_list)} shards, not {shards}; keep the number")
 
 
 def _is_state(part: tuple[NodeKey, bytes]) -> bool:

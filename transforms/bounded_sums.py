@@ -15,10 +15,12 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from privacy.constraint import Constraint
+from privacy.constraint import ByClass, Constraint
 from privacy.series import Family
 from transforms import progress
+from transforms.joined import giving, refuse_other
 from transforms.leaf_sums import LeafSums
+from transforms.projection import Projection
 from transforms.queries import Query, Timeline
 from transforms.sharding import ShardByUnit, from_bytes, to_bytes
 from transforms.threaded import Threaded
@@ -35,9 +37,13 @@ CHUNK_NODES = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregation:
-    """What is summed: the queries over the timeline under the constraint.
+    """What is summed: the queries over the timeline under the constraint, of units that are entries or owners.
+
+    Each part of a pipeline is made from it, or checked against it.
 
     Attributes:
+        owner: the column that names the owner of an entry, of the mutation or of its states; None if the unit is the
+            entry.
         exact: whether to sum all changes as well, without the constraint (for the owner's eyes).
         span: windows that chunks are sized for, the same in all runs of a release; None: those of the timeline.
     """
@@ -45,8 +51,16 @@ class Aggregation:
     queries: tuple[Query, ...]
     timeline: Timeline
     constraint: Constraint
+    owner: str | None = None
     exact: bool = False
     span: int | None = None
+
+    @property
+    def projection(self) -> Projection:
+        """What is read from each state for it."""
+        constraint = self.constraint
+        by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
+        return Projection(queries=self.queries, owner=self.owner, by_class=by_class)
 
     def chunk_cells(self, query: int) -> int:
         """Cells in one chunk of a query; all of them where they are made consistent with each other."""
@@ -69,16 +83,43 @@ class Aggregation:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """What bounded sums were made from.
+
+    Attributes:
+        past: the folder with the state that the run before left; None in the first run.
+        keep: whether a state is left for the next run.
+    """
+
+    aggregation: Aggregation
+    past: str | None = None
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.past is None) != (self.aggregation.timeline.released == 0):
+            raise ValueError(
+                "the timeline says how many windows earlier runs have released, and past where their state is: "
+                "give both, or neither in the first run"
+            )
+
+
 class BoundedSums(beam.PTransform):
-    """Shard by unit, enforce the constraint, sum by window and cell."""
+    """Shard by unit, enforce the constraint, sum by window and cell, in one run.
+
+    Raises:
+        ValueError: the rows are not projected for this aggregation, or earlier runs have released windows of it.
+    """
 
     def __init__(self, aggregation: Aggregation, *, shards: int) -> None:
         super().__init__()
+        self._summed = Summed(aggregation)
         self._aggregation = aggregation
         self._shards = shards
 
     def expand(self, tables: beam.PCollection[pa.Table]) -> beam.PCollection[tuple[NodeKey, bytes]]:
-        return (
+        refuse_other(tables, self._aggregation.projection, part="BoundedSums", before="Project")
+        sums = (
             tables
             | ShardByUnit(shards=self._shards)
             | "GatherUnits" >> beam.GroupByKey()
@@ -87,6 +128,7 @@ class BoundedSums(beam.PTransform):
                 tuple[NodeKey, bytes]
             )
         )
+        return giving(sums, self._summed)
 
 
 def _sum_shard(shard: tuple[int, Iterable[bytes]], aggregation: Aggregation) -> list[tuple[NodeKey, bytes]]:

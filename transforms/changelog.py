@@ -22,6 +22,7 @@ from transforms import arrow_coders, files, progress
 from transforms.avro_files import read_avro
 from transforms.batches import DEAD, READ, Batch, dead_file, dead_letters
 from transforms.csv_files import read_csv
+from transforms.joined import giving
 from transforms.json_files import read_json_lines
 from transforms.layout import Layout
 from transforms.normalise import Place, Skipped
@@ -76,6 +77,7 @@ class ReadChangelog(beam.PTransform):
         if layout.snapshots:
             compared = rows | CompareSnapshots(layout)
             rows, dead = compared["rows"], [*dead, compared[DEAD]]
+        giving(rows, layout.source)
         return {"rows": rows, DEAD: dead | "AllDeadLetters" >> beam.Flatten(), READ: read[READ]}
 
 

@@ -22,7 +22,9 @@ import pyarrow.compute as pc
 
 from transforms.batches import DEAD, Batch, dead_letters
 from transforms.expression import evaluate
+from transforms.joined import given, giving
 from transforms.queries import OTHER, Query, Scalar
+from transforms.source import Source
 
 GONE = -2
 """The class of a state that does not exist (-1: a class that is not listed)."""
@@ -34,8 +36,8 @@ class Projection:
 
     Attributes:
         queries: in the order that numbers their columns.
-        owner: the state's column that names the owner; None if the unit is the entry, or if the owner
-            is a column of the mutation itself (`owner` of the batch).
+        owner: the column that names the owner, of the mutation (`owner` of the batch) or else of the states; None if
+            the unit is the entry.
         by_class: column and listed values of a class constraint.
     """
 
@@ -45,16 +47,28 @@ class Projection:
 
 
 class Project(beam.PTransform):
-    """Batches of states to batches of projected states, and dead letters under the tag `DEAD`."""
+    """Batches of states to batches of projected states, and dead letters under the tag `DEAD`.
+
+    Raises:
+        ValueError: the batches are read for another privacy unit.
+    """
 
     def __init__(self, projection: Projection) -> None:
         super().__init__()
         self._projection = projection
 
     def expand(self, batches: beam.PCollection) -> beam.pvalue.DoOutputsTuple:
-        return batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
+        source = given(batches, Source)
+        if source is not None and source.owner != self._projection.owner:
+            raise ValueError(
+                f"the changelog is read for units by {source.owner or 'entry'}, and they are to be bounded by "
+                f"{self._projection.owner or 'entry'}; name one owner in Source and Aggregation"
+            )
+        told = batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
             DEAD, main="projected"
         )
+        giving(told["projected"], self._projection)
+        return told
 
 
 class _ProjectDoFn(beam.DoFn):
@@ -62,6 +76,8 @@ class _ProjectDoFn(beam.DoFn):
         self._projection = projection
 
     def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
+        if "owner" in batch.table.column_names and self._projection.owner is None:  # of a source that is not ours
+            raise ValueError("the rows name owners, and the privacy unit is the entry; name the owner in Aggregation")
         table, rows, reason = project(batch.table, self._projection)
         if table.num_rows:
             yield table

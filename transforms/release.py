@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from privacy.plan import Plan, Released
 from transforms.bound_increment import STATE
-from transforms.bounded_sums import Aggregation, NodeKey, dense
+from transforms.bounded_sums import Aggregation, NodeKey, Summed, dense
+from transforms.joined import refuse_other
 from transforms.kept import from_parquet, list_of, to_parquet
 from transforms.payloads import pack, unpack
 from transforms.published import Protected, estimates_table, nodes_table
@@ -41,16 +42,28 @@ class ReleasePlan:
     aggregation: Aggregation
 
     def __post_init__(self) -> None:
-        plan, aggregation = self.plan, self.aggregation
-        planned = [(d.name, d.measure, d.cells, d.families) for d in plan.demands]
-        summed = [(q.name, q.measure, q.cells, q.families) for q in aggregation.queries]
-        if planned != summed:
-            raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
-        if plan.constraint != aggregation.constraint:
-            raise ValueError("the plan was made for another constraint than the one that is enforced")
-        timeline = aggregation.timeline
-        if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
-            raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
+        refuse_mismatch(self.plan, self.aggregation)
+        if self.aggregation.exact:
+            raise ValueError("the aggregation is also to sum without the constraint, which is never released")
+
+
+def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
+    """
+    Raises:
+        ValueError: what the plan's guarantee rests on is not what the aggregation enforces.
+    """
+    planned = [(d.name, d.measure, d.cells, d.families) for d in plan.demands]
+    summed = [(q.name, q.measure, q.cells, q.families) for q in aggregation.queries]
+    if planned != summed:
+        raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
+    if plan.constraint != aggregation.constraint:
+        raise ValueError("the plan was made for another constraint than the one that is enforced")
+    if plan.owner != (aggregation.owner is not None):
+        unit, other = ("owners", "entries") if plan.owner else ("entries", "owners")
+        raise ValueError(f"the plan protects {unit}, and {other} are bounded; name an owner in both, or in neither")
+    timeline = aggregation.timeline
+    if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
+        raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
 
 
 class Release(beam.PTransform):
@@ -59,6 +72,9 @@ class Release(beam.PTransform):
     Args:
         past: the folder with the state that the run before left; None in the first.
         keep: whether to leave a state for the next run, under `STATE`.
+
+    Raises:
+        ValueError: the sums are not those of the plan's aggregation, or are made from another state.
     """
 
     def __init__(self, release: ReleasePlan, *, past: str | None = None, keep: bool = False) -> None:
@@ -68,6 +84,8 @@ class Release(beam.PTransform):
         self._keep = keep
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> dict[str, beam.PCollection]:
+        summed = Summed(self._release.aggregation, self._past, self._keep)
+        refuse_other(sums, summed, part="Release", before="BoundedSums or BoundIncrement")
         every = sums.pipeline | "EveryChunk" >> beam.Create(
             [(key, b"") for key in self._release.aggregation.node_keys()],
             reshuffle=False,

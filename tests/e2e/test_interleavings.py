@@ -74,7 +74,7 @@ class Stream:
         aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=WINDOWS))
         lag = int(LAG.total_seconds() * 1_000_000)
         self._find = _FindDoFn(job.layout, 0)
-        self._read = _ReadDoFn(job.layout, job.projection, 0.0, "private/diagnostics/stream", job.shards)
+        self._read = _ReadDoFn(job.layout, job.aggregation.projection, 0.0, "private/diagnostics/stream", job.shards)
         self._close = _CloseDoFn(aggregation, lag, Committed(Store("public", "private")))
         self._publish = _PublishDoFn(spec, job)
         self._publish.setup()

@@ -76,8 +76,8 @@ def planned(
     )
 
 
-def epsilons(plan: Plan, *windows: int, owner: bool = False) -> list[float]:
-    return [spent(plan, count, owner=owner).epsilon for count in windows]
+def epsilons(plan: Plan, *windows: int) -> list[float]:
+    return [spent(plan, count).epsilon for count in windows]
 
 
 # By brute force
@@ -158,7 +158,7 @@ def test_no_unit_moves_what_was_told_by_then_further_than_is_said_to_be_spent(ch
         moved = np.einsum("nw,uwc->unc", seen, units(windows, cells, changes, opening))
         most = float((moved**2).sum(axis=(1, 2)).max(initial=0.0))
 
-        rho = spent(plan, windows, owner=False).shares[0]
+        rho = spent(plan, windows).shares[0]
 
         assert math.sqrt(2 * rho) * sigma >= math.sqrt(most) * (1 - 1e-6)
         if choice in (DISJOINT, tree(2, 3)) and cells == 1:
@@ -178,7 +178,7 @@ def test_no_unit_moves_the_nodes_drawn_by_then_further_than_is_said_to_be_spent(
         moved = np.einsum("nw,uwc->unc", nodes, units(windows, cells, changes, opening))
         most = float(np.abs(moved).sum(axis=(1, 2)).max(initial=0.0))
 
-        epsilon = spent(plan, windows, owner=False).epsilon
+        epsilon = spent(plan, windows).epsilon
 
         assert epsilon * released.noise[0].scale >= most * (1 - 1e-9)
         if choice in (DISJOINT, tree(2, 3)) and cells == 1:
@@ -263,7 +263,7 @@ def test_events_are_spent_window_by_window_and_at_once_by_an_owner():
     owners = planned(demand(ENTERED), constraint=AtMost(5), windows=None, owner=True)
 
     assert epsilons(plan, 1, 2, 3, 4) == pytest.approx([1 / 3, 2 / 3, 1, 1])
-    assert epsilons(owners, 1, 2, owner=True) == pytest.approx([1, 1])
+    assert epsilons(owners, 1, 2) == pytest.approx([1, 1])
 
 
 def test_a_span_is_spent_as_its_windows_close():
@@ -279,7 +279,7 @@ def test_queries_spend_their_own_shares():
         demand(CHANGE), demand(SLIDING, choice=Choice(name="sliding"), weight=3), constraint=AtMost(4), windows=365
     )
 
-    first, third = (spent(plan, windows, owner=False) for windows in (1, 3))
+    first, third = (spent(plan, windows) for windows in (1, 3))
 
     assert first.shares == pytest.approx((1 / 16, 0))
     assert third.shares == pytest.approx((3 / 16, 3 / 4 / 12))
@@ -309,7 +309,7 @@ def several() -> list[Demand]:
 def test_at_the_horizon_it_is_the_plans_and_before_it_rises_to_that(way):
     plan = planned(*several(), constraint=AtMost(4), windows=5, way=way, epsilon=0.7)
 
-    course = [spent(plan, windows, owner=False) for windows in range(6)]
+    course = [spent(plan, windows) for windows in range(6)]
 
     assert (course[0].epsilon, course[0].delta, course[0].shares) == (0.0, 0.0, (0.0, 0.0, 0.0))
     assert {s.delta for s in course[1:]} == {plan.loss.delta}
@@ -351,7 +351,7 @@ def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
     expected = epsilon_spent(measurements, scales, mechanism=law, accounting=accounting, delta=delta, steps=steps)
 
     assert expected < 0.9 * plan.loss.epsilon
-    assert spent(plan, 2, owner=False).epsilon == pytest.approx(expected, rel=1e-12)
+    assert spent(plan, 2).epsilon == pytest.approx(expected, rel=1e-12)
 
 
 def test_laplace_losses_add_up_in_exact_arithmetic_and_are_rounded_up():
@@ -361,7 +361,7 @@ def test_laplace_losses_add_up_in_exact_arithmetic_and_are_rounded_up():
     )
     exact = sum((1 / Fraction(released.noise[0].scale) for released in plan.released), Fraction(0))
 
-    epsilon = spent(plan, 1, owner=False).epsilon
+    epsilon = spent(plan, 1).epsilon
 
     assert Fraction(math.nextafter(epsilon, 0)) < exact <= Fraction(epsilon)
 
@@ -371,7 +371,7 @@ def test_shares_of_a_query_are_added_exactly_and_rounded_up():
     series = (CHANGE, ENTERED, Series(kind="left"))
     plan = planned(*(demand(*series, weight=weight) for weight in weights), constraint=AtMost(7), windows=None)
 
-    shares = spent(plan, 10_000, owner=False).shares
+    shares = spent(plan, 10_000).shares
 
     for query, share in enumerate(shares):
         exact = sum((Fraction(r.share) for r in plan.released if r.query == query), Fraction(0))
@@ -397,7 +397,7 @@ def test_what_is_spent_never_falls_and_never_exceeds_the_plan(choice, series, co
     way: tuple[Law, Accounting, float] = ("gaussian", "pld", 1e-6)
     plan = planned(demand(series, choice=choice), constraint=constraint, windows=200, way=way)
 
-    course = [spent(plan, windows, owner=False) for windows in (*range(0, 17), 41, 80, 81, 182, 199, 200)]
+    course = [spent(plan, windows) for windows in (*range(0, 17), 41, 80, 81, 182, 199, 200)]
 
     # The solver of Gaussian losses is right to 1e-11, and that is among its margins.
     assert all(a.epsilon <= b.epsilon + 1e-11 for a, b in itertools.pairwise(course))
@@ -410,6 +410,6 @@ def test_windows_that_do_not_exist_are_refused():
     plan = planned(demand(CHANGE), constraint=AtMost(2), windows=5)
 
     with pytest.raises(ValueError, match="windows=-1 must be at least 0"):
-        spent(plan, -1, owner=False)
+        spent(plan, -1)
     with pytest.raises(ValueError, match="6 windows are more than the horizon of 5"):
-        spent(plan, 6, owner=False)
+        spent(plan, 6)
