@@ -1,0 +1,78 @@
+"""What becomes of a row is a function of that row and the spec alone (and of the schema that a file declares).
+
+Rows of every format are read beside neighbours of all kinds, in other blocks, files and orders, and compared.
+"""
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.fates.reading import CASES, Fate, RefusedError, Spec, fates, write
+from tests.fates.rows import Row, row_of
+from transforms.files import Listed
+
+PAIRS = int(os.environ.get("FATES_PAIRS", "960"))
+"""Of neighbouring files for each format; a longer search may ask for more."""
+
+SEED = os.environ.get("FATES_SEED", "1")
+FOLDERS, FILES = 4, 12
+"""A spec reads so many changelogs of so many files, each of them a neighbour of all others."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_becomes_of_a_row_depends_on_no_other(name, tmp_path):
+    told: Counter[str] = Counter()
+    for number in range(PAIRS // FOLDERS // FILES):
+        told += neighbours(name, f"{SEED} {name} {number}", tmp_path / str(number))
+
+    assert told["compared"] > PAIRS // 2, told
+    assert told["used"] > told["compared"], told
+    assert told["dead"] > told["compared"] // 10, told
+
+
+def neighbours(name: str, seed: str, folder: Path) -> Counter[str]:
+    """Reads files that share rows, beside odd ones of their own, and compares what becomes of the rows they share."""
+    choose = Random(seed)
+    spec = Spec.of(CASES[name], choose)
+    common = [row_of(choose, 1000 + number, odd=0.1) for number in range(6)]
+    known: dict[int, Fate] = {}
+    told: Counter[str] = Counter()
+    for number in range(FOLDERS):
+        place = folder / str(number)
+        place.mkdir(parents=True)
+        files = [_neighbour(common, choose) for _ in range(FILES)]
+        entries = [write(spec, rows, place / f"{at:02}.{spec.case.extension}", choose) for at, rows in enumerate(files)]
+        try:
+            layout = spec.look(place)
+        except RefusedError as refused:
+            told += Counter({"refused": 1, f"refused: {refused}"[-100:]: 1})
+            continue
+        for file, keys in zip(layout.files, entries, strict=True):
+            try:
+                found = fates(spec, layout, file, keys, choose)
+            except RefusedError as refused:
+                told += Counter({"refused": 1, f"refused: {refused}"[-100:]: 1})
+                continue
+            told["compared"] += 1
+            for row in common:
+                if row.entry in found:
+                    fate = known.setdefault(row.entry, found[row.entry])
+                    assert found[row.entry] == fate, _difference(seed, file, row, fate, found[row.entry])
+                    told[str(fate[0]) if isinstance(fate[0], str) else "used"] += 1
+    return told
+
+
+def _neighbour(common: list[Row], choose: Random) -> list[Row]:
+    """Most of the common rows, or a single one, with odd ones between them, before them or behind them."""
+    rows = choose.sample(common, choose.choice([1, 2, 4, 5, 6, 6]))
+    odd = [row_of(choose, 5000 + place, odd=0.6) for place in range(choose.choice([0, 1, 1, 2, 3]))]
+    if choose.random() < 0.5:
+        return choose.sample(rows + odd, len(rows + odd))
+    return odd + rows if choose.random() < 0.7 else rows + odd
+
+
+def _difference(seed: str, file: Listed, row: Row, one: Fate, other: Fate) -> str:
+    return f"seed {seed!r}, file {file.path}, row e{row.entry}, how {row.how}:\n  {one}\n  {other}"
