@@ -27,6 +27,7 @@ def add_changelog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     added.add_argument("--order", metavar="COLUMN", action="append", help="orders changes of one time; may repeat")
     added.add_argument("--timezone", metavar="ZONE", help="zone of times without one, such as Europe/Paris")
     added.add_argument("--types", metavar="COLUMN=TYPE", action="append", help="type of a column; may repeat")
+    added.add_argument("--nulls", metavar="TEXT", action="append", help="a text that is null in CSV; may repeat")
     added.add_argument("--every", metavar="DURATION", help="how far apart snapshots are, such as 1d")
     added.add_argument(
         "--kafka", metavar="FILE", help="settings of Kafka's client, for a topic (kafka://HOST:PORT/TOPIC)"

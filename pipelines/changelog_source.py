@@ -22,7 +22,7 @@ from transforms.samples import is_object, sample
 from transforms.segments import FORMATS, is_of_topic, topic_problem
 from transforms.source import Source
 
-KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "every", "kafka")
+KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "nulls", "every", "kafka")
 """Flags that stand for keys of `changelog:` in a spec."""
 
 _BY_EXTENSION = {".parquet": "parquet", ".csv": "csv", ".avro": "datastream"}

@@ -61,6 +61,7 @@ class Changelog:
     order: tuple[str, ...] = ()
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
+    nulls: tuple[str, ...] = ()
     bad_rows: float = 0.0
     every: int | None = None
     shrink: float | None = None
@@ -79,6 +80,7 @@ class Changelog:
             owner=owner,
             timezone=self.timezone,
             types=self.types,
+            nulls=self.nulls,
             every=self.every,
             kafka=self.kafka,
         )
@@ -242,6 +244,7 @@ def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
         order=tuple(section.order),
         timezone=section.timezone,
         types=tuple(sorted(section.types.items())),
+        nulls=tuple(sorted(set(section.nulls or ()))),
         bad_rows=section.bad_rows,
         every=None if not snapshots else every if section.every is None else section.every,
         shrink=None if not snapshots else SHRINK if section.shrink is None else section.shrink,
@@ -298,13 +301,19 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
+_CAME_LATER = (("changelog", "nulls"),)
+"""Section and key; the default is None."""
+
+
 def _sha256(model: SpecModel) -> str:
     """Over the checked values and not the text; defaults count as if they were written.
 
     What only says when bad input stops a run is left out: it must be possible to let a run go on that was stopped. So
-    is where passwords are.
+    is where passwords are. A key that came later counts where it is given, so that older releases go on.
     """
-    content = json.dumps(
-        model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}}), sort_keys=True, separators=(",", ":")
-    )
+    told = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
+    for section, key in _CAME_LATER:
+        if told[section][key] is None:
+            del told[section][key]
+    content = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()

@@ -59,6 +59,12 @@ WORD, SETTINGS = Tag("word"), Tag("settings")
 EITHER = Discriminator(_word_or_settings)
 
 
+def _not_yaml_null(value: Any) -> Any:
+    if value is None:
+        raise wrong("expected text, not the null of YAML; put it in quotes, such as 'NULL' or ''")
+    return value
+
+
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
@@ -100,6 +106,7 @@ def _float(value: int) -> float:
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]
+Nulls = Annotated[list[Annotated[str, BeforeValidator(_not_yaml_null)]], BeforeValidator(as_list), Field(min_length=1)]
 Number = Annotated[float, BeforeValidator(_bounded), Field(allow_inf_nan=False)]
 ReleaseName = Annotated[str, AfterValidator(_release)]
 QueryName = Annotated[str, AfterValidator(_query)]

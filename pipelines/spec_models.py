@@ -14,6 +14,7 @@ from pipelines.spec_errors import Problem, refuse
 from pipelines.spec_fields import (
     Duration,
     Moment,
+    Nulls,
     Number,
     ReleaseName,
     Section,
@@ -63,6 +64,7 @@ class ChangelogSection(Section):
     order: Texts = Field(default_factory=list)
     timezone: Timezone | None = None
     types: dict[Text, ColumnType] = Field(default_factory=dict)
+    nulls: Nulls | None = None
     bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     every: Duration | None = None
     shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
@@ -88,6 +90,8 @@ class ChangelogSection(Section):
             problems += [(("path", place), problem) for place, problem in enumerate(told) if problem is not None]
             if self.every == 0:
                 problems.append((("every",), "expected a duration above zero, such as 1d"))
+        if self.nulls is not None and not self._is_csv:
+            problems.append((("nulls",), "only for CSV, which has no null of its own; remove it"))
         problems += self._topic_problems()
         if own is None and self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
@@ -95,6 +99,12 @@ class ChangelogSection(Section):
             problems.append((("after",), "the same as before; the two states need names of their own"))
         refuse(problems)
         return self
+
+    @property
+    def _is_csv(self) -> bool:
+        if self.format != "snapshots":
+            return self.format == "csv"
+        return all(re.search(r"\.csv(\.\w+)?$", path) for path in self.path)
 
     def _topic_problems(self) -> list[Problem]:
         topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]

@@ -105,6 +105,7 @@ def section_of(source: Source) -> dict[str, Any]:
         "order": list(source.order),
         "timezone": source.timezone,
         "types": dict(source.types),
+        "nulls": list(source.nulls),
         "every": None if source.every is None else duration_text(source.every),
         "kafka": source.kafka,
     }

@@ -29,7 +29,8 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table]:
     """Batches and dead letters of a file; a fault of the file is one dead letter.
 
-    * An empty cell is null, a quoted empty one is an empty text. Lines without anything are not rows.
+    * An empty cell is null, a quoted empty one is an empty text; what the source lists as null is, in quotes or not.
+      Lines without anything are not rows.
     * Whole numbers are decimal digits with at most a minus, or bits as in 0x1F; floats may be nan or inf, and are inf
       beyond their range; nothing else, blanks included, may stand in a number's cell. An empty text is a key.
     * A needed cell that is not UTF-8, or holds U+001A, is a dead letter.
@@ -173,8 +174,14 @@ def _open(stream: _Told, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
 def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
     """The raw table (see `normalise`) of one block."""
 
+    nulls = pa.array([text.encode() for text in layout.source.nulls], pa.binary())
+
+    def told(place: str | int) -> pa.Array:
+        values = one_chunk(table[place])
+        return pc.if_else(pc.is_in(values, value_set=nulls), None, values) if len(nulls) else values
+
     def cells(name: str) -> pa.Array:
-        values = one_chunk(table[name])
+        values = told(name)
         return pc.replace_substring(values, _SUBSTITUTE, b"\xff") if substituted else values
 
     columns = {name: cells(column) for name, column in layout.roles.items()}
@@ -182,7 +189,7 @@ def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
     for side in layout.sides:
         own = [side.path(column) for column, _ in layout.states]
         seen = {name for name in own if name not in roles} | set(layout.rest(side, table.column_names))
-        members = [one_chunk(table[place]) for place, name in enumerate(table.column_names) if name in seen]
+        members = [told(place) for place, name in enumerate(table.column_names) if name in seen]
         columns[side.side] = pa.array(any_valid(members, table.num_rows))
         columns |= {f"{side.side}.{column}": cells(side.path(column)) for column, _ in layout.states}
     return pa.table(columns)

@@ -19,6 +19,7 @@ class Source:
         owner: the column that names the privacy unit, of the mutation or of the state.
         timezone: IANA name of the zone of times without one; None if there must be none.
         types: (column, kind) where the kind of a column is not to be inferred; kinds as in `transforms.kinds`.
+        nulls: texts that are null in CSV, in quotes or not, beside an empty cell without quotes.
         every: how far apart snapshots are, in microseconds; None for other formats.
         kafka: path of the settings of Kafka's client, for paths that are topics; every worker reads it.
     """
@@ -33,5 +34,6 @@ class Source:
     owner: str | None = None
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
+    nulls: tuple[str, ...] = ()
     every: int | None = None
     kafka: str | None = None

@@ -51,7 +51,7 @@ _NEW = {"entry": "id", "time": "at", "before": None, "after": None}
 _OWN = {"entry": "id", "time": None, "before": None, "after": None}
 CASES = {
     "csv": Case(formats.csv, "csv", "csv", _FLAT),
-    "csv in quotes": Case(partial(formats.csv, quoted=True), "csv", "csv", _FLAT),
+    "csv in quotes": Case(partial(formats.csv, quoted=True), "csv", "csv", {**_FLAT, "nulls": ("", "null")}),
     "csv of new values": Case(partial(formats.csv, before=False), "csv", "csv", _NEW),
     "json with prefixes": Case(formats.json_flat, "jsonl", "jsonl", _FLAT),
     "json of new values": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", _NEW),

@@ -135,6 +135,15 @@ def test_the_source_of_the_reader_holds_what_the_changelog_says(tmp_path: Path) 
     assert changelog.source(None).owner is None
 
 
+def test_what_is_null_in_csv_is_told_once_and_in_snapshots_of_csv_too(tmp_path: Path) -> None:
+    csv = changed("format: parquet", "format: csv\n  nulls: ['NULL', '', 'NULL']")
+    snapshots = changed("  time: at\n", "", changed("data/*.parquet", "data/%Y-%m-%d.csv.gz"))
+    snapshots = changed("format: parquet", "format: snapshots\n  nulls: ''", snapshots)
+
+    assert loaded(tmp_path, csv).changelog.source(None).nulls == ("", "NULL")
+    assert loaded(tmp_path, snapshots).changelog.source(None).nulls == ("",)
+
+
 def test_a_spec_knows_its_file_and_crosses_processes(tmp_path: Path) -> None:
     spec = loaded(tmp_path, GOOD)
 

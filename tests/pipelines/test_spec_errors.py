@@ -39,6 +39,16 @@ BROKEN = [
     ),
     ("  time: at", "  time: at\n  timezone: ../x", "7: changelog.timezone: '../x' is not an IANA"),
     ("  time: at", "  time: at\n  types: {n: int}", "7: changelog.types.n: expected one of int64"),
+    (
+        "  time: at",
+        "  time: at\n  nulls: ['']",
+        "7: changelog.nulls: only for CSV, which has no null of its own; remove it",
+    ),
+    (
+        "format: parquet",
+        "format: csv\n  nulls: [NULL]",
+        "4: changelog.nulls[0]: expected text, not the null of YAML; put",
+    ),
     ("  time: at", "  time: at\n  bad_rows: 1", "7: changelog.bad_rows: expected a number below 1"),
     ("  time: at", "  time: at\n  bad_rows: -.1", "7: changelog.bad_rows: expected at least 0"),
     ("  time: at", "  time: at\n  before: s\n  after: s", "8: changelog.after: the same as before"),

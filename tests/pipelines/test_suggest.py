@@ -127,6 +127,7 @@ def test_a_section_in_flow_style_is_read_back() -> None:
         order=("lsn", "pos"),
         timezone="Europe/Paris",
         types=(("1", "int64"),),
+        nulls=("", "NULL"),
     )
 
     section = section_of(source)

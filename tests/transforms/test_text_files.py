@@ -42,6 +42,31 @@ def test_csv_quotes_hold_commas_quotes_newlines_and_empty_texts(tmp_path):
     assert [row["after"] for row in rows] == [True, True, False]
 
 
+def test_csv_cells_that_the_source_lists_are_null_in_quotes_or_not(tmp_path):
+    path = tmp_path / "a.csv"
+    quoted = [
+        f'"b","{NOON}","",""',
+        f'"c","{NOON}","NULL",""',
+        f'd,{NOON},,"x"',
+        f'"e","{NOON}",\\N,"null"',
+        '"","","",""',
+    ]
+    path.write_text("\n".join(["id,at,after_x,after_w", f'"a","{NOON}","1","p"', *quoted]) + "\n")
+
+    listed = csv_layout(path, nulls=("", "NULL", "\\N"))
+    usual = csv_layout(path)
+
+    assert [(row["entry"], row["after"], row["after.x"], row["after.w"]) for row in read(listed)] == [
+        ("a", True, 1.0, "p"),
+        ("b", False, None, None),
+        ("c", False, None, None),
+        ("d", True, None, "x"),
+        ("e", True, None, "null"),
+    ]
+    assert dead(listed) == [(6, "column 'id': entry is null"), (6, "column 'at': time is null")][:1]
+    assert [row["entry"] for row in read(usual)] == ["a", "d"]
+
+
 def test_csv_before_and_after_are_read_by_prefix(tmp_path):
     header = ["id", "at", "before_x", "after_x", "after_note", "lsn"]
     path = write_csv(tmp_path / "a.csv", header, [["a", NOON, None, None, "n", 5], ["a", NOON, 1, None, None, 10]])
