@@ -59,9 +59,12 @@ WORD, SETTINGS = Tag("word"), Tag("settings")
 EITHER = Discriminator(_word_or_settings)
 
 
+NOT_YAML_NULL = "expected text, not the null of YAML; put it in quotes, such as 'NULL' or ''"
+
+
 def _not_yaml_null(value: Any) -> Any:
     if value is None:
-        raise wrong("expected text, not the null of YAML; put it in quotes, such as 'NULL' or ''")
+        raise wrong(NOT_YAML_NULL)
     return value
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pipelines.durations import duration_text
 from pipelines.spec_errors import Problem, refuse
 from pipelines.spec_fields import (
+    NOT_YAML_NULL,
     Duration,
     Moment,
     Nulls,
@@ -90,7 +91,9 @@ class ChangelogSection(Section):
             problems += [(("path", place), problem) for place, problem in enumerate(told) if problem is not None]
             if self.every == 0:
                 problems.append((("every",), "expected a duration above zero, such as 1d"))
-        if self.nulls is not None and not self._is_csv:
+        if "nulls" in self.model_fields_set and self.nulls is None:
+            problems.append((("nulls",), NOT_YAML_NULL))
+        elif self.nulls is not None and not self._is_csv:
             problems.append((("nulls",), "only for CSV, which has no null of its own; remove it"))
         problems += self._topic_problems()
         if own is None and self.entry == self.time:

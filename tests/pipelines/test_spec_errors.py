@@ -49,6 +49,11 @@ BROKEN = [
         "format: csv\n  nulls: [NULL]",
         "4: changelog.nulls[0]: expected text, not the null of YAML; put",
     ),
+    (
+        "format: parquet",
+        "format: csv\n  nulls: NULL",
+        "4: changelog.nulls: expected text, not the null of YAML; put it",
+    ),
     ("  time: at", "  time: at\n  bad_rows: 1", "7: changelog.bad_rows: expected a number below 1"),
     ("  time: at", "  time: at\n  bad_rows: -.1", "7: changelog.bad_rows: expected at least 0"),
     ("  time: at", "  time: at\n  before: s\n  after: s", "8: changelog.after: the same as before"),
