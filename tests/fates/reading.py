@@ -53,11 +53,6 @@ CASES = {
     "csv": Case(formats.csv, "csv", "csv", _FLAT),
     "csv in quotes": Case(partial(formats.csv, quoted=True), "csv", "csv", {**_FLAT, "nulls": ("", "null")}),
     "csv of new values": Case(partial(formats.csv, before=False), "csv", "csv", _NEW),
-    "json with prefixes": Case(formats.json_flat, "jsonl", "jsonl", _FLAT),
-    "json of new values": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", _NEW),
-    "json with objects": Case(formats.json_structs, "jsonl", "jsonl", _NESTED),
-    "debezium": Case(formats.debezium, "jsonl", "debezium", _OWN),
-    "datastream": Case(formats.datastream, "jsonl", "datastream", _OWN),
     "avro": Case(formats.avro, "avro", "datastream", _OWN, compressed=False),
     "parquet with prefixes": Case(formats.parquet, "parquet", "parquet", _FLAT, compressed=False),
     "parquet with structs": Case(
