@@ -5,10 +5,12 @@
 
 A chain is one entry of one unit. The order of the input rows does not matter:
 
-* source order is the `order.*` columns; at equal times and equal order, before and after images are linked end to
-  end (an Eulerian path); what is still open is settled by content;
-* a mutation that is there twice counts once;
-* files with new values only and without an order column have their position in the files as order.
+* source order is the `order.*` columns; with new values only, the last of them is the position in the files;
+* at equal times and equal order, images before and after are linked end to end (an Eulerian path);
+* a mutation that is there twice, with the same two images, counts once.
+
+Images are digests of whole states (transforms.images), not what queries see of them: what becomes of a row depends
+neither on `where` nor on which queries there are.
 
 An entry first seen with a before image existed before the changelog begins: its chain gets an *opening row*, an
 insertion before all time. Where earlier runs have released windows, what happened in them is told in the first open
@@ -23,8 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.batches import POSITION
+from transforms.images import IMAGE, NONE
 from transforms.linking import UNKNOWN, link
-from transforms.projection import GONE
 from transforms.sharding import unit_column
 
 BEFORE_ALL = np.iinfo(np.int64).min
@@ -46,6 +48,7 @@ class Chains:
         carried: rows that are states known from before, not changes.
         cells, values: for each query the state after the row; `values[i]` is None for counts.
         classes: the state's class, or None.
+        image: the digest of the state after the row; None where positions order all ties.
         rank: rows of one unit by (time, source order, entry): a tie-break across its entries; None if
             units are entries.
     """
@@ -61,6 +64,7 @@ class Chains:
     cells: tuple[Ints, ...]
     values: tuple[Ints | None, ...]
     classes: Ints | None
+    image: Ints | None
     rank: Ints | None
 
     @property
@@ -114,20 +118,18 @@ def build_chains(
         columns.after(f"{i}.value", order) if f"after.{i}.value" in table.column_names else None for i in range(queries)
     ]
     classes = columns.after("class", order) if "after.class" in table.column_names else None
+    image = columns.image_after(order) if columns.images else None
     is_carried = order < known
     rank = _rank_in_unit(order, unit[order], chain, time, columns, codes.entries) if owned else None
     # In a chain and in a unit, original times are in order already, so late rows come before the others.
     time = time if closed is None else np.where(is_carried, time, np.maximum(time, closed))
 
-    if columns.has_before:
+    if image is not None and columns.has_before:
         starts = np.flatnonzero(_starts(chain) & ~is_carried)
-        before = [columns.before(f"{i}.cell", order[starts]) for i in range(queries)]
-        exists = np.any([cell >= 0 for cell in before], axis=0) if before else np.zeros(len(starts), bool)
-        if classes is not None:
-            exists |= columns.before("class", order[starts]) != GONE
-        at = starts[exists]
+        at = starts[columns.image_before(order[starts]) != NONE]
         if len(at):
             rows = order[at]
+            image = np.insert(image, at, columns.image_before(rows))
             cells = [np.insert(c, at, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)]
             values = [
                 None if v is None else np.insert(v, at, columns.before(f"{i}.value", rows))
@@ -154,6 +156,7 @@ def build_chains(
         cells=tuple(cells),
         values=tuple(values),
         classes=classes,
+        image=image,
         rank=rank,
     )
 
@@ -166,20 +169,27 @@ class _Columns:
     carried: pa.Table | None
 
     @property
+    def images(self) -> bool:
+        return f"{IMAGE}.after" in self.table.column_names
+
+    @property
     def has_before(self) -> bool:
-        return any(name.startswith("before.") for name in self.table.column_names)
+        return f"{IMAGE}.before" in self.table.column_names
 
     @property
     def orders(self) -> list[str]:
         return [name for name in self.table.column_names if name.startswith("order.")]
 
-    @property
-    def projected(self) -> list[str]:
-        """`<query>.cell`, `<query>.value` and `class`, as far as they are there."""
-        return [name.removeprefix("after.") for name in self.table.column_names if name.startswith("after.")]
-
     def after(self, name: str, rows: Ints) -> Ints:
         return _numpy_chunks(with_carried(self.table, self.carried, f"after.{name}"))[rows]
+
+    def image_after(self, rows: Ints) -> Ints:
+        return _numpy_chunks(with_carried(self.table, self.carried, f"{IMAGE}.after"))[rows].astype(np.int64)
+
+    def image_before(self, rows: Ints) -> Ints:
+        """Of mutations only."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        return _numpy(self.table[f"{IMAGE}.before"])[rows - known].astype(np.int64)
 
     def before(self, name: str, rows: Ints) -> Ints:
         """Of mutations only: `rows` must not be carried ones."""
@@ -196,39 +206,32 @@ class _Columns:
 
 
 def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Ints:
-    """Order rows of one chain at one time by source order, links and content; drop repeated ones."""
+    """Order rows of one chain at one time by source order and links; drop repeated ones."""
     same = (np.diff(chain[order]) == 0) & (np.diff(time[order]) == 0)
     if not same.any():
         return order
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
     rows = order[tied]
     run = np.cumsum(~np.insert(same, 0, False))[tied]
-    after = [columns.after(name, rows) for name in columns.projected]
-    before = [columns.before(name, rows) for name in columns.projected] if columns.has_before else []
-    by_position = columns.orders == [POSITION]
-    source = [] if by_position else [columns.order(name, rows) for name in columns.orders]
-    if by_position:
-        # Keep the first of equal ones, then put the kept ones back into the files' order.
-        position = columns.order(POSITION, rows)
-        index = np.lexsort([position, *after, run])
-        index = index[~_repeats([run, *after], index)]
-        index = index[np.lexsort([position[index], run[index]])]
-    else:
-        content = [*after, *before]
-        index = np.lexsort([*content, *source[::-1], run])
-        index = index[~_repeats([run, *source, *content], index)]
-        if before:
-            group = np.cumsum(~_repeats([run, *source], index))
-            mine = chain[rows[index]]
-            first_slot = tied[np.searchsorted(run, run[index])]
-            last_slot = tied[np.searchsorted(run, run[index], side="right") - 1]
-            same_run = np.diff(run[index]) == 0
-            next_run = (first_slot[1:] == last_slot[:-1] + 1) & (np.diff(mine) == 0)
-            follows = np.insert(same_run | next_run, 0, False)
-            above = order[np.maximum(first_slot - 1, 0)]
-            known = (chain[above] == mine) & (first_slot > 0)
-            start = [np.where(known, columns.after(name, above), UNKNOWN) for name in columns.projected]
-            index = index[link(group, [b[index] for b in before], [a[index] for a in after], start, follows)]
+    source = [columns.order(name, rows) for name in columns.orders]
+    images = [columns.image_before(rows)] if columns.has_before else []
+    images += [columns.image_after(rows)] if columns.images else []
+    index = np.lexsort([*images[::-1], *source[::-1], run])
+    if images:
+        index = index[~_repeats([run, *source, *images], index)]
+    if columns.has_before:
+        group = np.cumsum(~_repeats([run, *source], index))
+        mine = chain[rows[index]]
+        first_slot = tied[np.searchsorted(run, run[index])]
+        last_slot = tied[np.searchsorted(run, run[index], side="right") - 1]
+        same_run = np.diff(run[index]) == 0
+        next_run = (first_slot[1:] == last_slot[:-1] + 1) & (np.diff(mine) == 0)
+        follows = np.insert(same_run | next_run, 0, False)
+        above = order[np.maximum(first_slot - 1, 0)]
+        known = (chain[above] == mine) & (first_slot > 0)
+        start = np.where(known, columns.image_after(above), UNKNOWN)
+        before, after = (image[index] for image in images)
+        index = index[link(group, before, after, start, follows)]
     kept = np.ones(len(order), dtype=bool)
     kept[tied] = False
     # Each run keeps its place: its rows are contiguous, so the settled ones fill its first slots.
@@ -282,7 +285,7 @@ def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Co
     known = 0 if columns.carried is None else columns.carried.num_rows
     real = order >= known
     source = []
-    for name in columns.orders:
+    for name in [name for name in columns.orders if name != POSITION] or columns.orders:
         ranks = np.full(len(order), -1, dtype=np.int64)
         ranks[real] = columns.order(name, order[real])
         source.append(ranks)

@@ -15,7 +15,8 @@ import pyarrow.csv
 
 from transforms import files
 from transforms.batches import Batch, dead_file, dead_letters
-from transforms.kinds import one_chunk
+from transforms.images import IMAGE, digest, shared
+from transforms.kinds import one_chunk, to_mask
 from transforms.layout import Layout
 from transforms.normalise import Place, normalise
 from transforms.parquet_files import any_valid
@@ -192,4 +193,11 @@ def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
         members = [told(place) for place, name in enumerate(table.column_names) if name in seen]
         columns[side.side] = pa.array(any_valid(members, table.num_rows))
         columns |= {f"{side.side}.{column}": cells(side.path(column)) for column, _ in layout.states}
+    if len(layout.sides) == 2:
+        both = shared(
+            [name.removeprefix(side.name) for name in layout.members(side, table.column_names)] for side in layout.sides
+        )
+        for side in layout.sides:
+            images = ((name, cells(side.path(name))) for name in both)
+            columns[f"{IMAGE}.{side.side}"] = digest(images, to_mask(columns[side.side]))
     return pa.table(columns)

@@ -35,6 +35,7 @@ from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
 from transforms.bounding import NOT_YET, Usage, bound, changed, finished
 from transforms.chains import BEFORE_ALL, Chains, build_chains, with_carried
 from transforms.chains import encode as encode_chains
+from transforms.images import IMAGE
 from transforms.kept import from_parquet, lists_of, table_of, to_parquet
 from transforms.leaf_sums import cut, sum_leaves
 from transforms.projection import GONE
@@ -43,7 +44,7 @@ from transforms.sharding import unit_column
 from transforms.truncates import deletions, split
 
 Ints = np.ndarray
-VERSION = b"1"
+VERSION = b"2"
 _TABLES = ("units", "entries", "frozen", "pending")
 _NUMBERS = ("until", "superseded")
 
@@ -221,6 +222,7 @@ def _before(chains: Chains, until: int) -> Chains:
         cells=tuple(cell[kept] for cell in chains.cells),
         values=tuple(None if value is None else value[kept] for value in chains.values),
         classes=None if chains.classes is None else chains.classes[kept],
+        image=None if chains.image is None else chains.image[kept],
         rank=None if chains.rank is None else chains.rank[kept],
     )
 
@@ -285,6 +287,8 @@ def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Tabl
             columns[f"after.{query}.value"] = value[last]
     if chains.classes is not None:
         columns["after.class"] = chains.classes[last]
+    if chains.image is not None:
+        columns[f"{IMAGE}.after"] = chains.image[last]
     return pa.table(columns)
 
 

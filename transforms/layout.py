@@ -63,16 +63,13 @@ class Layout:
         """Columns of a side without a struct that say whether its state exists, apart from those needed."""
         if self.snapshots:
             return []
-        needed = {side.path(column) for column, _ in self.states}
-        other = [s.name for s in self.sides if s is not side]
-        roles = set(self.roles.values())
-        return [
-            name
-            for name in names
-            if name.startswith(side.name)
-            and name not in needed | roles
-            and (side.name or not any(name.startswith(prefix) for prefix in other if prefix))
-        ]
+        told = {side.path(column) for column, _ in self.states} | set(self.roles.values())
+        return [name for name in self.members(side, names) if name not in told]
+
+    def members(self, side: Side, names: Sequence[str]) -> list[str]:
+        """All columns of a side without a struct."""
+        other = tuple(s.name for s in self.sides if s is not side and s.name)
+        return [name for name in names if name.startswith(side.name) and (side.name or not name.startswith(other))]
 
     def fault(self, schema: pa.Schema) -> str | None:
         """Why a file with this schema cannot be read with the layout; None if it can.

@@ -4,10 +4,12 @@ A raw table has the columns of the normalised one, under the same names, with th
 
     entry         int64 or string; null only where `truncate` is true
     time          int64, microseconds since the epoch, UTC; never null; not there in snapshots
-    order.<i>     int64 or string, never null; without source order and before images: order.position
+    order.<i>     int64 or string, never null
+    order.position  without before images: where the row stood in the files, which orders what is tied otherwise
     owner         int64 or string, null as the entry is; only if the owner is a column of the mutation
     <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
     <side>.<col>  each needed column of the state as its kind (`transforms.kinds`); null where the state does not exist
+    image.<side>  the digest of all of the state (`transforms.images`); of both sides, from readers that give it
 
 A raw table may say of each row whether it is a `truncate`: a change of all entries, which leaves none of them. In
 the normalised table such a row is one without an entry.
@@ -23,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.batches import POSITION, Batch, dead_letters
+from transforms.images import IMAGE
 from transforms.instants import Bad, to_microseconds
 from transforms.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
 from transforms.layout import Layout
@@ -52,12 +55,12 @@ def normalise(
     """Batches of the rows that fit, and tables of dead letters for the others.
 
     Args:
-        raw: see above; `order.position` is made here if the source has no order.
+        raw: see above; `order.position` is made here.
         rows: number of each row in the file; [rows of the table], increasing.
         batch_rows: the most rows of a batch.
     """
     columns, bad = _columns(raw, layout)
-    if not layout.source.order and layout.source.before is None:
+    if layout.source.before is None:
         columns = _with_order(columns, pa.array((place.number << _FILE_SHIFT) | rows))
     table = pa.table(columns)
     reason = np.zeros(len(rows), dtype=np.int16)
@@ -99,6 +102,8 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
             if state in layout.roles.values():  # such a column is there even without a state
                 values = pc.if_else(exists, values, pa.scalar(None, values.type))
             columns[f"{side.side}.{state}"] = values
+        if (image := f"{IMAGE}.{side.side}") in raw.column_names:
+            columns[image] = one_chunk(raw[image])
     return columns, bad
 
 
@@ -107,7 +112,7 @@ def _named(column: str, bad: Bad) -> Bad:
 
 
 def _with_order(columns: dict[str, pa.Array], order: pa.Array) -> dict[str, pa.Array]:
-    first = {name: columns[name] for name in ("entry", "time") if name in columns}
+    first = {name: columns[name] for name in columns if name in ("entry", "time") or name.startswith("order.")}
     return {**first, POSITION: order, **columns}
 
 

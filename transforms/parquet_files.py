@@ -1,7 +1,8 @@
 """Parquet changelogs: runs of row groups, of which only the needed columns are read.
 
 Where a state's columns stand under a prefix, whether the state exists can depend on columns that nothing else needs:
-these are read only for row groups where a row has all needed columns null.
+these are read only for row groups where a row has all needed columns null. Where states before are there too, all columns
+that both sides have are read, a few at a time, for the digests of the whole images (transforms.images).
 """
 
 from collections.abc import Iterator
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 
 from transforms import files
 from transforms.batches import Batch, dead_file
-from transforms.first_file import Side
-from transforms.kinds import one_chunk, to_mask
+from transforms.first_file import Side, find
+from transforms.images import IMAGE, digest, shared
+from transforms.kinds import is_text, one_chunk, to_mask
 from transforms.layout import Layout
 from transforms.normalise import Place, normalise
 
@@ -23,6 +25,7 @@ TRUNCATES = b"slackwater.truncates"
 """In the metadata of a schema: rows without an entry are truncates."""
 
 _RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has
+_AT_ONCE = 8  # columns that are read for nothing but the images: files may have hundreds
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,14 @@ def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) 
     """Batches and dead letters of a run of row groups; a fault of the file is one dead letter."""
     try:
         with files.open_random(place.file) as stream:
-            file = pq.ParquetFile(stream, read_dictionary=_texts(layout), pre_buffer="://" in place.file)
-            fault = layout.fault(file.schema_arrow)
+            metadata = pq.read_metadata(stream)
+            schema = metadata.schema.to_arrow_schema()
+            fault = layout.fault(schema)
             if fault is not None:
                 yield dead_file(place.file, fault)
                 return
+            texts = _texts(schema, layout)
+            file = pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts, pre_buffer="://" in place.file)
             row = run.row
             for group in range(run.first, run.last):
                 raw = _raw(file, group, layout)
@@ -71,8 +77,23 @@ def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) 
         yield dead_file(place.file, f"the file cannot be read ({type(error).__name__}); it may be truncated or gone")
 
 
-def _texts(layout: Layout) -> list[str]:
-    return [side.path(column) for side in layout.sides for column, kind in layout.states if kind == "string"]
+def _texts(schema: pa.Schema, layout: Layout) -> list[str]:
+    """Paths of the texts among what is read of states: as dictionaries, of which each word is looked at once."""
+    both = _imaged(schema, layout)
+    read = [side.path(column) for side in layout.sides for column in {*both, *(name for name, _ in layout.states)}]
+    return [path for path in read if is_text(find(schema, path, layout.sides) or pa.null())]
+
+
+def _imaged(schema: pa.Schema, layout: Layout) -> list[str]:
+    """The columns of states that digests are of; none where there are no states before."""
+    if len(layout.sides) == 1:
+        return []
+    return shared(
+        [field.name for field in schema.field(side.name).type]
+        if side.struct
+        else [name.removeprefix(side.name) for name in layout.members(side, schema.names)]
+        for side in layout.sides
+    )
 
 
 def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
@@ -99,7 +120,25 @@ def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
             exists = _exists(file, group, side, layout, list(states.values()), names, table.num_rows)
         columns[side.side] = exists
         columns |= {f"{side.side}.{column}": values for column, values in states.items()}
+    if len(layout.sides) == 2:
+        for side in layout.sides:
+            images = _states(file, group, side, _imaged(file.schema_arrow, layout), columns)
+            columns[f"{IMAGE}.{side.side}"] = digest(images, to_mask(columns[side.side]))
     return pa.table(columns)
+
+
+def _states(
+    file: pq.ParquetFile, group: int, side: Side, wanted: list[str], read: dict[str, pa.Array]
+) -> Iterator[tuple[str, pa.Array]]:
+    """The wanted columns of a side, those that are read already first."""
+    yield from ((name, read[f"{side.side}.{name}"]) for name in wanted if f"{side.side}.{name}" in read)
+    others = [name for name in wanted if f"{side.side}.{name}" not in read]
+    for begin in range(0, len(others), _AT_ONCE):
+        names = others[begin : begin + _AT_ONCE]
+        table = file.read_row_group(group, columns=[side.path(name) for name in names])
+        for name in names:
+            values = pc.struct_field(one_chunk(table[side.name]), name) if side.struct else table[side.path(name)]
+            yield name, one_chunk(values)
 
 
 def _exists(

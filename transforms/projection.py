@@ -4,7 +4,8 @@
     out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `order.*`, and for query i
                                             `after.<i>.cell` (int32; -1: contributes nothing) and, where a
                                             column is measured, `after.<i>.value` (int64 grid steps; 0 without a
-                                            cell); the same with `before.`; `after.class` with a class constraint
+                                            cell); the same with `before.`; `after.class` with a class constraint;
+                                            `image.<side>` (transforms.images) unless positions order all ties
     dead  pa.Table(file, row, reason)       states whose owner cannot be known
 
 Everything is private. Values are clamped here: f itself is clamped, never its differences, which would not telescope.
@@ -20,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import DEAD, Batch, dead_letters
+from transforms.batches import DEAD, POSITION, Batch, dead_letters
 from transforms.expression import evaluate
+from transforms.images import IMAGE, digest, shared
 from transforms.joined import given, giving
 from transforms.queries import OTHER, Query, Scalar
 from transforms.source import Source
@@ -91,6 +93,7 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
     columns = {
         name: table[name] for name in table.column_names if name in ("entry", "time") or name.startswith("order.")
     }
+    columns |= _images(table, sides)
     for side in sides:
         columns |= _project_side(table, side, projection)
     if "owner" in table.column_names:
@@ -99,6 +102,21 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
         return pa.table(columns), np.zeros(0, np.int64), ""
     owners = [table[f"{side}.{projection.owner}"] for side in sides]
     return _split_by_owner(pa.table(columns), owners, sides)
+
+
+def _images(table: pa.Table, sides: list[str]) -> dict[str, pa.ChunkedArray | pa.Array]:
+    """Digests of the whole images; of the table's own columns where the reader has given none."""
+    if POSITION in table.column_names:
+        return {}
+    images = {side: f"{IMAGE}.{side}" for side in sides}
+    if all(name in table.column_names for name in images.values()):
+        return {name: table[name] for name in images.values()}
+    names = {side: [n.removeprefix(f"{side}.") for n in table.column_names if n.startswith(f"{side}.")] for side in sides}
+    both = shared(names.values())
+    return {
+        images[side]: digest(((name, _one_chunk(table[f"{side}.{name}"])) for name in both), _to_numpy(table[side]))
+        for side in sides
+    }
 
 
 def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[str, np.ndarray]:
@@ -211,7 +229,7 @@ _NO_OWNER = "no state of this row names its owner: give before images, or an own
 def _without(projected: pa.Table, side: str) -> pa.Table:
     """The same rows with no state on one side."""
     for place, name in enumerate(projected.column_names):
-        if name.startswith(f"{side}."):
+        if name.startswith(f"{side}.") or name == f"{IMAGE}.{side}":
             column = nothing(name, projected.schema.field(place).type, projected.num_rows)
             projected = projected.set_column(place, name, column)
     return projected
@@ -219,7 +237,7 @@ def _without(projected: pa.Table, side: str) -> pa.Table:
 
 def nothing(name: str, kind: pa.DataType, rows: int) -> pa.Array:
     """A projected column, such as `after.0.cell`, of states that do not exist."""
-    empty = {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
+    empty = 0 if name.startswith(f"{IMAGE}.") else {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
     return pa.repeat(pa.scalar(empty, kind), rows)
 
 

@@ -27,6 +27,7 @@ from transforms.batches import DEAD, POSITION, Batch, dead_letters
 from transforms.compact import compact
 from transforms.dated_files import instant_of
 from transforms.files import Listed
+from transforms.images import IMAGE
 from transforms.kinds import one_chunk, plain
 from transforms.layout import Layout
 from transforms.sharding import from_bytes, to_bytes, unit_hash
@@ -46,7 +47,7 @@ _MOST_SHARDS = 2**16
 _FIRST = b"first row"
 _CODES, _FEW = pa.dictionary(pa.int8(), pa.string()), 100
 
-REPEATED = "the entry is in this snapshot already; of its rows the least by content counts"
+REPEATED = "the entry is in this snapshot already; of its rows the first counts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +188,7 @@ def differences(rows: pa.Table, snapshot: Ints, instants: Sequence[int], *, open
 
     Args:
         rows: of entries that are all here, in any order: `entry`, `owner` if there are owners, `after.<col>`, and
-            `file` and `row`, which change nothing that is told.
+            `file` and `row`, which decide only which of several rows of an entry counts.
         snapshot: the number of each row's snapshot.
         instants: when the snapshots were taken.
         opens: whether there was nothing before the first snapshot.
@@ -202,7 +203,7 @@ def differences(rows: pa.Table, snapshot: Ints, instants: Sequence[int], *, open
     at[slot] = np.arange(len(slot))
     repeated = np.flatnonzero(at[slot] != np.arange(len(slot)))
     if len(repeated):
-        kept, repeated = _least(rows, slot, slot[repeated])
+        kept, repeated = _first(rows, slot, slot[repeated])
         at[slot[kept]] = kept
     columns = [values for name in _states(rows) for values in _comparable(rows[name])]
     steps = []
@@ -235,12 +236,13 @@ def _states(rows: pa.Table) -> list[str]:
     return [name for name in rows.column_names if name.startswith("after.")]
 
 
-def _least(rows: pa.Table, slot: Ints, shared: Ints) -> tuple[Ints, Ints]:
-    """Of the rows in each shared slot the least by content, and the others."""
+def _first(rows: pa.Table, slot: Ints, shared: Ints) -> tuple[Ints, Ints]:
+    """Of the rows in each shared slot the first in the sorted files, and the others.
+
+    Not the least by content: what counts would depend on which columns queries need.
+    """
     tied = np.flatnonzero(np.isin(slot, shared))
-    table = rows.select([*_states(rows), "file", "row"]).take(pa.array(tied))
-    table = table.add_column(0, "slot", pa.array(slot[tied]))
-    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
+    order = np.lexsort([rows["row"].to_numpy()[tied], rows["file"].to_numpy()[tied], slot[tied]])
     first = np.insert(np.diff(slot[tied][order]) != 0, 0, True)
     return tied[order[first]], np.sort(tied[order[~first]])
 
@@ -268,6 +270,7 @@ def _mutations(rows: pa.Table, before: Ints, after: Ints, time: Ints) -> pa.Tabl
         columns["owner"] = rows["owner"].take(some)
     for side, at in (("before", before), ("after", after)):
         columns[side] = pa.array(at >= 0)
+        columns[f"{IMAGE}.{side}"] = pa.array((at >= 0).astype(np.uint32))  # no two rows of an entry are at one time
         place = pa.array(at, mask=at < 0)
         for name in _states(rows):
             values = rows[name].take(place)

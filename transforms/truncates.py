@@ -11,6 +11,7 @@ rows alone. It reaches every shard (transforms.sharding) and is kept for ever, s
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.images import IMAGE
 from transforms.projection import nothing
 from transforms.sharding import unit_column
 
@@ -48,7 +49,7 @@ def deletions(truncates: pa.Table, rows: pa.Table, known: pa.Table | None) -> pa
         columns |= {
             name: nothing(name, rows.schema.field(name).type, entries.num_rows)
             for name in rows.column_names
-            if name.startswith(("before.", "after."))
+            if name.startswith(("before.", "after.", f"{IMAGE}."))
         }
         found.append(pa.table(columns).cast(rows.schema))
     return pa.concat_tables([rows.slice(0, 0), *found])

@@ -66,7 +66,7 @@ def reference(told: list[Row], *, owners: bool, snapshots: int, opens: bool) -> 
         key = (row["owner"], row["entry"]) if owners else (row["entry"],)
         tables[row["snapshot"]][key].append(content(row))
     repeats = Counter({(n, *key): len(t[key]) - 1 for n, t in enumerate(tables) for key in t if len(t[key]) > 1})
-    states = [{key: min(found) for key, found in table.items()} for table in tables]
+    states = [{key: found[0] for key, found in table.items()} for table in tables]
     changes: Counter = Counter()
     known: dict = {}
     for number, state in enumerate(states):
@@ -107,15 +107,16 @@ def test_the_difference_is_the_one_made_row_by_row(told: list[Row], owners: bool
     )
 
 
-def test_of_rows_that_repeat_an_entry_their_places_decide_nothing() -> None:
-    def least(x: list[float | None], row: list[int]) -> tuple[list, list[int]]:
-        columns = {"entry": ["a"] * 3, "after.x": pa.array(x, pa.float64()), "file": [0] * 3, "row": row}
-        found, repeated = differences(pa.table(columns), np.zeros(3, np.int64), [10], opens=True)
+def test_of_rows_that_repeat_an_entry_the_first_counts_whatever_is_asked_of_them() -> None:
+    def first(file: list[int], row: list[int], **columns: list[float | None]) -> tuple[list, list[int]]:
+        states = {f"after.{name}": pa.array(values, pa.float64()) for name, values in columns.items()}
+        table = pa.table({"entry": ["a"] * 3, **states, "file": file, "row": row})
+        found, repeated = differences(table, np.zeros(3, np.int64), [10], opens=True)
         return found["after.x"].to_pylist(), [row[i] for i in repeated]
 
-    assert least([3.0, 1.0, None], [1, 2, 3]) == ([1.0], [1, 3])
-    assert least([None, 3.0, 1.0], [3, 1, 2]) == ([1.0], [3, 1])
-    assert least([1.0, 1.0, 1.0], [2, 1, 3]) == ([1.0], [2, 3])  # of equal ones the first is not a dead letter
+    assert first([0, 0, 0], [2, 1, 3], x=[3.0, 5.0, None]) == ([5.0], [2, 3])
+    assert first([0, 0, 0], [2, 1, 3], x=[3.0, 5.0, None], a=[1.0, 2.0, 3.0]) == ([5.0], [2, 3])
+    assert first([1, 2, 0], [1, 2, 3], x=[3.0, 5.0, None]) == ([None], [1, 2])
 
 
 def test_nan_is_nan_and_zero_is_zero_whatever_their_bits() -> None:
@@ -165,6 +166,7 @@ def changed(entry: str, at: int, before: Row | None, after: Row | None, columns:
     row: Row = {"entry": entry, "time": microseconds(START + at * DAY) - 1, **owner}
     for side, state in (("before", before), ("after", after)):
         row[side] = state is not None
+        row[f"image.{side}"] = int(state is not None)
         row |= {f"{side}.{name}": (state or {}).get(name) for name in columns.split()}
     return repr(row)
 
@@ -229,7 +231,7 @@ def test_rows_that_cannot_be_used_are_dead_letters_and_as_if_they_were_not_there
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "SPAN", 1)
-    key = {"id": pa.array(["a", None, "b", "b"]), "who": pa.array([None, "A", "A", "A"]), "n": [1, 2, 4, 3]}
+    key = {"id": pa.array(["a", None, "b", "b"]), "who": pa.array([None, "A", "A", "A"]), "n": [1, 2, 3, 4]}
     for number in range(3):
         columns = key if number == 1 else {"id": ["a", "b"], "who": ["A", "A"], "n": [1, 3]}
         write_parquet(tmp_path / f"{day(number)}.parquet", columns)
@@ -237,7 +239,7 @@ def test_rows_that_cannot_be_used_are_dead_letters_and_as_if_they_were_not_there
     outputs = run(look(tmp_path / "%Y-%m-%d.parquet", numbers="n", owner="who"), tmp_path)
 
     file = f"{tmp_path}/{day(1)}.parquet"
-    reasons = [(1, "column 'who': owner is null"), (2, "column 'id': entry is null"), (3, REPEATED)]
+    reasons = [(1, "column 'who': owner is null"), (2, "column 'id': entry is null"), (4, REPEATED)]
     assert outputs[DEAD] == [repr({"file": file, "row": row, "reason": reason}) for row, reason in reasons]
     one, three = {"n": 1}, {"n": 3}
     assert outputs["rows"] == sorted(

@@ -61,8 +61,13 @@ def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table |
 
 
 def read(layout: Layout, batch_rows: int = 1000) -> list[dict[str, Any]]:
-    """The normalised rows."""
-    return [row for part in parts(layout, batch_rows) if isinstance(part, Batch) for row in part.table.to_pylist()]
+    """The normalised rows, without the digests of their images."""
+    tables = [part.table for part in parts(layout, batch_rows) if isinstance(part, Batch)]
+    return [row for table in tables for row in table.select(_seen(table)).to_pylist()]
+
+
+def _seen(table: pa.Table) -> list[str]:
+    return [name for name in table.column_names if not name.startswith("image.")]
 
 
 def dead(layout: Layout) -> list[tuple[int | None, str]]:
