@@ -21,6 +21,7 @@ from privacy.plan import Plan
 from transforms.errors import RefusedError
 from transforms.files import Listed, joined
 from transforms.first_file import Side
+from transforms.increments import VERSION
 from transforms.layout import Layout
 from transforms.sinks import make_folder, read_bytes
 
@@ -54,6 +55,7 @@ def keep_settled(attempt: Attempt, job: Job) -> None:
     """Write what all later runs hold to into the state of an attempt."""
     layout = job.layout
     document = {
+        "state": VERSION.decode(),
         "shards": job.shards,
         "plan": fingerprint(job.plan),
         "entry": layout.entry,
@@ -72,7 +74,7 @@ def settled_by(spec: Spec, store: Store, release: Release) -> Before:
     """What the runs before have settled and read.
 
     Raises:
-        RefusedError: the state is not there, or not what was committed.
+        RefusedError: the state is not there, not what was committed, or of another version of the program.
     """
     path = FileSystems.join(state_folder(store, release), SETTLED)
     try:
@@ -86,6 +88,11 @@ def settled_by(spec: Spec, store: Store, release: Release) -> Before:
             "since without its state units would contribute anew"
         )
     told: dict[str, Any] = json.loads(content)
+    if told.get("state") != VERSION.decode():
+        raise RefusedError(
+            f"{path}: the state of units is not of this version of the program; go on with the version that began the "
+            "release, or choose other output folders and add up both losses"
+        )
     return Before(
         layout=Layout(
             source=spec.changelog.source(spec.privacy.owner),

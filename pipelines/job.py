@@ -155,7 +155,8 @@ def job_of(
         refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=timeline.until)
         layout = _due(layout, timeline.until)
     conditions = [query.where for query in queries if query.where is not None]
-    check(conditions, pa.schema([(column, ARROW[kind]) for column, kind in layout.states]))
+    states = [*layout.states, *([] if owner is None or layout.owner is None else [(owner, layout.owner)])]
+    check(conditions, pa.schema([(column, ARROW[kind]) for column, kind in states]))
     size = sum(file.size for file in layout.files)
     return Job(
         layout=layout,

@@ -4,11 +4,11 @@
     out   pa.Array                          uint32 a row: 0 where there is no state, else at least 1
 
 The number is a function of the state alone: null adds nothing, as if the column were not there; columns add up, in
-whatever order they come; the same text, or the same number as integer or float, counts the same in any layout of Arrow.
-It waits in kept state beside its row, so it is written out here and pinned by a test, as that of transforms.sharding is.
+whatever order they come; the same text, or the same number as integer or float, counts the same in any layout of
+Arrow. It waits in kept state beside its row, so it is written out here and pinned by a test, as in transforms.sharding.
 
-Two states that share a number (one pair in 2^32) may be mistaken for each other where they meet in one entry at one time.
-That is one function of the unit's own rows in place of another, so it can cost accuracy there, and never privacy.
+Two states that share a number (one pair in 2^32) may be mistaken for each other where they meet in one entry at one
+time. That is one function of the unit's own rows in place of another: it can cost accuracy there, and never privacy.
 """
 
 from collections.abc import Iterable

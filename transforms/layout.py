@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from transforms import files
 from transforms.dated_files import of_files, snapshot_files
-from transforms.errors import InputError
+from transforms.errors import InputError, SpecError
 from transforms.files import Listed
 from transforms.first_file import FirstFile, Side, find
 from transforms.kinds import kind_of
@@ -133,12 +133,18 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
     owner = source.owner
     of_mutation = owner is not None and owner in schema.names
     states = (numbers | others) - {owner} if of_mutation else numbers | others | ({owner} if owner else set())
+    owned = look.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None
+    if owned == "string" and owner in numbers:
+        raise SpecError(
+            f"queries: {owner!r} of {first} names the owner and is measured but not a number; measure another column, "
+            "or declare it int64 in changelog.types"
+        )
     return Layout(
         source=source,
         files=found,
         entry=look.key_kind(source.entry, "changelog.entry"),
         order=tuple(look.key_kind(column, "changelog.order") for column in source.order),
-        owner=look.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None,
+        owner=owned,
         sides=look.sides,
         states=tuple(
             (

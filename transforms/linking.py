@@ -1,11 +1,11 @@
 """Link mutations of one instant by their images: each one's before is the after of the one that precedes it.
 
 Without a source order this is all that tells which of an entry's changes at one time came first. The changes of one
-instant form the edges of a graph of states, each known by the digest of its whole image (transforms.images). An order in
-which they could have happened is an Eulerian path from the state before them. Where that state is not known, or no
-change leaves it, the path begins where changes lead away from more often than to, else, as for a circle, at no state:
-most entries come from there. Changes that the path does not reach follow as a path of their own. What is still open
-goes by the digests, so that the answer depends neither on the order of the input nor on what is asked of the states.
+instant form the edges of a graph of states, each known by the digest of its whole image (transforms.images). An order
+in which they could have happened is an Eulerian path from the state before them. Where that state is not known, or no
+change leaves it, the path begins at a state that changes lead away from more often than to, else, as for a circle, at
+none: most entries come from there. Changes that the path does not reach follow as a path of their own. What is still
+open goes by the digests, so that the answer depends neither on the order of the input nor on what is asked of states.
 
 Groups are short and rare (an entry that changes twice at one instant, in files without an order column); groups of
 one, which are the rule, are not looked at.

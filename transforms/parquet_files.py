@@ -1,8 +1,8 @@
 """Parquet changelogs: runs of row groups, of which only the needed columns are read.
 
 Where a state's columns stand under a prefix, whether the state exists can depend on columns that nothing else needs:
-these are read only for row groups where a row has all needed columns null. Where states before are there too, all columns
-that both sides have are read, a few at a time, for the digests of the whole images (transforms.images).
+these are read only for row groups where a row has all needed columns null. Where states before are there too, all
+columns that both sides have are read, a few at a time, for the digests of the whole images (transforms.images).
 """
 
 from collections.abc import Iterator

@@ -39,7 +39,7 @@ class Projection:
     Attributes:
         queries: in the order that numbers their columns.
         owner: the column that names the owner, of the mutation (`owner` of the batch) or else of the states; None if
-            the unit is the entry.
+            the unit is the entry. Queries read it as a column of the states in either case.
         by_class: column and listed values of a class constraint.
     """
 
@@ -111,7 +111,9 @@ def _images(table: pa.Table, sides: list[str]) -> dict[str, pa.ChunkedArray | pa
     images = {side: f"{IMAGE}.{side}" for side in sides}
     if all(name in table.column_names for name in images.values()):
         return {name: table[name] for name in images.values()}
-    names = {side: [n.removeprefix(f"{side}.") for n in table.column_names if n.startswith(f"{side}.")] for side in sides}
+    names = {
+        side: [n.removeprefix(f"{side}.") for n in table.column_names if n.startswith(f"{side}.")] for side in sides
+    }
     both = shared(names.values())
     return {
         images[side]: digest(((name, _one_chunk(table[f"{side}.{name}"])) for name in both), _to_numpy(table[side]))
@@ -126,6 +128,9 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     states = (
         pa.table({name.removeprefix(prefix): table[name] for name in names}) if names else pa.table({side: table[side]})
     )
+    if "owner" in table.column_names and projection.owner is not None:  # of the mutation, and so of both states
+        owner = pc.if_else(table[side], table["owner"], pa.scalar(None, table["owner"].type))
+        states = states.append_column(projection.owner, owner)
     conditions = list(dict.fromkeys(q.where for q in projection.queries if q.where is not None))
     satisfied = dict(zip(conditions, evaluate(conditions, states), strict=True)) if conditions else {}
     projected: dict[str, np.ndarray] = {}

@@ -250,6 +250,20 @@ def test_another_spec_is_refused_and_the_difference_shown(slackwater: CommandLin
     assert contents(slackwater.folder / "public") == public
 
 
+def test_state_of_another_version_of_the_program_is_refused_in_one_line(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(slackwater, "disjoint")
+    [public] = nights(slackwater, [START + timedelta(days=2)])
+    monkeypatch.setattr("pipelines.epochs.VERSION", b"99")
+
+    said = slackwater("run", "spec.yaml", until(START + timedelta(days=3)))
+
+    assert (said.code, said.out, len(said.lines)) == (1, "", 1)
+    assert "settled.json: the state of units is not of this version of the program" in said.err
+    assert contents(slackwater.folder / "public") == public
+
+
 def test_without_the_private_state_as_it_was_a_release_does_not_go_on(slackwater: CommandLine) -> None:
     """From the noise of an epoch before, the last one's would be drawn a second time."""
     prepare(slackwater, "disjoint")

@@ -488,9 +488,9 @@ def test_what_does_not_follow_the_state_is_refused():
 
 def test_a_state_of_another_version_is_refused(monkeypatch):
     payload = state_to_bytes(advance_shard(None, None, ONE)[1])
-    monkeypatch.setattr("transforms.increments.VERSION", b"2")
+    monkeypatch.setattr("transforms.increments.VERSION", b"3")
 
-    with pytest.raises(ValueError, match="version b'1'"):
+    with pytest.raises(ValueError, match="version b'2'"):
         state_from_bytes(payload)
     with pytest.raises(ValueError, match=r"."):
         state_from_bytes(payload[: len(payload) // 2])

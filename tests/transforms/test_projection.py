@@ -108,6 +108,22 @@ def test_an_owner_of_the_mutation_is_the_unit() -> None:
     assert table["unit"].to_pylist() == ["p", "q"]
 
 
+def test_queries_read_an_owner_of_the_mutation_as_a_column_of_both_states() -> None:
+    query = Query(
+        name="mine",
+        measure=Measure(kind="count"),
+        where=Condition.parse("nurse <> 'r'"),
+        by=(("nurse", ("p", "q", "other")),),
+    )
+    projection = Projection(queries=(query,), owner="nurse", by_class=("nurse", ("q",)))
+
+    table, _, _ = project(batch([None] * 4, [{"x": 1.0}] * 3 + [None], owner=["q", "p", "r", "q"]), projection)
+
+    assert table["after.0.cell"].to_pylist() == [1, 0, -1, -1]
+    assert table["before.0.cell"].to_pylist() == [-1, -1, -1, -1]
+    assert table["after.class"].to_pylist() == [0, -1, -1, GONE]
+
+
 OWNED = Projection(queries=(COUNT,), owner="ward", by_class=("fare", ("multi",)))
 
 
