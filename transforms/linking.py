@@ -3,15 +3,16 @@
 Without a source order this is all that tells which of an entry's changes at one time came first. The changes of one
 instant form the edges of a graph of states, each known by the digest of its whole image (transforms.images). An order
 in which they could have happened is an Eulerian path from the state before them. Where that state is not known, or no
-change leaves it, the path begins at a state that changes lead away from more often than to, else, as for a circle, at
-none: most entries come from there. Changes that the path does not reach follow as a path of their own. What is still
+path begins there since a change was lost, it begins at a state that changes lead away from more often than to, else, as
+for a circle, at none: most entries come from there. Changes that do not hang together with these follow. What is still
 open goes by the digests, so that the answer depends neither on the order of the input nor on what is asked of states.
 
 Groups are short and rare (an entry that changes twice at one instant, in files without an order column); groups of
 one, which are the rule, are not looked at.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -44,44 +45,58 @@ def link(group: Ints, before: Ints, after: Ints, start: Ints, follows: Ints) -> 
 
 
 def _paths(source: list[int], target: list[int], start: int) -> list[int]:
-    """An order of the edges that is an Eulerian path from `start` as far as there is one.
+    """The edges, piece by piece of the graph, each in as few paths as can be; first the piece that begins at `start`.
 
     >>> _paths([1, 2, 1], [2, 1, 3], 1)
     [0, 1, 2]
     >>> _paths([2, 1], [3, 2], 1)
     [1, 0]
     """
-    out_edges: dict[int, list[int]] = defaultdict(list)
-    balance: dict[int, int] = defaultdict(int)
-    for edge in reversed(range(len(source))):
-        out_edges[source[edge]].append(edge)
-        balance[source[edge]] += 1
-        balance[target[edge]] -= 1
-    paths: list[int] = []
-    while len(paths) < len(source):
-        if not out_edges[start]:
-            left = [state for state, edges in out_edges.items() if edges]
-            start = min((state for state in left if balance[state] > 0), default=min(left))
-        path = _path(out_edges, target, start)
-        for edge in path:
-            balance[source[edge]] -= 1
-            balance[target[edge]] += 1
-        paths += path
-    return paths
+    found: list[tuple[bool, int, list[int]]] = []
+    for edges in _pieces(source, target):
+        ends = Counter(target[edge] for edge in edges)
+        begins = Counter(source[edge] for edge in edges)
+        starts = sorted((begins - ends).elements())
+        goes_on = start in (starts or begins)
+        first = start if goes_on else min(starts or begins)
+        if starts:
+            starts.remove(first)
+        # Changes that were lost led from where a path ends to where the next one begins.
+        lost = list(zip(sorted((ends - begins).elements()), starts, strict=False))
+        steps = [(source[edge], target[edge], edge) for edge in edges] + [(*step, -1) for step in lost]
+        found.append((not goes_on, first, _path(steps, first)))
+    return [edge for _, _, path in sorted(found) for edge in path]
 
 
-def _path(out_edges: dict[int, list[int]], target: list[int], start: int) -> list[int]:
-    """A path from `start` over all edges that can be reached from there; takes them out of `out_edges`."""
+def _pieces(source: list[int], target: list[int]) -> Iterable[list[int]]:
+    """The edges of each part of the graph that hangs together."""
+    above: dict[int, int] = {}
+
+    def top(state: int) -> int:
+        while above.setdefault(state, state) != state:
+            state = above[state]
+        return state
+
+    for one, other in zip(source, target, strict=True):
+        above[top(one)] = top(other)
+    pieces: dict[int, list[int]] = defaultdict(list)
+    for edge, state in enumerate(source):
+        pieces[top(state)].append(edge)
+    return pieces.values()
+
+
+def _path(steps: list[tuple[int, int, int]], start: int) -> list[int]:
+    """Hierholzer's way through all steps (from, to, edge); steps that are no edges (-1) are left out of it."""
+    ahead: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for state, to, edge in reversed(steps):
+        ahead[state].append((to, edge))
     path: list[int] = []
-    stack: list[tuple[int, int]] = [(start, -1)]
+    stack = [(start, -1)]
     while stack:
         state, edge = stack[-1]
-        if out_edges[state]:
-            taken = out_edges[state].pop()
-            stack.append((target[taken], taken))
+        if ahead[state]:
+            stack.append(ahead[state].pop())
         else:
             stack.pop()
-            if edge >= 0:
-                path.append(edge)
-    path.reverse()
-    return path
+            path.append(edge)
+    return [edge for edge in reversed(path) if edge >= 0]

@@ -154,6 +154,7 @@ def expected(
     unit: str,
     allowed: str,
     ordered: bool,
+    placed: bool = False,
     timeline: dict[str, int],
 ) -> pa.Table:
     """Every number: query, kind, day, cell, `exact` and `bounded`.
@@ -162,12 +163,13 @@ def expected(
         changelog: stay, person, moment (microseconds), seq, before, after.
         allowed: which changes count, in SQL over `k`, `moment`, `first_moment` and `class`.
         ordered: whether `seq` orders mutations of one instant across stays, or only within each.
+        placed: whether nothing but the place in the files orders them: then each row is a mutation.
         timeline: `start` and `every` in microseconds, and the number of `days`.
     """
     database = duckdb.connect()
     database.register("changelog", changelog)
     tie = "seq, stay" if ordered else "stay, seq"
-    database.execute(CHAINED.format(charged=CHARGED[unit], tie=tie, same="seq," if ordered else ""))
+    database.execute(CHAINED.format(charged=CHARGED[unit], tie=tie, same="seq," if ordered or placed else ""))
     told = []
     for query in queries:
         variants = []

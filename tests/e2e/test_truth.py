@@ -245,6 +245,7 @@ def wanted(case: Case, mutations: list[Mutation]) -> pa.Table:
         unit=case.unit,
         allowed=case.allowed,
         ordered=case.order,
+        placed=not case.before and not case.order,
         timeline=TIMELINE,
     )
 
