@@ -128,7 +128,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     states = (
         pa.table({name.removeprefix(prefix): table[name] for name in names}) if names else pa.table({side: table[side]})
     )
-    if "owner" in table.column_names and projection.owner is not None:  # of the mutation, and so of both states
+    if "owner" in table.column_names and projection.owner not in (None, *states.column_names):  # of both states, then
         owner = pc.if_else(table[side], table["owner"], pa.scalar(None, table["owner"].type))
         states = states.append_column(projection.owner, owner)
     conditions = list(dict.fromkeys(q.where for q in projection.queries if q.where is not None))
