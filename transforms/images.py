@@ -11,6 +11,7 @@ Two states that share a number (one pair in 2^32) may be mistaken for each other
 time. That is one function of the unit's own rows in place of another: it can cost accuracy there, and never privacy.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
@@ -51,8 +52,9 @@ def digest(states: Iterable[tuple[str, pa.Array]], exists: np.ndarray) -> pa.Arr
 
 
 def shared(sides: Iterable[Iterable[str]]) -> list[str]:
-    """The columns that all sides have: another one, such as when the row was written, says nothing of a state."""
-    return sorted(set[str].intersection(*map(set, sides)))
+    """The columns that all sides have, once: another, such as when the row was written, says nothing of a state."""
+    counts = [Counter(side) for side in sides]
+    return sorted(name for name in counts[0] if all(count[name] == 1 for count in counts))
 
 
 @cache

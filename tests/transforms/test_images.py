@@ -86,8 +86,8 @@ def test_numbers_are_for_ever_since_they_wait_in_kept_state() -> None:
     assert digest(states, np.ones(3, dtype=bool)).to_pylist() == [1004080541, 1165216861, 1631800767]
 
 
-def test_only_columns_of_both_sides_tell_states() -> None:
-    assert shared([["x", "written_at", "ward"], ["ward", "x", "id"]]) == ["ward", "x"]
+def test_only_columns_that_both_sides_have_once_tell_states() -> None:
+    assert shared([["x", "written_at", "ward", "n", "n"], ["ward", "x", "n", "id"]]) == ["ward", "x"]
 
 
 def told(path: Any, format_: str, **changes: Any) -> list[tuple[int, int]]:
