@@ -76,7 +76,7 @@ def alarms(part: tuple[str, bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
-    """Release once into `folder`/public; the sentence that says what was spent."""
+    """Release once into `folder`/public; what was spent, and what that rests on."""
     public, draft, private = folder / "public", folder / "private" / "draft", folder / "private"
     if public.exists():
         raise RefusedError(f"{public}: released already; a second release spends a second budget")
@@ -105,7 +105,7 @@ def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
     if found.dead or found.files:
         raise InputError(f"{private}/dead_letters.parquet lists rows that cannot be used; nothing was published")
     draft.rename(public)
-    return made.sentence
+    return made.statement
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pyarrow as pa
@@ -266,7 +267,7 @@ def _released(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
     lines = [
         f"{spec.release}: epoch {commit.epoch}, {commit.windows - commit.released} windows released, "
         f"{moment_text(commit.start)} to {moment_text(commit.until)}, {how}",
-        commit.statement,
+        *wrap(commit.statement, 120),
         *(f"  {path}" for path in paths),
     ]
     return document, "\n".join(lines)

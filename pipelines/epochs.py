@@ -41,7 +41,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         start=timeline.closed,
         until=timeline.until,
         loss={"epsilon": loss.epsilon, "delta": loss.delta},
-        statement=job.plan.sentence,
+        statement=job.plan.statement,
         sources=tuple(Source(path=f.path, size=f.size, updated=repr(f.updated)) for f in joined(job.layout.files)),
     )
 

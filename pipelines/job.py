@@ -80,6 +80,7 @@ def plan_of(spec: Spec) -> Plan:
             mechanism=spec.privacy.mechanism,
             accounting=spec.privacy.accounting,
             split=spec.privacy.split,
+            adaptive_data=spec.privacy.adaptive_data,
         )
     except ValueError as error:
         raise SpecError(f"{spec.path}: {error}") from None

@@ -25,7 +25,9 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
     return {
         "release": spec.release,
         "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
-        "statement": plan.sentence,
+        "statement": plan.statement,
+        "claim": plan.claim,
+        "conditions": list(plan.conditions),
         "mechanism": plan.mechanism,
         "accounting": plan.accounting,
         "windows": windows,
@@ -195,7 +197,8 @@ def plan_text(document: dict[str, Any]) -> str:
     loss = document["loss"]
     lines = [
         f"{document['release']}: epsilon {loss['epsilon']:.6g}, delta {loss['delta']:.6g}",
-        document["statement"],
+        document["claim"],
+        *(f"  {condition}" for condition in document["conditions"]),
         "",
     ]
     if document["states"] is not None:

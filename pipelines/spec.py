@@ -96,6 +96,7 @@ class Privacy:
         mechanism: `auto`, for the planner to settle, only if delta is above 0.
         accounting: None only if the mechanism is `auto`: the planner takes what suits the law.
         split: what the queries' shares of the budget follow: their weights, or equal errors relative to `expected`.
+        adaptive_data: whether data may react to what is published.
         states: the state machine, each state with those that may follow it; None if not given.
         bound: what the state machine allows an entry; None without one.
     """
@@ -107,6 +108,7 @@ class Privacy:
     mechanism: Mechanism
     accounting: Accounting | None
     split: Split = "weights"
+    adaptive_data: bool = False
     states: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     bound: Bound | None = None
 
@@ -262,6 +264,7 @@ def _privacy(section: PrivacySection) -> Privacy:
         mechanism=section.law,
         accounting=section.composition,
         split=section.split,
+        adaptive_data=section.adaptive_data,
         states=None if states is None else tuple((s, tuple(states[s])) for s in sorted(states)),
         bound=section.bound(),
     )

@@ -94,6 +94,7 @@ class PrivacySection(Section):
     mechanism: Mechanism = "auto"
     accounting: Accounting | None = None
     split: Split = "weights"
+    adaptive_data: bool = False
     states: Annotated[dict[str, list[str]], Field(min_length=1), AfterValidator(_machine)] | None = None
 
     @model_validator(mode="after")

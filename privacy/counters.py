@@ -146,6 +146,10 @@ class Counter:
         slow = math.fsum(u * 2.0 ** (b - WEIGHT - GUARD) / a for a, b, u in self.poles if 0 < a < 2**b)
         return math.sqrt(self.draws(self.windows)) * (1 + slow) / steps
 
+    @property
+    def in_advance(self) -> bool:
+        return False
+
     def draws(self, windows: int) -> int:
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"windows={windows} lie beyond the horizon of {self.windows}")

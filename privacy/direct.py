@@ -52,6 +52,10 @@ class Direct:
     def parameters(self) -> dict[str, Any]:
         return {"width": self.width, "every": self.every}
 
+    @property
+    def in_advance(self) -> bool:
+        return False
+
     def draws(self, windows: int) -> int:
         return len(self._ends(windows))
 

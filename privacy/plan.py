@@ -29,6 +29,7 @@ from privacy.noise import LARGEST_SCALE
 from privacy.planner import Choice, Option, Part, Question, certified, nominal, options
 from privacy.sensitivity import Sensitivity
 from privacy.series import Family, Series
+from privacy.statement import conditions
 from privacy.trees import Tree
 
 Split = Literal["weights", "relative_error"]
@@ -95,7 +96,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that is fixed before data is read; the guarantee is `sentence`.
+    """All that is fixed before data is read; the guarantee is `statement`.
 
     It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
 
@@ -103,6 +104,8 @@ class Plan:
         owner: whether a unit may own several entries.
         options: for each query, the best way of each kind to release it; the first is taken.
         weights: the share of the budget of each query, 1 in sum.
+        claim: the guarantee in words, without what it rests on.
+        conditions: what it rests on, a sentence each.
     """
 
     constraint: Constraint
@@ -117,7 +120,13 @@ class Plan:
     accounting: Accounting
     loss: Loss
     share_unit: str
-    sentence: str
+    claim: str
+    conditions: tuple[str, ...]
+
+    @property
+    def statement(self) -> str:
+        """The guarantee in words, with all that it rests on."""
+        return " ".join([self.claim, *self.conditions])
 
     def of(self, query: int, family: Family) -> tuple[Released, ...]:
         """The parts that are made from these leaf sums."""
@@ -139,6 +148,7 @@ def make_plan(
     mechanism: Law | Literal["auto"],
     accounting: Accounting | None,
     split: Split = "weights",
+    adaptive_data: bool = False,
 ) -> Plan:
     """Choose the strategies and calibrate the noise of a release.
 
@@ -153,6 +163,7 @@ def make_plan(
             nodes, Gaussian elsewhere.
         accounting: None is `naive` for Laplace noise and `pld` for Gaussian.
         split: by the demands' weights, or so that all errors are the same share of `expected`.
+        adaptive_data: whether data may react to what is published; `conditions` tells if the plan holds for it anyway.
 
     Raises:
         ValueError: a budget, law and accounting that do not fit together, or a query without any sensitivity.
@@ -175,6 +186,7 @@ def make_plan(
                 law=law,
                 accounting=accounting or ("naive" if law == "laplace" else "pld"),
                 split=split,
+                adaptive=adaptive_data,
             )
         except ValueError as error:  # such as a delta that is too small for Gaussian noise on these bounds
             refused.append(error)
@@ -200,6 +212,7 @@ def _plan(
     law: Law,
     accounting: Accounting,
     split: Split,
+    adaptive: bool,
 ) -> Plan:
     demands = [replace(d, measure=replace(d.measure, fine=law == "gaussian")) for d in demands]
     questions = [
@@ -212,6 +225,7 @@ def _plan(
             windows=windows,
             owner=owner,
             law=law,
+            adaptive=adaptive,
             paper=accounting == "paper",
         )
         for demand in demands
@@ -259,7 +273,8 @@ def _plan(
         accounting=accounting,
         loss=calibration.loss,
         share_unit=calibration.unit,
-        sentence=calibration.sentence,
+        claim=calibration.sentence,
+        conditions=conditions(law, [(demands[place].name, part.strategy) for place, part, _ in planned]),
     )
 
 

@@ -32,6 +32,7 @@ from privacy.fitting import fit
 from privacy.measure import Measure
 from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.series import Family, Series
+from privacy.statement import unproved
 from privacy.states import in_l2_squared
 from privacy.trees import Refine, Tree
 
@@ -95,6 +96,7 @@ class Question:
 
     Attributes:
         windows: how many, or None if the release has no end.
+        adaptive: whether data may react to what is published, so that only strategies will do that are proved for it.
         paper: whether every touched node is charged alone; filters then have no bound.
     """
 
@@ -106,6 +108,7 @@ class Question:
     windows: int | None
     owner: bool
     law: Law
+    adaptive: bool = False
     paper: bool = False
 
     @property
@@ -181,6 +184,11 @@ def _why_not(question: Question, choice: Choice) -> str:
         return "it needs Gaussian noise, and so a delta"
     if choice.name == "factorised":
         return f"the form {choice.form} needs an end of the schedule"
+    if question.adaptive and choice.refine in ("subtraction", "least_squares"):
+        return (
+            f"{choice.refine} draws Gaussian noise in advance, which is not proved for data that react to what is "
+            "published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
+        )
     return "no tree of this branching and height fits into the schedule"
 
 
@@ -292,7 +300,8 @@ def _trees(question: Question, choice: Choice) -> Iterator[Tree]:
     if choice.height is None and choice.branching is None:
         shapes = _promising(question, shapes)
     for refine in REFINES if choice.refine is None else (choice.refine,):
-        yield from (replace(shape, refine=refine) for shape in shapes)
+        refined = (replace(shape, refine=refine) for shape in shapes)
+        yield from (tree for tree in refined if not (question.adaptive and unproved(question.law, tree)))
 
 
 PROMISING = 6

@@ -55,6 +55,11 @@ class Strategy(Protocol):
         """What was chosen, for plans: JSON values."""
         ...
 
+    @property
+    def in_advance(self) -> bool:
+        """Whether numbers use noise of nodes that are not complete yet."""
+        ...
+
     def draws(self, windows: int) -> int:
         """Rows of noise that are needed: one for each told node, then one for each that is drawn in advance."""
         ...

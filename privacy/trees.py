@@ -120,6 +120,10 @@ class Tree:
         return self.refine in ("subtraction", "least_squares")
 
     @property
+    def in_advance(self) -> bool:
+        return self.cut and self.layers > 1
+
+    @property
     def whole(self) -> int | None:
         """Windows of a forest of `layers` layers without cut nodes whose sensitivity bounds that of this one.
 

@@ -18,6 +18,7 @@ from pipelines.pipeline import options_of
 from pipelines.spec import load
 from pipelines.spec_fields import Section
 from pipelines.spec_models import SpecModel
+from privacy.statement import ALWAYS, NOT_REACTING, REACTING
 from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,6 +168,13 @@ def test_the_guide_lists_every_key_of_the_spec_with_its_default() -> None:
     told = {row[0]: row[2] for heading in headings for row in table(heading) if row[0] != "key"}
 
     assert told == dict(keys_of(SpecModel))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/design.md"])
+def test_what_a_claim_rests_on_is_told_where_the_claim_is(page: str) -> None:
+    told = " ".join((ROOT / page).read_text().split())
+
+    assert [condition for condition in (*ALWAYS, REACTING, NOT_REACTING) if condition not in told] == []
 
 
 def test_the_guide_lists_every_command_and_flag() -> None:

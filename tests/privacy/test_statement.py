@@ -1,0 +1,108 @@
+"""What a claim rests on is told with it, and no strategy is taken that is not proved for data that react."""
+
+import pytest
+
+from privacy.accounting import Accounting, Loss
+from privacy.composition import Law
+from privacy.constraint import AtMost
+from privacy.counters import Counter
+from privacy.direct import Direct
+from privacy.measure import Measure
+from privacy.plan import Demand, Plan, make_plan
+from privacy.planner import REFINES, Choice
+from privacy.series import Series
+from privacy.statement import ALWAYS, NOT_REACTING, REACTING
+from privacy.strategies import Strategy
+from privacy.trees import Tree
+
+LEVEL, WEEK = Series(kind="level"), Series(kind="sliding", width=7)
+COUNTERS = [Counter(form="leaky", windows=21, opening=o, leak=0.1) for o in (True, False)]
+DIRECT = [Direct(width=w, every=e, windows=21) for w in (3, 7) for e in (1, 2)]
+TREES = [
+    Tree(branching=c, height=h, refine=r, windows=n, opening=True)
+    for c, h in ((2, 1), (2, 3), (3, 2), (30, 2))
+    for r in REFINES
+    for n in (21, None)
+]
+
+
+@pytest.mark.parametrize("strategy", [*COUNTERS, *DIRECT, *TREES], ids=repr)
+def test_noise_in_advance_is_what_is_drawn_before_its_node_is_told(strategy: Strategy) -> None:
+    early = any(strategy.draws(closed) > len(strategy.nodes(closed).end) for closed in range(1, 22))
+
+    assert strategy.in_advance == early
+
+
+def planned(
+    law: Law | str = "gaussian",
+    *,
+    delta: float = 1e-9,
+    accounting: Accounting | None = None,
+    choice: Choice = Choice(),  # noqa: B008 - a frozen value
+    adaptive: bool = False,
+    series: tuple[Series, ...] = (LEVEL,),
+) -> Plan:
+    return make_plan(
+        [Demand(name="beds", measure=Measure(kind="count"), cells=2, series=series, choice=choice)],
+        constraint=AtMost(4),
+        window=1,
+        windows=24,
+        owner=False,
+        budget=Loss(epsilon=1.0, delta=delta),
+        mechanism=law,  # type: ignore[arg-type]
+        accounting=accounting,
+        adaptive_data=adaptive,
+    )
+
+
+def tree(refine: str) -> Choice:
+    return Choice(name="tree", refine=refine)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
+def test_gaussian_noise_in_advance_is_claimed_for_data_that_do_not_react(refine: str) -> None:
+    plan = planned(choice=tree(refine))
+
+    assert plan.conditions == (
+        f"{NOT_REACTING}: Gaussian noise that is drawn in advance, as for query beds ({refine}), "
+        "is proved for such data alone.",
+        *ALWAYS,
+    )
+    assert plan.statement == " ".join([plan.claim, *plan.conditions])
+
+
+@pytest.mark.parametrize(
+    ("law", "delta", "accounting", "choice"),
+    [
+        ("gaussian", 1e-9, "pld", tree("bottom_up")),
+        ("gaussian", 1e-9, "zcdp", tree("none")),
+        ("gaussian", 1e-9, None, Choice(name="factorised")),
+        ("laplace", 0.0, None, tree("least_squares")),
+        ("laplace", 1e-9, "pld", tree("subtraction")),
+    ],
+)
+def test_other_noise_is_claimed_for_data_that_react(law, delta, accounting, choice) -> None:
+    plan = planned(law, delta=delta, accounting=accounting, choice=choice)
+
+    assert plan.conditions == (REACTING, *ALWAYS)
+
+
+@pytest.mark.parametrize("series", [(LEVEL,), (WEEK,)])
+@pytest.mark.parametrize("choice", [Choice(), Choice(name="tree", branching=4, height=2)])
+def test_for_data_that_react_no_gaussian_noise_is_drawn_in_advance(series, choice) -> None:
+    free, held = (planned(choice=choice, adaptive=a, series=series) for a in (False, True))
+
+    assert held.conditions == (REACTING, *ALWAYS)
+    assert not any(part.strategy.in_advance for option in held.options[0] for part in option.parts)
+    # Where what was best before is allowed, it is taken still, with the same noise.
+    if not any(r.strategy.in_advance for r in free.released):
+        assert [r.strategy for r in held.released] == [r.strategy for r in free.released]
+
+
+@pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
+def test_gaussian_noise_in_advance_is_refused_for_data_that_react(refine: str) -> None:
+    with pytest.raises(ValueError, match=f"{refine} draws Gaussian noise in advance, which is not proved"):
+        planned(choice=tree(refine), adaptive=True)
+
+    # Where the law is free, the one that is proved is taken.
+    assert planned("auto", choice=tree(refine), adaptive=True).mechanism == "laplace"
