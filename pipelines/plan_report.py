@@ -198,6 +198,7 @@ def plan_text(document: dict[str, Any]) -> str:
     lines = [
         f"{document['release']}: epsilon {loss['epsilon']:.6g}, delta {loss['delta']:.6g}",
         document["claim"],
+        "It rests on this:",
         *(f"  {condition}" for condition in document["conditions"]),
         "",
     ]

@@ -304,8 +304,8 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
-_CAME_LATER = (("changelog", "nulls"),)
-"""Section and key; the default is None."""
+_CAME_LATER = (("changelog", "nulls"), ("privacy", "adaptive_data"))
+"""Section and key; the default is None or False."""
 
 
 def _sha256(model: SpecModel) -> str:
@@ -316,7 +316,7 @@ def _sha256(model: SpecModel) -> str:
     """
     told = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
     for section, key in _CAME_LATER:
-        if told[section][key] is None:
+        if told[section][key] in (None, False):
             del told[section][key]
     content = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()

@@ -118,7 +118,6 @@ def test_windows_that_are_not_over_are_refused_with_the_two_times(slackwater: Co
 
 def test_a_time_to_come_is_no_fault_where_it_closes_no_window_to_come(slackwater: CommandLine) -> None:
     """The schedule has ended, or the window that is open goes on beyond it."""
-    (slackwater.folder / "data").mkdir()
     write(slackwater.folder / "data/all.parquet", changelog())
 
     said = slackwater("run", "spec.yaml", "--until=2150-01-01T00:00:00Z", "--json")
@@ -134,6 +133,35 @@ def test_before_the_schedule_starts_nothing_is_due(slackwater: CommandLine, flag
 
     assert (said.code, said.out) == (0, "wards: nothing is due, no window has closed yet\n")
     assert slackwater("plan", "spec.yaml", "--until=2150-03-01T00:00:00Z").code == 0  # which may look ahead
+
+
+IN_ADVANCE = (
+    ("epsilon: 1.0", "epsilon: 1.0\n  delta: 1.0e-9\n  mechanism: gaussian"),
+    ("strategy: disjoint", "strategy: {tree: {branching: 2, height: 3, refine: least_squares}}"),
+)
+
+
+def test_that_data_must_not_react_is_told_by_plan_run_and_manifest_where_it_applies(slackwater: CommandLine) -> None:
+    write(slackwater.folder / "data/all.parquet", changelog())
+    write_spec(slackwater.folder, *IN_ADVANCE)
+
+    planned, ran = slackwater("plan", "spec.yaml"), slackwater("run", "spec.yaml")
+
+    statement = json.loads((slackwater.folder / "public/manifest.json").read_text())["statement"]
+    for told in (planned.out, ran.out, statement):
+        assert (
+            "The data do not react to what is published: Gaussian noise that is drawn in advance, as for query beds "
+            in (" ".join(told.split()))
+        )
+
+
+def test_where_people_react_what_is_not_proved_for_that_is_refused(slackwater: CommandLine) -> None:
+    write_spec(slackwater.folder, *IN_ADVANCE, ("constraint:", "adaptive_data: true\n  constraint:"))
+
+    said = slackwater("run", "spec.yaml")
+
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert "least_squares draws Gaussian noise in advance" in said.err
 
 
 def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
