@@ -18,6 +18,7 @@ from transforms import progress
 from transforms.bounded_sums import Aggregation, NodeKey, Summed
 from transforms.increments import advance_shard, state_from_bytes, state_to_bytes
 from transforms.joined import giving, refuse_other
+from transforms.several import Collections
 from transforms.sharding import ShardByUnit, from_bytes
 from transforms.sinks import read_bytes
 from transforms.threaded import Threaded
@@ -46,7 +47,7 @@ class BoundIncrement(beam.PTransform):
         self._past = past
         self._keep = keep
 
-    def expand(self, tables: beam.PCollection[pa.Table]) -> dict[str, beam.PCollection]:
+    def expand(self, tables: beam.PCollection[pa.Table]) -> Collections:
         refuse_other(tables, self._aggregation.projection, part="BoundIncrement", before="Project")
         if self._past is not None:
             _refuse_other_shards(self._past, self._shards)

@@ -28,6 +28,7 @@ from transforms.layout import Layout
 from transforms.normalise import Place, Skipped
 from transforms.parquet_files import RowGroups, read_parquet, runs
 from transforms.prefetch import prefetch
+from transforms.several import Collections
 from transforms.snapshots import CompareSnapshots
 from transforms.source import Source
 
@@ -58,7 +59,7 @@ class ReadChangelog(beam.PTransform):
         self._layout = layout
         self._batch_rows = batch_rows
 
-    def expand(self, begin: beam.pvalue.PBegin) -> dict[str, beam.PCollection]:
+    def expand(self, begin: beam.pvalue.PBegin) -> Collections:
         layout = self._layout
         listed = enumerate(layout.base + layout.files, layout.earlier - len(layout.base))
         places = [Place(file.path, number) for number, file in listed]

@@ -18,6 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from transforms.batches import DEAD_SCHEMA
 from transforms.changelog import Count
+from transforms.several import Collections
 from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import make_folder, write_table
 
@@ -44,7 +45,7 @@ class WriteDiagnostics(beam.PTransform):
         super().__init__()
         self._folder = folder
 
-    def expand(self, collections: tuple[beam.PCollection[pa.Table], beam.PCollection[Count]]) -> beam.PCollection:
+    def expand(self, collections: Collections) -> beam.PCollection:
         dead, read = collections
         payloads = dead | "DeadToBytes" >> beam.Map(to_bytes).with_output_types(bytes)
         return (

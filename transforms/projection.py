@@ -26,6 +26,7 @@ from transforms.expression import evaluate
 from transforms.images import IMAGE, digest, shared
 from transforms.joined import given, giving
 from transforms.queries import OTHER, Query, Scalar
+from transforms.several import Collections
 from transforms.source import Source
 
 GONE = -2
@@ -59,7 +60,7 @@ class Project(beam.PTransform):
         super().__init__()
         self._projection = projection
 
-    def expand(self, batches: beam.PCollection) -> beam.pvalue.DoOutputsTuple:
+    def expand(self, batches: beam.PCollection) -> Collections:
         source = given(batches, Source)
         if source is not None and source.owner != self._projection.owner:
             raise ValueError(

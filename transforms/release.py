@@ -23,6 +23,7 @@ from transforms.joined import refuse_other
 from transforms.kept import from_parquet, list_of, to_parquet
 from transforms.payloads import pack, unpack
 from transforms.published import Protected, estimates_table, nodes_table
+from transforms.several import Collections
 from transforms.sharding import from_bytes, to_bytes
 from transforms.sinks import read_bytes
 
@@ -83,7 +84,7 @@ class Release(beam.PTransform):
         self._past = past
         self._keep = keep
 
-    def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> dict[str, beam.PCollection]:
+    def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> Collections:
         summed = Summed(self._release.aggregation, self._past, self._keep)
         refuse_other(sums, summed, part="Release", before="BoundedSums or BoundIncrement")
         every = sums.pipeline | "EveryChunk" >> beam.Create(

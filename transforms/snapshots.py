@@ -30,6 +30,7 @@ from transforms.files import Listed
 from transforms.images import IMAGE
 from transforms.kinds import one_chunk, plain
 from transforms.layout import Layout
+from transforms.several import Collections
 from transforms.sharding import from_bytes, to_bytes, unit_hash
 from transforms.threaded import Threaded
 
@@ -105,7 +106,7 @@ class CompareSnapshots(beam.PTransform):
         super().__init__()
         self._comparison = comparison_of(layout)
 
-    def expand(self, batches: beam.PCollection[Batch]) -> dict[str, beam.PCollection]:
+    def expand(self, batches: beam.PCollection[Batch]) -> Collections:
         to_groups = partial(route, comparison=self._comparison)
         to_changes = partial(compare, comparison=self._comparison)
         found = (

@@ -89,6 +89,12 @@ def sorted_rows(table: pa.Table, without: Iterable[str]) -> list[tuple[Any, ...]
     return sorted((tuple(row.values()) for row in kept.to_pylist()), key=repr)
 
 
+def test_a_run_says_and_logs_nothing_but_its_result(slackwater: CommandLine, caplog: pytest.LogCaptureFixture) -> None:
+    released(slackwater)
+
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 @pytest.mark.parametrize(("law", "changes"), [("discrete_laplace", ()), ("discrete_gaussian", (GAUSSIAN,))])
 def test_the_published_columns_are_those_that_are_promised(
     slackwater: CommandLine, law: str, changes: tuple[tuple[str, str], ...]

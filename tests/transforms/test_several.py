@@ -1,0 +1,33 @@
+"""Beam understands how every transform of the project is typed, and says nothing of it while a pipeline is built."""
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.typehints.decorators import IOTypeHints
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def transforms() -> Iterator[type[beam.PTransform]]:
+    for path in sorted([*ROOT.glob("transforms/*.py"), *ROOT.glob("pipelines/*.py")]):
+        name = f"{path.parent.name}.{path.stem}"
+        if path.stem != "__main__":
+            for _, found in inspect.getmembers(importlib.import_module(name), inspect.isclass):
+                if issubclass(found, beam.PTransform) and found.__module__ == name:
+                    yield found
+
+
+def test_beam_warns_of_the_types_of_no_transform(caplog: pytest.LogCaptureFixture) -> None:
+    found = list(transforms())
+
+    for transform in found:
+        hints = IOTypeHints.from_callable(transform.expand)
+        assert hints is not None, transform
+        hints.strip_pcoll()
+
+    assert len(found) > 12
+    assert [record.getMessage() for record in caplog.records] == []
