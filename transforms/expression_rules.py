@@ -138,6 +138,13 @@ def _check_function(node: Node, text: str) -> None:
     )
     if name.lower() not in _FUNCTIONS or not plain:
         raise _refusal(text, "several expressions" if name == "row" else f"the function {name}")
+    # An unknown zone ends the query, also within TRY: one row's text would end the run.
+    if (
+        name.lower() == "timezone"
+        and node["arguments"]
+        and next(_expressions(node["arguments"]))["class"] != "CONSTANT"
+    ):
+        raise _refusal(text, "a time zone that is no constant")
 
 
 def _check_type(type_: Node, text: str) -> None:

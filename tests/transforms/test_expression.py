@@ -119,6 +119,8 @@ def test_a_condition_survives_pickling():
         ("x::INTEGER[] IS NULL", "the type list"),
         ("ward COLLATE nocase = 'x'", "COLLATE"),
         ("nextval('s') = 1", "nextval"),
+        ("seen AT TIME ZONE ward IS NULL", "a time zone that is no constant"),
+        ("timezone(upper('utc'), seen) IS NULL", "a time zone that is no constant"),
         ("x = 1, open", "several expressions"),
     ],
 )
