@@ -159,7 +159,7 @@ def _first_object(path: str, settings: str | None) -> dict[str, Any]:
         with files.open_stream(first, settings) as stream:
             lines = stream.read(1 << 22).split(b"\n")[:_LINES]
     except files.UNREADABLE as error:
-        raise InputError(f"{first}: cannot be read as JSON lines ({type(error).__name__})") from None
+        raise InputError(f"{first}: {files.why(error, 'cannot be read as JSON lines ({})')}") from None
     return next((json.loads(line) for line in lines if is_object(line)), {})
 
 

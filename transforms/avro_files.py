@@ -33,7 +33,7 @@ def read_avro(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch |
                 yield from emit(datastream.unwrap(columns, layout), rows, layout, place, batch_rows)
                 first += len(records)
     except files.UNREADABLE as error:
-        yield dead_file(place.file, f"the file cannot be read to its end ({type(error).__name__})")
+        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
 
 
 def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[Path]) -> Columns:

@@ -53,7 +53,7 @@ def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | 
                 yield from normalise(raw, numbers, layout, place, batch_rows)
                 yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
     except files.UNREADABLE as error:
-        yield dead_file(place.file, f"the file cannot be read to its end ({type(error).__name__})")
+        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
         return
     yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
     if not rows.ended:

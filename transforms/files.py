@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import pyarrow as pa
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
@@ -17,6 +18,18 @@ UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError, Uni
 """What the libraries raise when a file has vanished, is truncated or is not of its format."""
 
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_BEGINS = {
+    b"\x1f\x8b": "gzip",
+    b"(\xb5/\xfd": "zstd",
+    **{b"BZh%d1AY&SY" % size: "bz2" for size in range(1, 10)},
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\0": "xz",
+}
+"""What compressed files begin with, and text does not."""
+
+
+class MisnamedError(OSError):
+    """A file that is compressed otherwise than its name says; the message says how, and nothing of the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +126,37 @@ def open_stream(path: str, settings: str | None = None) -> pa.NativeFile:
     segment = Segment.parse(path)
     if segment is not None:
         return pa.PythonFile(Lines(segment, settings), mode="r")
-    raw = pa.PythonFile(_open(path), mode="r")
+    file = _open(path)
     codec = next((name for extension, name in _CODECS.items() if path.endswith(extension)), None)
+    try:
+        _refuse_misnamed(file.read(16), codec)
+    except MisnamedError:
+        file.close()
+        raise
+    file.seek(0)
+    raw = pa.PythonFile(file, mode="r")
     return raw if codec is None else pa.CompressedInputStream(raw, codec)
 
 
-def _open(path: str) -> object:
+def why(error: Exception, usual: str) -> str:
+    """What to say of an error of `UNREADABLE`: its own words, or the usual with its kind in the braces."""
+    return str(error) if isinstance(error, MisnamedError) else usual.format(type(error).__name__)
+
+
+def _refuse_misnamed(begin: bytes, named: str | None) -> None:
+    found = next((codec for mark, codec in _BEGINS.items() if begin.startswith(mark)), None)
+    endings = {codec: extension for extension, codec in _CODECS.items()}
+    if not begin or found == named:
+        return
+    if named is not None:
+        told = f"the file's name ends with {endings[named]}, but it is not compressed with {named}; rename it"
+    elif found in endings:
+        told = f"the file is compressed with {found}, but its name does not say so; add {endings[found]} to it"
+    else:
+        told = f"the file is compressed with {found}; unpack it, or compress it with gzip, bz2 or zstd"
+    raise MisnamedError(told)
+
+
+def _open(path: str) -> BinaryIO:
     # Beam would end a truncated gzip stream without a word, so that Arrow decompresses.
     return FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED)

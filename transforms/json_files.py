@@ -44,7 +44,7 @@ def read_json_lines(layout: Layout, place: Place, batch_rows: int) -> Iterator[B
             for block, first in _blocks(stream):
                 yield from _read_block(block, first, layout, place, batch_rows)
     except files.UNREADABLE as error:
-        yield dead_file(place.file, f"the file cannot be read to its end ({type(error).__name__})")
+        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
 
 
 def _blocks(stream: pa.NativeFile) -> Iterator[tuple[bytes, int]]:

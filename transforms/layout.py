@@ -124,9 +124,8 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         schema, rows = sample(source, first)
     except files.UNREADABLE as error:
         kind = _KINDS[source.format] + (", not Avro or Protobuf, in a topic" if is_of_topic(first) else "")
-        raise InputError(
-            f"{first}: cannot be read as {kind} ({type(error).__name__}); it may be truncated or of another format"
-        ) from None
+        usual = f"cannot be read as {kind} ({{}}); it may be truncated or of another format"
+        raise InputError(f"{first}: {files.why(error, usual)}") from None
     look = FirstFile(source=source, path=first, schema=schema, rows=rows, sides=_sides(source, schema))
     if source.time is not None:
         look.check_time()

@@ -1,12 +1,18 @@
 """CSV and JSON lines."""
 
+import bz2
 import gzip
+import lzma
 import random
+from functools import partial
 
+import pyarrow as pa
 import pytest
 
+from tests.fuzz.seeds import SEEDS
 from tests.transforms.writing import NOON, NOON_US, dead, look, read, write_csv, write_jsonl
 from transforms import csv_files, json_files
+from transforms.errors import InputError
 
 HEADER = ["id", "at", "after_x", "after_w"]
 
@@ -274,6 +280,43 @@ def test_gzip_is_read_by_its_extension(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(f"id,at,after_x,after_w\na,{NOON},1,p\n".encode()))
 
     assert read(json_layout(write_jsonl(tmp_path / "a.jsonl.gz", lines))) == read(csv_layout(tmp_path / "a.csv.gz"))
+
+
+@pytest.mark.parametrize(
+    ("pack", "ending", "told"),
+    [
+        (gzip.compress, "", "compressed with gzip, but its name does not say so; add .gz to it"),
+        (bz2.compress, "", "compressed with bz2, but its name does not say so; add .bz2 to it"),
+        (
+            lambda text: pa.compress(text, "zstd", asbytes=True),
+            "",
+            "compressed with zstd, but its name does not say so;",
+        ),
+        (lzma.compress, "", "compressed with xz; unpack it, or compress it with gzip, bz2 or zstd"),
+        (bytes, ".gz", "name ends with .gz, but it is not compressed with gzip; rename it"),
+        (bz2.compress, ".gz", "name ends with .gz, but it is not compressed with gzip; rename it"),
+    ],
+)
+def test_a_file_that_is_compressed_otherwise_than_its_name_says_is_told_so(tmp_path, pack, ending, told):
+    own = {"time": None, "before": None, "after": None, "numbers": "", "others": "ward"}
+    for format_, extension, layout in (
+        ("csv", "csv", partial(look, format_="csv", order=("seq",))),
+        ("objects", "jsonl", partial(look, format_="jsonl", before="before", after="after")),
+        ("debezium", "json", partial(look, format_="debezium", **own)),
+        ("datastream", "ndjson", partial(look, format_="datastream", **own)),
+        ("avro", "avro", partial(look, format_="datastream", **own)),
+    ):
+        if not (format_ == "avro" and ending):
+            folder = tmp_path / format_
+            folder.mkdir()
+            (folder / f"b.{extension}{ending}").write_bytes(pack(SEEDS[format_][0]))
+            with pytest.raises(InputError) as caught:
+                layout(folder / "*")
+            assert told in str(caught.value)
+
+            (folder / f"a.{extension}").write_bytes(SEEDS[format_][0])
+            letters = dead(layout(folder / "*"))
+            assert [reason for row, reason in letters if row is None] == [str(caught.value).split(": ", 1)[1]]
 
 
 @pytest.mark.parametrize(("name", "inspect"), [("a.csv.gz", csv_layout), ("a.jsonl.gz", json_layout)])
