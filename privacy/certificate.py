@@ -16,20 +16,30 @@ different blocks, at most P. With h = 1 - g, g^T Y g = 1^T Y 1 - 2 h^T Y 1 + h^T
 same way over the off-blocks. The bound is theta times the first plus 1 - theta times the second. QED
 
 For convex c the P of a filter is 0. Rounding makes it positive, and for long filters it is then better to certify the
-convex sequence below and add the distance, (5) of privacy.energy; the better of both is taken.
+convex sequence below and add the distance, (4) of privacy.energy; the better of both is taken.
+
+Time span. If all changes lie in L adjacent leaves, each of them one leaf earlier gives the same output and a row more,
+so the first L leaves are the worst. What lies after them is constant: columns 0, ..., L-1 of C are a matrix of their
+own, of L leaves, that may change at each, and the certificate holds for it. Without a limit on changes the maximum is
+one walk over the leaves. Where the opening may be a change too, its block ends where the span begins: one walk for each
+such place.
 
 No paper is followed. How tight it is: docs/proofs/strategies.md#certificate.
 """
 
 import numpy as np
 
-from privacy.energy import Floats, Near, convex, falling, last_columns, one_more, rising, toggles
+from privacy.energy import Floats, Ints, Near, convex, falling, last_columns, one_more, rising, toggles
+from privacy.energy import within as closed_within
 
 MOST_LEAVES = 4096
 """Beyond, memory and time grow too large: 8 n^2 bytes, and about k n^2 nanoseconds for each theta."""
 
 MOST_WORK = 2**27
 """Of k n^2; changes beyond are bounded one by one."""
+
+MOST_WALKS = 2**22
+"""The same for time spans: leaves of the span times coefficients, or its square times the places where it may begin."""
 
 THETAS: Floats = np.array([0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 1.0])
 """The ends for few changes, where they are exact; more changes do best in between, towards a half."""
@@ -67,6 +77,70 @@ def certify(c: Floats, k: int) -> Floats:
     if falling(c, n).distance == 0:
         bounds = one_more(bounds, last_columns(Near(c, 0.0), n, k))
     return rising(bounds)
+
+
+def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) -> float:
+    """Bound of |Cz|^2 for states in [0, 1] that change only within `span` leaves in a row, any number of times.
+
+    Never larger than `energy.within` gives; arguments as there.
+
+    >>> c = np.array([1, 0.5, 0.375, 0.3125])
+    >>> round(within(c, 4, 2), 3), round(within(c, 4, 1, opening=True), 3)
+    (1.488, 1.863)
+    """
+    bound = closed_within(c, windows, span, opening=opening)
+    leaves = span if windows is None else min(span, windows)
+    if leaves > MOST_LEAVES or leaves * len(c) > MOST_WALKS:
+        return bound
+    if opening and (windows is None or windows > MOST_LEAVES or leaves**2 * windows > MOST_WALKS):
+        return bound
+    near = convex(c, windows)
+    line = np.pad(near.c, (0, leaves)) if windows is None else near.c
+    most = _walk(line, leaves, np.zeros(1, dtype=np.int64), told=False)
+    if opening:
+        most = max(most, _walk(line, leaves, np.arange(1, len(line)), told=True))
+    most += 1e-15 * len(line) * (len(line) + leaves) * float(line @ line)
+    return min(bound, float(near.lift(np.array([most]), leaves + int(opening))[0]))
+
+
+def _walk(c: Floats, leaves: int, places: Ints, *, told: bool) -> float:
+    """The certificate for any number of changes in a span that begins at one of these places, least over `THETAS`.
+
+    Args:
+        told: whether a first block goes from leaf 0 to the place.
+    """
+    n, theta = len(c), THETAS[:, None, None]
+    # G(a, b) for b - a = lag is the sum of the first n - b products.
+    sums = np.zeros((leaves, n + 1))
+    for lag in range(min(leaves, n)):
+        np.cumsum(c[: n - lag] * c[lag:], out=sums[lag, 1 : n - lag + 1])
+        sums[lag, n - lag + 1 :] = sums[lag, n - lag]
+    own = np.pad(sums[0, ::-1], (0, leaves))  # G(a, a); beyond the last leaf all columns are 0
+    first = np.zeros(n + leaves + 1)  # G(0, a), as far as it is needed
+    if told:
+        first[:n] = np.correlate(c, c, "full")[n - 1 :]
+    else:
+        lags = np.arange(min(leaves, n))
+        first[lags] = sums[lags, n - lags]
+    # The most for the leaves before place + b, the last block on or off, for each theta and place.
+    on, off = np.zeros((2, len(THETAS), len(places), leaves))
+    if told:
+        on[:, :, 0] = THETAS[:, None] * (own[0] + own[places] - 2 * first[places])
+        off[:, :, 0] = -np.inf
+    for b in range(1, leaves + 1):
+        begins = places[:, None] + np.arange(b)
+        if b < leaves:
+            end = places[:, None] + b
+            alone = own[begins] + own[end] - 2 * sums[np.arange(b, 0, -1), np.maximum(n - end, 0)]
+            meets = first[begins] - first[end]
+        else:
+            alone, meets = own[begins], first[begins]
+        last_on = (theta * alone + off[:, :, :b]).max(axis=2)
+        last_off = ((1 - theta) * (alone - 2 * meets) + on[:, :, :b]).max(axis=2)
+        if b < leaves:
+            on[:, :, b], off[:, :, b] = last_on, last_off
+    most = np.maximum(last_on, last_off) + (1 - THETAS[:, None]) * own[0]
+    return float(most.min(axis=0).max())
 
 
 def _certify(energy: Floats, k: int, crossing: float) -> Floats:

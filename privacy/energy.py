@@ -12,18 +12,17 @@ Energy.   For c also convex, with r on-blocks and E(l) the energy of a block of 
     a = c_inf^2, E0(l) = E(l) - a l: S^2 <= max over m of min{ r E(m/r), a m + (r-1) E0((n-m)/(r-1)) + E0(n) }.  (3)
     Blocks have products <= 0; pairs of leaves, one on and one off, are counted by blocks that are on, or off. What
     lies beyond n does not count: c goes on as its last value, the convex continuation of least energy.
-Visits.   To bins of a histogram, at most m, all but the last of which end:
-    c convex: S^2 <= max over l of (m-1) E(l/(m-1)) + N(n-l);  by spacing: N(n-l) + 2 (m-1) N(l/(m-1)).          (4)
 Rounding. Coefficients rounded to integers are not quite convex. For any other sequence c', |Cz| <= |C'z| + j |c - c'|
-    with j columns in z. c' is the largest convex (for (1), (2): non-increasing) sequence below c.               (5)
+    with j columns in z. c' is the largest convex (for (1), (2): non-increasing) sequence below c.               (4)
 
-Proofs and sources: docs/proofs/strategies.md#filters and #rounding. (1) is Andersson, Jain, Sivakumar's,
-arXiv:2601.02257, as far as its abstract tells.
+States that are vectors: privacy.vectors. Proofs and sources: docs/proofs/strategies.md#filters and #rounding. (1) is
+Andersson, Jain, Sivakumar's, arXiv:2601.02257, as far as its abstract tells.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +49,7 @@ class Near:
         return np.concatenate(([0.0], np.cumsum(self.c**2)))
 
     def lift(self, bounds: Floats, count: Ints | int) -> Floats:
-        """(5): bounds of squares for the given coefficients from those for the sequence, by the number of columns."""
+        """(4): bounds of squares for the given coefficients from those for the sequence, by the number of columns."""
         lifted: Floats = (np.sqrt(bounds) + count * self.distance) ** 2 * ROOM
         return lifted
 
@@ -59,7 +58,7 @@ def columns(c: Floats, windows: int | None, k: int) -> Floats:
     """Pairing, (1): [k + 1] bounds of S_0^2, ..., S_k^2.
 
     Args:
-        c: coefficients, finite and >= 0; zeros follow. Where they rise, the bound pays for it by (5).
+        c: coefficients, finite and >= 0; zeros follow. Where they rise, the bound pays for it by (4).
         windows: how many leaves, the opening among them where it is one; None if there is no end.
 
     >>> columns(np.ones(4), 4, 2).round(6).tolist()
@@ -93,7 +92,7 @@ def toggles(c: Floats, windows: int | None, k: int) -> Floats:
         blocks = np.arange(1, (k + 1) // 2 + 1)
         inner = np.concatenate(([0.0], np.repeat(_blocks(energy, near.c[-1] ** 2, blocks, windows), 2)[:k]))
         # With an odd number of changes the last block is a visit without an end.
-        inner[1::2] = np.minimum(inner[1::2], _worst_split(energy, blocks - 1, blocks - 1, near.squares, windows))
+        inner[1::2] = np.minimum(inner[1::2], worst_split(energy, blocks - 1, blocks - 1, near.squares, windows))
         bounds = np.minimum(bounds, near.lift(one_more(inner, last), np.arange(k + 1)))
     near = falling(c, windows)
     if near.distance == 0:
@@ -101,35 +100,17 @@ def toggles(c: Floats, windows: int | None, k: int) -> Floats:
     return rising(bounds)
 
 
-def visits(c: Floats, windows: int | None, m: int) -> Floats:
-    """The least of (4): [m + 1] bounds of |Cz|^2 for one-hot states that make at most 0, ..., m visits.
-
-    All but the last visit end within the horizon, so m changes of an entry that appears make m visits.
-    For vectors of norm <= r and at distance <= D multiply by max{r^2, D^2 / 2}. Arguments as in `columns`.
-
-    >>> visits(np.ones(4), 4, 2).round(6).tolist()
-    [0.0, 4.0, 4.0]
-    """
-    near, parts = falling(c, windows), np.arange(m)
-    used = np.maximum(2 * np.arange(m + 1) - 1, 0)
-    if windows is None:
-        return near.lift(used * near.squares[-1], used)
-    # The first visit is 1 from nothing, the later ones sqrt(2) from each other.
-    by_spacing = _worst_split(near.squares, 2 * parts, parts, near.squares, windows)
-    bounds = near.lift(np.concatenate(([0.0], by_spacing)), used)
-    near = convex(c, windows)
-    by_energy = _worst_split(energies(near.c), parts, parts, near.squares, windows)
-    bounds = np.minimum(bounds, near.lift(np.concatenate(([0.0], by_energy)), used))
-    return rising(bounds)
-
-
-def within(c: Floats, windows: int | None, span: int) -> float:
+def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) -> float:
     """Bound of |Cz|^2 for states in [0, 1] that change only within `span` leaves in a row, any number of times.
 
     All but the last change make blocks in the span, (3); the last adds its column, (1). Arguments as in `columns`.
 
-    >>> round(within(np.ones(10), 10, 3), 6)
-    11.0
+    Args:
+        opening: whether they may change at the first leaf too. All on-blocks are then counted alone: that from there
+            to the span, of any length x; those in the span; and one after it, with n - x leaves at most.
+
+    >>> round(within(np.ones(10), 10, 3), 6), round(within(np.ones(10), 10, 3, opening=True), 6)
+    (11.0, 11.0)
     """
     at_least("span", span, 1)
     leaves = span if windows is None else min(span, windows)
@@ -144,7 +125,23 @@ def within(c: Floats, windows: int | None, span: int) -> float:
         return _blocks(energy, plateau, np.array([max(1, places // 2)]), max(0, places - 1))
 
     inner = np.maximum(closed(leaves), closed(leaves - 1) + near.squares[-1])
-    return float(np.minimum(bound, near.lift(inner, leaves))[0])
+    bound = np.minimum(bound, near.lift(inner, leaves))
+    if not opening:
+        return float(bound[0])
+
+    def alone(room: int) -> float:
+        """On-blocks in so many leaves, an off-leaf before each."""
+        count = np.arange(1, room // 2 + 1)
+        return float((count * _at(energy, (room - count) / count)).max(initial=0.0))
+
+    one = np.ones(1, dtype=np.int64)
+    around = energy[-1:] + near.squares[-1]
+    if windows is not None:
+        around = worst_split(energy, one, one, near.squares, windows)
+    joint = energy[-1:] + alone(leaves - 1)
+    if leaves > 1:
+        joint = np.maximum(joint, around + alone(leaves - 2))
+    return float(np.maximum(bound, near.lift(joint, leaves + 1))[0])
 
 
 def falling(c: Floats, windows: int | None) -> Near:
@@ -249,7 +246,7 @@ def _blocks(energy: Floats, plateau: float, blocks: Ints, room: int) -> Floats:
     return np.minimum(by_on(high), by_off(low) + plateau * (high - low))
 
 
-def _worst_split(each: Floats, times: Ints, parts: Ints, last: Floats, room: int) -> Floats:
+def worst_split(each: Floats, times: NDArray[Any], parts: Ints, last: Floats, room: int) -> Floats:
     """max over x of times * each(x / parts) + last(room - x), concave and rising, for each number of parts."""
 
     def front(x: Floats) -> Floats:

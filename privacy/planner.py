@@ -19,15 +19,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-import numpy as np
-
-from privacy import reach
-from privacy.certificate import MOST_LEAVES, certify
 from privacy.composition import Law
 from privacy.constraint import Constraint, parts
 from privacy.counters import Counter, Form
 from privacy.direct import Direct
 from privacy.energy import Floats
+from privacy.filters import of_filter
 from privacy.fitting import fit
 from privacy.measure import Measure
 from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
@@ -236,17 +233,9 @@ def certified(option: Option, question: Question) -> Option:
 
 
 def _certified(part: Part, question: Question) -> Part:
-    counter = part.strategy
-    if not isinstance(counter, Counter) or counter.windows is None or question.cells > 1:
+    if not isinstance(part.strategy, Counter) or question.cells > 1:
         return part
-    leaves = counter.draws(counter.windows)
-    if leaves > MOST_LEAVES:
-        return part
-
-    def certificate(c: Floats, _: int | None, k: int) -> Floats:
-        return certify(np.pad(c, (0, leaves - len(c))), k)
-
-    sensitivity = of_net(counter, question.unit(part.leaf), toggles=certificate)
+    sensitivity = of_net(part.strategy, question.unit(part.leaf), closely=True)
     return part if part.sensitivity.l2 <= sensitivity.l2 else replace(part, sensitivity=sensitivity)
 
 
@@ -363,6 +352,6 @@ def _energy(coefficients: Floats, *, leaves: int | None, opening: bool, unit: Co
     """Squared sensitivity of a filter; for owners that of one entry, which is near enough to choose by."""
     states = in_l2_squared(unit.components, unit.cells)
     return max(
-        reach.of_filter(coefficients, leaves=leaves, opening=opening, part=part, window=unit.window, states=states)[-1]
+        of_filter(coefficients, leaves=leaves, opening=opening, part=part, window=unit.window, states=states)[-1]
         for part in parts(unit.constraint)
     )

@@ -29,20 +29,23 @@ may be met: N = windows x cells.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
-from privacy import energy, reach
+from privacy import reach
 from privacy.constraint import AtMost, Constraint, Within, parts
 from privacy.counters import Counter
 from privacy.direct import Direct
+from privacy.filters import of_filter
 from privacy.measure import Component
 from privacy.odd_nodes import layer_sizes
 from privacy.states import States, in_l1, in_l2_squared
 from privacy.trees import Tree
+from privacy.upward import above, root_above
 
 MOST_OF_OWNER = 10_000
 """Most changes of an owner: the worst split of them among entries, (3), takes time in the square of their number."""
@@ -86,13 +89,11 @@ class Contribution:
     owner: bool
 
 
-def of_net(
-    strategy: Tree | Direct | Counter, unit: Contribution, *, toggles: reach.Toggles = energy.toggles
-) -> Sensitivity:
+def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, closely: bool = False) -> Sensitivity:
     """Sensitivity of net changes under a strategy.
 
     Args:
-        toggles: how a filter's energy on a line is bounded; a certificate is closer and slower.
+        closely: whether a filter's bounds for one cell are certified, which takes longer.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
@@ -102,7 +103,8 @@ def of_net(
     30.0
     """
     _refuse_spans_of_owners(unit)
-    l2 = _worst(strategy, unit, in_l2_squared(unit.components, unit.cells), 0.5, toggles)
+    sizes = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
+    l2 = _worst(strategy, unit, sizes[1], root_above, closely)
     nodes = max(_nodes(strategy, part, unit.window) for part in parts(unit.constraint))
     together = _most_changes(unit.constraint) if unit.owner else 1
     moved = min(unit.cells, 2) * len(unit.components)
@@ -118,11 +120,11 @@ def of_net(
         l1 = l2 * math.sqrt(coordinates)
         return Sensitivity(l1=l1, l2=l2, nodes=1, node_l1=l1, node_l2=l2, coordinates=coordinates)
     return Sensitivity(
-        l1=_worst(strategy, unit, in_l1(unit.components, unit.cells), 1, toggles),
+        l1=_worst(strategy, unit, sizes[0], above, closely),
         l2=l2,
         nodes=nodes,
-        node_l1=together * in_l1(unit.components, unit.cells).diameter,
-        node_l2=together * math.sqrt(in_l2_squared(unit.components, unit.cells).diameter),
+        node_l1=above(together * sizes[0].diameter),
+        node_l2=root_above(together**2 * sizes[1].diameter),
         coordinates=(changes * _nodes_of_a_leaf(strategy) if unit.owner else nodes) * moved,
     )
 
@@ -137,7 +139,7 @@ def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution
     """
     _refuse_spans_of_owners(unit)
     r1 = in_l1(unit.components, unit.cells).radius
-    r2 = math.sqrt(in_l2_squared(unit.components, unit.cells).radius)
+    r2_squared = in_l2_squared(unit.components, unit.cells).radius
     most = max(_events(family, part, tree.windows, unit) for part in parts(unit.constraint))
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
@@ -149,33 +151,37 @@ def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution
     together = max(max(counts) for counts in in_layers)
     in_node = most if unit.owner else min(most, unit.cells * tree.branching ** (len(in_layers) - 1))
     return Sensitivity(
-        l1=len(in_layers) * most * r1,
-        l2=math.sqrt(sum(count * count for counts in in_layers for count in counts)) * r2,
+        l1=above(len(in_layers) * most * r1),
+        l2=root_above(sum(count * count for counts in in_layers for count in counts) * r2_squared),
         nodes=len(in_layers) * most,
-        node_l1=in_node * r1,
-        node_l2=math.sqrt(in_node * together) * r2,
+        node_l1=above(in_node * r1),
+        node_l2=root_above(in_node * together * r2_squared),
         coordinates=len(in_layers) * most * len(unit.components),
     )
 
 
 def _worst(
-    strategy: Tree | Direct | Counter, unit: Contribution, states: States, power: float, toggles: reach.Toggles
+    strategy: Tree | Direct | Counter,
+    unit: Contribution,
+    states: States,
+    length: Callable[[Fraction], float],
+    closely: bool,
 ) -> float:
-    """The unit's norm: of one entry's bounds to `power` (squared norms), or of the worst split among an owner's."""
+    """The unit's norm: `length` of one entry's bounds, or the worst split of changes among an owner's entries."""
     worst = 0.0
     for part in parts(unit.constraint):
         if not unit.owner or isinstance(part, Within):
-            worst = max(worst, _entry(strategy, part, unit.window, states, toggles)[-1] ** power)
+            worst = max(worst, length(_entry(strategy, part, unit.window, states, closely)[-1]))
             continue
         if part.changes > MOST_OF_OWNER:
             raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
         if isinstance(strategy, Counter):
-            bounds = list(_entry(strategy, part, unit.window, states, toggles)[1:])
+            bounds = list(_entry(strategy, part, unit.window, states, closely)[1:])
             bounds += [bounds[-1]] * (part.changes - len(bounds))
         else:
             shares = range(1, part.changes + 1)
-            bounds = [_entry(strategy, AtMost(j), unit.window, states, toggles, part.changes)[-1] for j in shares]
-        worst = max(worst, _best_split([bound**power for bound in bounds]))
+            bounds = [_entry(strategy, AtMost(j), unit.window, states, closely, part.changes)[-1] for j in shares]
+        worst = max(worst, _best_split([length(bound) for bound in bounds]))
     return worst
 
 
@@ -184,23 +190,24 @@ def _entry(
     part: AtMost | Within,
     window: int,
     states: States,
-    toggles: reach.Toggles,
+    closely: bool,
     most: int = 1,
-) -> Sequence[float]:
+) -> Sequence[Fraction]:
     """Bounds for one entry; the last is for all its changes."""
     if isinstance(strategy, Tree):
         return [reach.of_tree(strategy, part, window, states, most=most)]
     if isinstance(strategy, Direct):
         return [reach.of_direct(strategy, part, window, states)]
-    return reach.of_filter(
+    found = of_filter(
         strategy.coefficients,
         leaves=_leaves(strategy),
         opening=strategy.opening,
         part=part,
         window=window,
         states=states,
-        toggles=toggles,
+        closely=closely,
     )
+    return [Fraction(bound) for bound in found]
 
 
 def _nodes(strategy: Tree | Direct | Counter, part: AtMost | Within, window: int) -> int:
@@ -269,9 +276,15 @@ def _refuse_spans_of_owners(unit: Contribution) -> None:
 
 
 def _best_split(gain: list[float]) -> float:
-    """Largest gain[j_1 - 1] + gain[j_2 - 1] + ... with j_1 + j_2 + ... = len(gain)."""
-    gains = np.array(gain)
-    best = np.zeros(len(gain) + 1)
+    """Largest gain[j_1 - 1] + gain[j_2 - 1] + ... with j_1 + j_2 + ... = len(gain), rounded up.
+
+    >>> _best_split([1.0, 1.5, 3.25])
+    3.25
+    """
+    # In whole multiples of a power of two, so that sums are exact: they stay below 2^62.
+    digits = 62 - math.frexp(max(gain) * len(gain))[1]
+    gains = np.array([math.ceil(math.ldexp(g, digits)) for g in gain], dtype=np.int64)
+    best = np.zeros(len(gain) + 1, dtype=np.int64)
     for size in range(1, len(best)):
         best[size] = (best[:size][::-1] + gains[:size]).max()
-    return float(best[-1])
+    return above(Fraction(int(best[-1])) / Fraction(2) ** digits)

@@ -1,15 +1,16 @@
 """What one entry can be: how large its states are, and how far from each other.
 
 Each component is measured in its largest size (its unit here), so that every component is at most 1. No state counts as
-0.
+0. Sizes are exact: a third that is rounded down would be charged too little.
 
     radius      norm of the largest state
     diameter    largest distance between two states, no state among them
     hulls       for one cell: the length of the interval that holds a component's values and 0, for each component
 """
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 from privacy.measure import Component
 
@@ -25,20 +26,21 @@ class States:
         hulls: as above, squared for L2; empty for several cells.
     """
 
-    radius: float
-    diameter: float
-    hulls: tuple[float, ...]
+    radius: Fraction
+    diameter: Fraction
+    hulls: tuple[Fraction, ...]
 
 
+@lru_cache(maxsize=256)
 def in_l1(components: tuple[Component, ...], cells: int) -> States:
     """Sizes in L1.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> in_l1(count, 1), in_l1(count, 20).diameter
-    (States(radius=1.0, diameter=1.0, hulls=(1.0,)), 2.0)
+    (States(radius=Fraction(1, 1), diameter=Fraction(1, 1), hulls=(Fraction(1, 1),)), Fraction(2, 1))
     """
-    radius = float(len(components))
-    diameter = max(radius, sum(_widths(components)))
+    radius = Fraction(len(components))
+    diameter = max(radius, sum(_widths(components), Fraction(0)))
     return States(
         radius=radius,
         diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
@@ -46,14 +48,15 @@ def in_l1(components: tuple[Component, ...], cells: int) -> States:
     )
 
 
+@lru_cache(maxsize=256)
 def in_l2_squared(components: tuple[Component, ...], cells: int) -> States:
     """Squares of the sizes in L2.
 
     >>> in_l2_squared((Component(name="sum", grid=1.0, low=-10, high=10),), 1)
-    States(radius=1.0, diameter=4.0, hulls=(4.0,))
+    States(radius=Fraction(1, 1), diameter=Fraction(4, 1), hulls=(Fraction(4, 1),))
     """
-    radius = float(len(components))
-    diameter = max(radius, math.fsum(w * w for w in _widths(components)))
+    radius = Fraction(len(components))
+    diameter = max(radius, sum((w * w for w in _widths(components)), Fraction(0)))
     return States(
         radius=radius,
         diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
@@ -61,10 +64,10 @@ def in_l2_squared(components: tuple[Component, ...], cells: int) -> States:
     )
 
 
-def _widths(components: tuple[Component, ...]) -> list[float]:
+def _widths(components: tuple[Component, ...]) -> list[Fraction]:
     """Within a cell component i moves by at most high_i - low_i; into another cell both states count in full."""
-    return [(c.high - c.low) / c.largest for c in components]
+    return [Fraction(c.high - c.low, c.largest) for c in components]
 
 
-def _hulls(components: tuple[Component, ...]) -> list[float]:
-    return [(max(c.high, 0) - min(c.low, 0)) / c.largest for c in components]
+def _hulls(components: tuple[Component, ...]) -> list[Fraction]:
+    return [Fraction(max(c.high, 0) - min(c.low, 0), c.largest) for c in components]

@@ -171,7 +171,7 @@ def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves(
 
 
 def of_linear(counter: Counter, components: tuple[Component, ...], part: Within) -> float:
-    from privacy.reach import of_filter
+    from privacy.filters import of_filter
     from privacy.states import in_l2_squared
 
     return of_filter(

@@ -7,12 +7,13 @@ Nothing here is random.
 import numpy as np
 import pytest
 
-from privacy import coefficients
+from privacy import coefficients, vectors
 from privacy.certificate import certify
 from privacy.counters import Counter
-from privacy.energy import toggles, visits
+from privacy.energy import toggles
 from privacy.fitting import dyadic, fit, zolotarev
 from privacy.series import Series
+from tests.privacy.test_vectors import HISTOGRAM
 
 LEVEL = Series(kind="level")
 
@@ -22,6 +23,10 @@ def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool 
         return float(bound(c, windows, changes)[changes])
 
     return fit(form, windows=windows, opening=False, series=[LEVEL], energy=energy, worst=worst)
+
+
+def in_bins(c: np.ndarray, windows: int, k: int) -> np.ndarray:
+    return vectors.changes(vectors.shapes(c, windows), HISTOGRAM, k, present=False)
 
 
 def largest(counter: Counter) -> float:
@@ -61,13 +66,13 @@ def test_a_few_changes(windows, changes, form, goal):
 
 
 @pytest.mark.parametrize(
-    ("windows", "changes", "goal"),
+    ("windows", "k", "goal"),
     [(365, 2, 22.7), (365, 4, 37.5), (365, 8, 60.5), (1024, 2, 28.5), (1024, 4, 50.0), (1024, 8, 83.0)],
 )
-def test_a_histogram(windows, changes, goal):
-    counter = fitted("arma", windows, changes, bound=visits)
+def test_a_histogram(windows, k, goal):
+    counter = fitted("arma", windows, k, bound=in_bins)
 
-    assert visits(counter.coefficients, windows, changes)[changes] * largest(counter) <= goal
+    assert in_bins(counter.coefficients, windows, k)[k] * largest(counter) <= goal
 
 
 @pytest.mark.parametrize(("width", "goal"), [(7, 3.61), (30, 6.54), (90, 9.32), (365, 13.6)])

@@ -1,0 +1,87 @@
+"""How far one entry reaches through a filter: the least of all bounds of its squared L2 norm.
+
+States that are vectors: privacy.vectors. One cell: components move on lines of lengths h_1, h_2, ..., and by the
+theorem on lines (docs/proofs/strategies.md#lines) the squared norm is at most (h_1^2 + h_2^2 + ...) S^2, S^2 that of an
+entry with states 0 and 1: privacy.energy in closed form, privacy.certificate closer and slower.
+
+Where the opening is told it is the first leaf, and an entry that is there at it appears there. If its later changes
+lie in a time span, then on a line C z = X C e_1 + C z', and <X C e_1, C z'> <= 0 where the coefficients do not rise:
+the worst z' leads away from X at first, and its signs take turns. Hence r^2 N(n) + h^2 S^2.
+"""
+
+import math
+
+import numpy as np
+
+from privacy import certificate, energy, vectors
+from privacy.constraint import AtMost, Within
+from privacy.energy import ROOM, Floats
+from privacy.reach import touched
+from privacy.states import States
+from privacy.upward import above
+
+MOST_CHANGES = 10_000
+"""Beyond so many changes on an endless line a filter's energy is bounded change by change."""
+
+
+def of_filter(
+    coefficients: Floats,
+    *,
+    leaves: int | None,
+    opening: bool,
+    part: AtMost | Within,
+    window: int,
+    states: States,
+    closely: bool = False,
+) -> list[float]:
+    """Squared L2 norms of one entry's nodes y = C x, for 0, 1, ... changes; for a time span only the last counts.
+
+    Args:
+        coefficients: of C, non-negative and not increasing.
+        leaves: in all, the opening among them if it is the first; None for an endless line.
+        opening: whether it is.
+        states: sizes in L2, squared.
+        closely: whether certificates are computed for one cell.
+    """
+    if isinstance(part, Within):
+        windows = math.inf if leaves is None else leaves - int(opening)
+        met = touched(part, length=window, nodes=windows).appearing
+        return [_within(coefficients, leaves, opening, met, states, closely)]
+    # One that was there at the start, where that is not told, has used up a change and may still move at every leaf.
+    most = math.inf if leaves is None else leaves + int(not opening)
+    changes = int(min(part.changes, most))
+    if changes > MOST_CHANGES:
+        column = float(energy.columns(coefficients, leaves, 1)[1])
+        return [above(states.radius + (changes - 1) * states.diameter) * column]
+    fit = changes if leaves is None else min(changes, leaves)
+    shape = vectors.shapes(coefficients, leaves)
+    bounds = vectors.changes(shape, states, fit, present=False)[np.minimum(np.arange(changes + 1), fit)]
+    if not opening:  # a visit that began before the first leaf, and a change less
+        bounds[1:] = np.maximum(bounds[1:], vectors.changes(shape, states, changes - 1, present=True))
+    if states.hulls:
+        line = above(sum(states.hulls)) * _toggles(coefficients, leaves, fit, closely)
+        bounds = np.minimum(bounds, line[np.minimum(np.arange(changes + 1), fit)])
+    return [float(bound) for bound in np.maximum.accumulate(bounds)]
+
+
+def _within(coefficients: Floats, leaves: int | None, opening: bool, met: int, states: States, closely: bool) -> float:
+    shape = vectors.shapes(coefficients, leaves)
+    bound = vectors.within(shape, states, met, opening=opening)
+    if not states.hulls:
+        return bound
+    on_line = certificate.within if closely else energy.within
+    length = above(sum(states.hulls))
+    line = length * on_line(coefficients, leaves, met)
+    if opening:
+        falls, radius = shape.falls, above(states.radius)
+        away = math.sqrt(line) + met * math.sqrt(length) * falls.distance
+        apart = math.hypot(math.sqrt(radius * falls.squares[-1]), away) + math.sqrt(radius) * falls.distance
+        apart = (apart + met * math.sqrt(length) * falls.distance) ** 2 * ROOM
+        line = min(apart, length * on_line(coefficients, leaves, met, opening=True))
+    return min(bound, line)
+
+
+def _toggles(coefficients: Floats, leaves: int | None, k: int, closely: bool) -> Floats:
+    if not closely or leaves is None or leaves > certificate.MOST_LEAVES:
+        return energy.toggles(coefficients, leaves, k)
+    return certificate.certify(np.pad(coefficients, (0, leaves - len(coefficients))), k)
