@@ -144,10 +144,11 @@ def calibrate(
     epsilon = spent(chosen)
     pure = mechanism == "laplace" and accounting in ("naive", "paper")
     loss = Loss(epsilon=epsilon, delta=0.0 if pure else budget.delta)
+    composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
     sentence = (
         f"({loss.epsilon:.6g}, {loss.delta:.6g})-differential privacy of the whole release for all "
         f"mutations of one privacy unit: discrete {mechanism.capitalize()} noise on "
-        f"{len(measurements)} measurements, {COMPOSED[accounting]}"
+        f"{len(measurements)} measurements, {composed}"
     )
     if mechanism == "gaussian" and accounting not in ("zcdp", "rdp"):
         gap = discretisation_gap(measurements, chosen, steps=steps)

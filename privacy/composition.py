@@ -5,7 +5,8 @@ unit can move in it over all time, with its joint sensitivity, so that the loss 
 the number of windows. Neighbours are changelogs that differ by all mutations of one privacy unit.
 
     naive      losses add up (Laplace: in exact arithmetic, and at delta 0)
-    advanced   Kairouz, Oh, Viswanath 2015, theorem 3.5; half of delta is its slack for Gaussian
+    advanced   Laplace: Kairouz, Oh, Viswanath 2015, theorem 3.5; Gaussian: as pld, since a theorem
+               for mechanisms of any kind gives away what is known of these
     zcdp       rho adds up; an epsilon-DP measurement is epsilon^2 / 2-zCDP
     rdp        Renyi curves add up; an epsilon-DP one has at most randomised response's
     pld        Gaussian: exactly one Gaussian of sensitivity / sigma = mu, mu^2 = sum of mu_i^2;
@@ -25,6 +26,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privacy.checks import at_least, positive
 from privacy.curves import (
     advanced_epsilon,
@@ -35,6 +39,7 @@ from privacy.curves import (
     rounding_gap,
     zcdp_epsilon,
 )
+from privacy.upward import above
 
 Law = Literal["laplace", "gaussian"]
 Accounting = Literal["naive", "advanced", "zcdp", "rdp", "pld", "paper"]
@@ -71,7 +76,7 @@ class Measurement:
     def charged(self, mechanism: Law, accounting: Accounting) -> float:
         """The sensitivity that is charged: joint, or the paper's nodes x one node's."""
         if accounting == "paper":
-            return self.nodes * (self.node_l1 if mechanism == "laplace" else self.node_l2)
+            return above(self.nodes * Fraction(self.node_l1 if mechanism == "laplace" else self.node_l2))
         return self.l1 if mechanism == "laplace" else self.l2
 
 
@@ -100,9 +105,9 @@ def epsilon_spent(
     """
     charged = [m.charged(mechanism, accounting) for m in measurements]
     exact = [Fraction(c) / Fraction(s) for c, s in zip(charged, scales, strict=True)]
-    ratios = [_above(e) for e in exact]
+    ratios = [above(e) for e in exact]
     if mechanism == "laplace":
-        return min(_above(sum(exact, Fraction(0))), _pure(ratios, accounting, delta))
+        return min(above(sum(exact, Fraction(0))), _pure(ratios, accounting, delta))
     if accounting == "zcdp":
         return zcdp_epsilon(math.fsum(r * r for r in ratios) / 2, delta)
     if accounting == "rdp":
@@ -140,12 +145,6 @@ def discretisation_gap(measurements: Sequence[Measurement], scales: Sequence[flo
     return math.fsum(m.coordinates * rounding_gap(s * steps) for m, s in zip(measurements, scales, strict=True))
 
 
-def _above(exact: Fraction) -> float:
-    """The least float that is not below `exact`."""
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
-
-
 def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> float:
     """Bound for any epsilon_i-DP measurements, by what is not plain addition; infinite if none."""
     if accounting in ("naive", "paper") or delta <= 0 or max(epsilons) > 500:
@@ -156,19 +155,20 @@ def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> fl
         return zcdp_epsilon(math.fsum(e * e for e in epsilons) / 2, delta)
     if accounting == "rdp":
         return renyi_epsilon(pure_renyi(epsilons), delta)
-    from dp_accounting.pld import common, privacy_loss_distribution  # slow to import, and seldom needed
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution  # slow to import, and seldom needed
 
     # A power of two, so that less loss never meets a coarser rounding.
     interval = 2.0 ** math.floor(math.log2(math.fsum(epsilons) / 10_000))
-    first, *others = (
-        privacy_loss_distribution.from_privacy_parameters(
-            common.DifferentialPrivacyParameters(e, 0), value_discretization_interval=interval
-        )
-        for e in epsilons
-    )
-    for other in others:
-        first = first.compose(other)
-    return float(first.get_epsilon_for_delta(delta * (1 - 1e-9)))
+    losses: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    chances: NDArray[np.float64] = np.ones(1)
+    for e in epsilons:  # sums of positive numbers, where a fast transform would lose what is far out
+        losses = np.concatenate((losses + math.ceil(e / interval), losses + math.ceil(-e / interval)))
+        losses, place = np.unique(losses, return_inverse=True)
+        both = np.concatenate((chances / (1 + math.exp(-e)), chances / (1 + math.exp(e))))
+        chances = np.bincount(place, weights=both).astype(np.float64)
+    rounded = dict(zip(losses.tolist(), chances.tolist(), strict=True))
+    composed = PrivacyLossDistribution.create_from_rounded_probability(rounded, 0.0, interval)
+    return float(composed.get_epsilon_for_delta(delta * (1 - 1e-9))) * (1 + 1e-12)
 
 
 def _continuous(
@@ -178,17 +178,14 @@ def _continuous(
     delta: float,
 ) -> float:
     """Bound for continuous Gaussian noise of these sensitivity / sigma."""
-    if accounting == "pld":
+    if accounting in ("pld", "advanced"):
         return gaussian_epsilon(math.hypot(*ratios), delta)
     weights = math.fsum(m.weight for m in measurements)
-    shared = delta / 2 if accounting == "advanced" else delta
     counts = [m.nodes if accounting == "paper" else 1 for m in measurements]
     epsilons = [
-        count * gaussian_epsilon(r / count, shared * m.weight / weights / count)
+        count * gaussian_epsilon(r / count, delta * m.weight / weights / count)
         for m, r, count in zip(measurements, ratios, counts, strict=True)
     ]
-    if accounting == "advanced":
-        return advanced_epsilon(epsilons, delta / 2)
     return math.fsum(epsilons) * (1 + 1e-15)
 
 

@@ -57,7 +57,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return alpha * rho + math.log1p(-1 / alpha) - math.log(delta * alpha) / excess
 
     best = minimize_scalar(bound, bounds=(-15.0, 25.0), method="bounded", options={"xatol": 1e-9})
-    return max(0.0, float(best.fun)) + 1e-12
+    return max(0.0, float(best.fun)) * (1 + 1e-12) + 1e-12
 
 
 def gaussian_renyi(ratios: Sequence[float]) -> NDArray[np.float64]:
@@ -78,9 +78,9 @@ def pure_renyi(epsilons: Sequence[float]) -> NDArray[np.float64]:
     for epsilon in epsilons:
         likely = -math.log1p(math.exp(-epsilon))
         unlikely = likely - epsilon
-        total += np.logaddexp(ORDERS * likely + (1 - ORDERS) * unlikely, ORDERS * unlikely + (1 - ORDERS) * likely) / (
-            ORDERS - 1
-        )
+        power = np.logaddexp(ORDERS * likely + (1 - ORDERS) * unlikely, ORDERS * unlikely + (1 - ORDERS) * likely)
+        # The logarithm is that of a number near 1 where epsilon is small.
+        total += (power * (1 + 1e-12) + 1e-15) / (ORDERS - 1)
     return total
 
 

@@ -22,8 +22,7 @@ The sensitivity of a subset of the nodes is never larger, so each is capped by t
 closely. They are composed as the plan composes, at the plan's delta: all of delta is spent with the first number.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
@@ -34,6 +33,7 @@ from privacy.direct import Direct
 from privacy.plan import Plan, Released
 from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.trees import Tree
+from privacy.upward import above, below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,9 @@ def spent(plan: Plan, windows: int) -> Spent:
     if tuple(so_far for _, so_far in told) != tuple(released.sensitivity for released in plan.released):
         epsilon = min(epsilon, _composed(plan, told))
     shares = [
-        _sum_above(_share(plan, released, so_far) for released, so_far in told if released.query == query)
+        above(
+            sum((_share(plan, released, so_far) for released, so_far in told if released.query == query), Fraction(0))
+        )
         for query in range(len(plan.demands))
     ]
     return Spent(epsilon=epsilon, delta=plan.loss.delta, shares=tuple(shares))
@@ -95,7 +97,7 @@ def spent(plan: Plan, windows: int) -> Spent:
 def whole(plan: Plan) -> Spent:
     """What the whole release spends; `spent` at the horizon, and never less than `spent`."""
     shares = [
-        _sum_above(Fraction(released.share) for released in plan.released if released.query == query)
+        above(sum((Fraction(released.share) for released in plan.released if released.query == query), Fraction(0)))
         for query in range(len(plan.demands))
     ]
     return Spent(epsilon=plan.loss.epsilon, delta=plan.loss.delta, shares=tuple(shares))
@@ -159,7 +161,9 @@ def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float
     scales = []
     for released, _ in told:
         components = plan.demands[released.query].measure.components
-        scales.append(min(law.scale / c.largest for law, c in zip(released.noise, components, strict=True)))
+        scales.append(
+            min(below(Fraction(law.scale) / c.largest) for law, c in zip(released.noise, components, strict=True))
+        )
     return epsilon_spent(
         [_measurement(plan, released, so_far) for released, so_far in told],
         scales,
@@ -178,10 +182,3 @@ def _share(plan: Plan, released: Released, so_far: Sensitivity) -> Fraction:
     )
     ratio = now / whole
     return Fraction(released.share) * (ratio if plan.share_unit == "epsilon" else ratio * ratio)
-
-
-def _sum_above(terms: Iterable[Fraction]) -> float:
-    """The least float that is not below the exact sum."""
-    exact = sum(terms, Fraction(0))
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
