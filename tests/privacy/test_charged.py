@@ -16,6 +16,7 @@ from privacy.direct import Direct
 from privacy.measure import Component, Measure
 from privacy.odd_nodes import most_odd, most_odd_within
 from privacy.plan import Demand, make_plan
+from privacy.planner import Choice
 from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.series import Family, Series
 from privacy.spent import spent
@@ -26,6 +27,7 @@ SEVENTHS = Component(name="squares", grid=1.0, low=-5, high=7)
 ONE = Component(name="count", grid=1.0, low=3, high=3)
 COMPONENTS = [(THIRDS,), (ONE, THIRDS, SEVENTHS)]
 WINDOWS = 27
+ALONE = Choice(name="disjoint")
 
 
 def contribution(components: tuple[Component, ...], cells: int, part: AtMost | Within, *, owner: bool) -> Contribution:
@@ -141,7 +143,13 @@ def test_the_epsilon_that_is_stated_covers_the_noise_that_is_drawn():
     """L1 over b, summed in fractions over the queries, of the whole and after each window: not 3e-17 more either."""
     bounds = [(-1.0, 3.0), (-5.0, 7.0), (-0.1, 0.7), (-2.0, 11.0)]
     demands = [
-        Demand(name=f"q{i}", measure=Measure(kind="sum", low=low, high=high), cells=1, series=(Series(kind="change"),))
+        Demand(
+            name=f"q{i}",
+            measure=Measure(kind="sum", low=low, high=high),
+            cells=1,
+            series=(Series(kind="change"),),
+            choice=ALONE,
+        )
         for i, (low, high) in enumerate(bounds)
     ]
     for k, epsilon in itertools.product((3, 6, 7), (0.1, 0.7, 1.0)):
@@ -170,4 +178,4 @@ def test_the_epsilon_that_is_stated_covers_the_noise_that_is_drawn():
 
         assert lost(100) <= Fraction(plan.loss.epsilon) <= Fraction(epsilon)
         for windows in (1, 2):
-            assert lost(windows) <= Fraction(spent(plan, windows, owner=False).epsilon)
+            assert lost(windows) <= Fraction(spent(plan, windows).epsilon)
