@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,12 @@ def _refuse_folder(folder: str, asked: Named) -> None:
         if path.exists() and not path.is_dir():
             raise SpecError(f"-o {folder}: is a file; name a new folder")
         there = [one.name for one in path.iterdir() if one.name not in _LEFT_BY_FAILURES] if path.exists() else []
+    if any(re.search(r"(^|/)part-\d{6}\.parquet$", name) for name in there):
+        another = f"{folder.rstrip('/')}-{datetime.now(UTC):%Y-%m-%d}"
+        raise SpecError(
+            f"-o {folder}: holds a copy already, and nothing is added to one; give the files that are new a folder of "
+            f"their own, such as {another}, and let the spec read both"
+        )
     if there:
         raise SpecError(f"-o {folder}: is not empty; name a new folder")
 

@@ -14,6 +14,7 @@ from pipelines.cloud import refuse_unreachable
 from pipelines.spec import SHRINK, changelog_of, load
 from pipelines.spec_models import OWN_COLUMNS, ChangelogSection
 from transforms import files
+from transforms.dated_files import with_directives
 from transforms.errors import InputError, SpecError
 from transforms.kinds import kind_of
 from transforms.layout import telling
@@ -122,14 +123,23 @@ def _format(path: str, settings: str | None) -> str:
         return "snapshots"
     plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
     extension = plain[plain.rfind(".") :]
-    if extension in _JSON:
-        return _json_format(_first_object(path, None))
-    if extension not in _BY_EXTENSION:
+    if extension not in (*_BY_EXTENSION, *_JSON):
         raise SpecError(
             f"--format: missing, and {path} does not end with .parquet, .csv, .json, .jsonl or .avro; give a glob of "
             "files, and one of parquet, csv, jsonl, debezium, datastream, snapshots"
         )
-    return _BY_EXTENSION[extension]
+    found = _json_format(_first_object(path, None)) if extension in _JSON else _BY_EXTENSION[extension]
+    if found in OWN_COLUMNS:
+        return found
+    # Copies of a table, read as a log of changes, would never show that a row was deleted.
+    dated = next(filter(None, (with_directives(file.path) for file in files.matching((path,)))), None)
+    if dated is not None:
+        copies = f"write '{dated}' for SRC" if found != "jsonl" else "snapshots are read from CSV and Parquet"
+        raise SpecError(
+            f"--format: missing, and the files' names hold dates; if each file is a copy of the whole table, {copies}; "
+            f"if it holds changes, add --format={found}"
+        )
+    return found
 
 
 def _json_format(first: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ _DIGITS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2}
 _NAMES = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _FORMAT = re.compile(r"\.(?:(parquet)|(csv)(?:\.(?:gz|bz2|zst))?)$")
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?P<between>[-_./]?)(?:0[1-9]|1[0-2])(?P=between)(?:[012]\d|3[01])(?!\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000
@@ -52,6 +53,20 @@ def path_problem(path: str, first: str) -> str | None:
     if _format(path) != _format(first):
         return f"all snapshots must be of one format, and {first!r} comes first"
     return None
+
+
+def with_directives(path: str) -> str | None:
+    """The path of a file with directives for the date in it; None if there is no date.
+
+    >>> with_directives("snaps/2026-01-31.csv"), with_directives("part-20261.csv")
+    ('snaps/%Y-%m-%d.csv', None)
+    """
+    found = list(_DATE.finditer(path))
+    if not found:
+        return None
+    last = found[-1]
+    between = last["between"]
+    return f"{path[: last.start()]}%Y{between}%m{between}%d{path[last.end() :]}"
 
 
 def of_files(source: Source) -> Source:

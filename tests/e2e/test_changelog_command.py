@@ -136,6 +136,39 @@ def test_what_a_bundle_writes_twice_counts_once(slackwater: CommandLine) -> None
     assert (found["duplicates"], found["mutations"]) == (0, len(changelog()))
 
 
+@pytest.mark.parametrize(("form", "cure"), [("csv", "'snaps/%Y-%m-%d.csv' for SRC"), ("jsonl", "from CSV and Parquet")])
+def test_copies_of_a_table_are_not_taken_for_changes_in_silence(slackwater: CommandLine, form: str, cure: str) -> None:
+    for day in ("2026-01-01", "2026-01-02"):
+        write(slackwater.folder / f"snaps/{day}.{form}", changelog())
+
+    said = slackwater("changelog", f"snaps/*.{form}", "--suggest", *FLAGS)
+    meant = slackwater("changelog", f"snaps/*.{form}", "--suggest", f"--format={form}", *FLAGS)
+
+    assert (said.code, len(said.lines)) == (2, 1)
+    assert said.lines[0].startswith(
+        "slackwater: --format: missing, and the files' names hold dates; if each file is a c"
+    )
+    assert cure in said.lines[0]
+    assert (meant.code, f"format: {form}" in meant.out) == (0, True)
+
+
+def test_a_copy_of_each_night_gives_what_the_source_gives(slackwater: CommandLine) -> None:
+    assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=source.parquet").code == 0
+    assert slackwater("changelog", "data/part-0.parquet", "-o", "copies/2026-01-01", *FLAGS).code == 0
+
+    again = slackwater("changelog", "data/part-1.parquet", "-o", "copies/2026-01-01", *FLAGS)
+    assert slackwater("changelog", "data/part-1.parquet", "-o", "copies/2026-01-02", *FLAGS).code == 0
+    path = slackwater.folder / "spec.yaml"
+    columns = "path: copies/*/*.parquet\n  entry: entry\n  time: event_time\n  before: before\n  after: after\n"
+    path.write_text(re.sub(r"path: data(.*\n)+?  after: after_\n", columns, path.read_text()))
+    assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=copies.parquet").code == 0
+
+    assert (again.code, len(again.lines)) == (2, 1)
+    assert "holds a copy already, and nothing is added to one; give the files that are new a folder" in again.lines[0]
+    source, copies = (pq.read_table(slackwater.folder / f"{name}.parquet") for name in ("source", "copies"))
+    assert copies.equals(source)
+
+
 def test_nobody_else_may_look_into_the_folder(slackwater: CommandLine) -> None:
     slackwater("changelog", "spec.yaml", "-o", "copy")
 
@@ -368,7 +401,7 @@ def test_a_copy_in_gs_is_the_copy_on_disk(slackwater: CommandLine, bucket: stora
         map(str, parts(slackwater.folder / "copy").select(kept).to_pylist())
     )
     again = slackwater("changelog", *flags, "-o", "gs://out/copy")
-    assert (again.code, again.lines) == (2, ["slackwater: -o gs://out/copy: is not empty; name a new folder"])
+    assert (again.code, again.lines[0][:42]) == (2, "slackwater: -o gs://out/copy: holds a copy")
 
 
 def test_the_page_on_postgresql_does_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
