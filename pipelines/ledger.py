@@ -19,6 +19,7 @@ from pipelines.times import moment_text
 from privacy.accounting import Loss
 from privacy.plan import Plan
 from privacy.spent import Spent, spent, whole
+from privacy.upward import shown
 from transforms.errors import RefusedError
 
 SAME = 1e-9
@@ -137,8 +138,10 @@ def ledger_text(document: dict[str, Any]) -> str:
         "",
         f"{'':<12} {'epsilon':>12} {'delta':>12} {names}",
     ]
-    for row in ("total", "spent", "remaining"):
-        lines.append(f"{row:<12} {_losses(document[row], [query[row] for query in queries])}")
+    rows = {row: _losses(document[row], [query[row] for query in queries]) for row in ("total", "spent")}
+    # What people read in these rows adds up, though the total is rounded up.
+    rows["remaining"] = [_left(total, spent) for total, spent in zip(*rows.values(), strict=True)]
+    lines += [f"{row:<12} {_row(numbers)}" for row, numbers in rows.items()]
     lines += [
         "",
         f"{'epoch':>5}  {'windows':<15} {'until':<20}  {'committed':<25} {'epsilon':>12} {'delta':>12} {names}",
@@ -147,7 +150,7 @@ def ledger_text(document: dict[str, Any]) -> str:
         windows = f"{epoch['released'] + 1} to {epoch['windows']}"
         lines.append(
             f"{epoch['epoch']:>5}  {windows:<15} {epoch['until']:<20}  {epoch['committed_at']:<25} "
-            f"{_losses(epoch['spent'], [query['spent'] for query in epoch['queries']])}"
+            f"{_row(_losses(epoch['spent'], [query['spent'] for query in epoch['queries']]))}"
         )
     if not document["epochs"]:
         lines.append("       nothing has been released")
@@ -158,9 +161,18 @@ def ledger_text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _losses(loss: dict[str, float], shares: Sequence[dict[str, float]]) -> str:
-    told = "".join(f" {sum(share.values()):>12.6g}" for share in shares)
-    return f"{loss['epsilon']:>12.6g} {loss['delta']:>12.6g} {told}"
+def _losses(loss: dict[str, float], shares: Sequence[dict[str, float]]) -> list[str]:
+    """Epsilon, delta and the queries' shares, none less than what is proved."""
+    return [shown(number) for number in (loss["epsilon"], loss["delta"], *(sum(share.values()) for share in shares))]
+
+
+def _left(total: str, spent: str) -> str:
+    return f"{float(Decimal(total) - Decimal(spent)):.6g}"
+
+
+def _row(numbers: Sequence[str]) -> str:
+    epsilon, delta, *shares = numbers
+    return f"{epsilon:>12} {delta:>12} " + "".join(f" {share:>12}" for share in shares)
 
 
 def second_release_text(total: Loss, others: Mapping[str, Loss]) -> str:

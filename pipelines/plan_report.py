@@ -14,6 +14,7 @@ from privacy.plan import Plan, Released, stddev
 from privacy.planner import Option, Part
 from privacy.series import Series
 from privacy.trees import Tree
+from privacy.upward import shown
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
@@ -196,7 +197,7 @@ def plan_text(document: dict[str, Any]) -> str:
     """The same for people."""
     loss = document["loss"]
     lines = [
-        f"{document['release']}: epsilon {loss['epsilon']:.6g}, delta {loss['delta']:.6g}",
+        f"{document['release']}: epsilon {shown(loss['epsilon'])}, delta {shown(loss['delta'])}",
         document["claim"],
         "It rests on this:",
         *(f"  {condition}" for condition in document["conditions"]),
@@ -228,8 +229,8 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
     mark = "*" if candidate["chosen"] else " "
     settings = ", ".join(str(v) for v in candidate["parameters"].values() if isinstance(v, int | str))
     strategy = f"{candidate['strategy']} ({settings})" if settings else candidate["strategy"]
-    share = "" if candidate["share"] is None else f"{sum(candidate['share'].values()):.4g}"
-    paper = "-" if candidate["paper_epsilon"] is None else f"{candidate['paper_epsilon']:.4g}"
+    share = "" if candidate["share"] is None else shown(sum(candidate["share"].values()), 4)
+    paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
     for number in candidate["numbers"]:
         told = [_told(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
         lines.append(

@@ -7,6 +7,7 @@ privacy.composition; here the least noise is searched whose proved loss is withi
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from privacy.checks import at_least, positive
@@ -19,6 +20,7 @@ from privacy.composition import (
     epsilon_spent,
     paper_epsilon,
 )
+from privacy.upward import above, shown
 
 __all__ = [
     "ACCOUNTINGS",
@@ -146,7 +148,7 @@ def calibrate(
     loss = Loss(epsilon=epsilon, delta=0.0 if pure else budget.delta)
     composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
     sentence = (
-        f"({loss.epsilon:.6g}, {loss.delta:.6g})-differential privacy of the whole release for all "
+        f"({shown(loss.epsilon)}, {shown(loss.delta)})-differential privacy of the whole release for all "
         f"mutations of one privacy unit: discrete {mechanism.capitalize()} noise on "
         f"{len(measurements)} measurements, {composed}"
     )
@@ -158,12 +160,12 @@ def calibrate(
                 f"delta={budget.delta} is too small for noise on a grid of {steps:g} steps; "
                 f"use accounting zcdp, which needs no allowance for the grid, or a larger delta"
             )
-        sentence += f"; {slack:.1e} of delta covers the step from continuous to discrete noise"
-    ratios = [c / s for c, s in zip(charged, chosen, strict=True)]
+        sentence += f"; {shown(slack, 2)} of delta covers the step from continuous to discrete noise"
+    ratios = [Fraction(c) / Fraction(s) for c, s in zip(charged, chosen, strict=True)]
     return Calibration(
         scales=chosen,
         loss=loss,
-        shares=tuple(ratios if mechanism == "laplace" else (r * r / 2 for r in ratios)),
+        shares=tuple(above(r if mechanism == "laplace" else r * r / 2) for r in ratios),
         unit="epsilon" if mechanism == "laplace" else "rho",
         sentence=sentence + ".",
     )

@@ -13,6 +13,7 @@ import pytest
 from pipelines import ledger
 from pipelines.job import plan_of
 from pipelines.ledger import ledger_document, ledger_text, second_release_text
+from pipelines.plan_report import plan_document, plan_text
 from pipelines.spec import Spec
 from privacy.accounting import Loss
 from privacy.plan import Plan
@@ -155,6 +156,23 @@ def test_the_text_has_a_line_for_each_epoch(spec, plan):
     assert ["remaining", "0.04375", "0", "0.04375", "0"] in rows
     second = "2 2 to 3 2026-01-04T00:00:00Z 2026-02-02T03:00:00+00:00 0.65625 0 0.13125 0.525"
     assert second.split() in rows
+
+
+def test_people_read_no_less_than_was_proved_and_what_they_read_adds_up(tmp_path):
+    """A third of epsilon 1 is 0.333334 to them, the whole is 1; JSON has 0.9999999999999966 as it is."""
+    text = SPEC.replace("epsilon: 0.7", "epsilon: 1").replace("at_most: 4", "at_most: 3").replace(", weight: 3", "")
+    spec = loaded(tmp_path, text)
+    plan = plan_of(spec)
+    document = ledger_document(commits(spec, plan, 1), spec, plan)
+    lines = ledger_text(document).splitlines()
+
+    assert document["total"]["epsilon"] < 1
+    total, spent, left = (line.split()[1:] for line in lines if line.startswith(("total", "spent", "remaining")))
+    assert total == ["1", "0", "0.5", "0.5"]
+    assert spent == ["0.5", "0", "0.166667", "0.333334"]
+    assert left == ["0.5", "0", "0.333333", "0.166666"]
+    assert "(1, 0)-differential privacy" in plan.claim
+    assert plan_text(plan_document(spec, plan, 10)).startswith("wards: epsilon 1, delta 0\n")
 
 
 NOT_NEXT = "does not follow from the one before it"
