@@ -69,7 +69,15 @@ def read_document(path: Path) -> Document:
     name = str(path)
     if path.parts[:1] == ("gs:",):
         name = name.replace("gs:/", "gs://", 1)  # a Path keeps one slash of two
-    text = _text(name, path) if "://" not in name else _remote_text(name)
+    return document_of(name, _text(name, path) if "://" not in name else _remote_text(name))
+
+
+def document_of(name: str, text: str) -> Document:
+    """Text as YAML whose top level is a mapping.
+
+    Raises:
+        SpecError: as `read_document`; the message begins with `name`.
+    """
     parsed = _parse(name, text)
     if parsed is None:
         raise SpecError(f"{name}:1: the file is empty; it must hold a spec, beginning with `release:`")

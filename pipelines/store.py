@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from pipelines.spec_models import within
+from pipelines.spec_public import public_spec
 from pipelines.store_attempt import DRAFT, READ, RUN, Attempt, Reading, Run, own_name, public_name
 from pipelines.store_commit import Commit, Digest, check_chain, manifest_json, shown_epochs
 from pipelines.store_gcs import GcsFolder
@@ -185,7 +186,7 @@ class Store:
                 self._copy(commits[shown:])
                 if shown == len(commits) or self._public.swap(MANIFEST, manifest_json(commits), version):
                     break
-            spec = commits[0].spec.encode()
+            spec = public_spec(commits[0].spec).encode()
             if self._public.read(SPEC) != spec:
                 self._public.write(SPEC, spec)
 

@@ -48,7 +48,7 @@ class Commit:
         release: name.
         epoch: 1, 2, ...
         spec_sha256: of the frozen spec's content.
-        spec: the frozen spec's text; that of epoch 1 is published.
+        spec: the frozen spec's text; of that of epoch 1 is published what pipelines.spec_public shows. Private.
         released: windows released before this epoch.
         windows: windows released once it is committed, more than before.
         start: where its first window starts, which is where the last epoch ended; microseconds since 1970.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pipelines.spec_public import public_spec
 from pipelines.store import Store
 from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit, Source, manifest_json
@@ -58,4 +59,4 @@ def public_side(commits: Sequence[Commit], contents: Sequence[bytes], made: Sequ
         for name in made
         if name.startswith(("nodes/", "estimates/"))
     }
-    return {**files, "manifest.json": manifest_json(commits), "spec.yaml": SPEC.encode()}
+    return {**files, "manifest.json": manifest_json(commits), "spec.yaml": public_spec(SPEC).encode()}
