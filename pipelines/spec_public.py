@@ -44,7 +44,7 @@ def public_spec(text: str) -> str:
         shown["output"] |= {"public": f"{WITHHELD}/public", "private": f"{WITHHELD}/private"}
     yaml = YAML(pure=True)
     yaml.width = 1_000_000
-    yaml.sort_base_mapping_type_on_output = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     written = StringIO()
     yaml.dump(shown, written)
     return HEAD + written.getvalue()

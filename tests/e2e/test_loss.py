@@ -1,0 +1,103 @@
+"""What docs/operations.md says of copies and loss: what comes back by itself, what is refused, which copy mends it."""
+
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from pipelines import cli
+from tests.e2e.specs import DAY, START, CommandLine, Said, changelog, contents, write, write_spec
+
+NIGHTS = 4
+
+
+def until(night: int) -> str:
+    return f"--until={(START + night * DAY).isoformat()}"
+
+
+def put(folder: Path, night: int, side: str, history: Path) -> None:
+    """One side as it was after a night, in the place of what is there; after night 0 it is not there at all."""
+    shutil.rmtree(folder / side, ignore_errors=True)
+    if night:
+        shutil.copytree(history / f"{night}/{side}", folder / side)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release's two folders as they were after each of its nights."""
+    folder = tmp_path_factory.mktemp("history")
+    write(folder / "data/part.parquet", changelog())
+    write_spec(folder)
+    with chdir(folder):
+        for night in range(1, NIGHTS + 1):
+            assert cli.main(["run", "spec.yaml", until(night)]) == 0
+            for side in ("public", "private"):
+                shutil.copytree(side, f"{night}/{side}")
+    return folder
+
+
+@pytest.fixture
+def slackwater(history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Where the release stands after its last night."""
+    shutil.copytree(history / "data", tmp_path / "data")
+    shutil.copy(history / "spec.yaml", tmp_path)
+    for side in ("public", "private"):
+        put(tmp_path, NIGHTS, side, history)
+    return CommandLine(tmp_path, capsys)
+
+
+def goes_on(slackwater: CommandLine, history: Path) -> None:
+    """The next night is released, and all that had been is as it was."""
+    before = contents(history / f"{NIGHTS}/public")
+    said = slackwater("run", "spec.yaml", until(NIGHTS + 1))
+    after = contents(slackwater.folder / "public")
+    assert said.code == 0, said.err
+    assert len(after) > len(before)
+    assert {name: after[name] for name in before if name != "manifest.json"} == {
+        name: content for name, content in before.items() if name != "manifest.json"
+    }
+
+
+def refused(slackwater: CommandLine) -> Said:
+    """The next night is not released; one line that says what is to be restored. Neither folder has changed."""
+    before = contents(slackwater.folder)
+    said = slackwater("run", "spec.yaml", until(NIGHTS + 1))
+    assert (said.code, said.out, len(said.lines)) == (1, "", 1)
+    assert contents(slackwater.folder) | {"private/lock": b""} == before | {"private/lock": b""}
+    return said
+
+
+@pytest.mark.parametrize("lag", [1, 2])
+def test_a_public_folder_that_is_up_to_two_epochs_behind_is_brought_up_to_date(
+    slackwater: CommandLine, history: Path, lag: int
+) -> None:
+    put(slackwater.folder, NIGHTS - lag, "public", history)
+
+    goes_on(slackwater, history)
+
+
+@pytest.mark.parametrize("night", [0, 1])
+def test_a_public_folder_that_is_lost_or_far_behind_is_restored_from_any_copy_of_its_files(
+    slackwater: CommandLine, history: Path, night: int
+) -> None:
+    put(slackwater.folder, night, "public", history)
+
+    assert "missing, or not what epoch" in refused(slackwater).err
+
+    put(slackwater.folder, NIGHTS, "public", history)
+    (slackwater.folder / "public/manifest.json").unlink()
+    (slackwater.folder / "public/spec.yaml").unlink()
+    goes_on(slackwater, history)
+
+
+@pytest.mark.parametrize("night", range(NIGHTS))
+def test_without_the_private_folder_of_the_last_published_epoch_nothing_is_drawn(
+    slackwater: CommandLine, history: Path, night: int
+) -> None:
+    put(slackwater.folder, night, "private", history)
+
+    assert "restore the private folder" in refused(slackwater).err
+
+    put(slackwater.folder, NIGHTS, "private", history)
+    goes_on(slackwater, history)
