@@ -27,9 +27,10 @@ from pipelines.epochs import (
 from pipelines.failures import failures_kept, winner_told
 from pipelines.job import Job, job_of, plan_of, timeline_of
 from pipelines.judgement import refuse_unusable
+from pipelines.known_releases import known
 from pipelines.ledger import ledger_document, ledger_text
 from pipelines.metrics import metrics
-from pipelines.new_release import cost, write_spec
+from pipelines.new_release import tell_others, write_spec
 from pipelines.pipeline import (
     is_rehearsal,
     options_of,
@@ -75,13 +76,16 @@ def run(arguments: argparse.Namespace, flags: list[str]) -> Result:
         raise SpecError("--poll and --lag are for streams: give --streaming too")
     if arguments.new_release is None:
         return release(arguments, flags)
-    old = load(arguments.spec)
     options_of(flags)
-    refuse_unreachable(old.output.folders)
+    refuse_unreachable(load(arguments.spec).output.folders)
+    if release is _run:
+        _start(arguments, flags)  # what is wrong with the command is told before anything is written
     arguments.spec = str(write_spec(arguments.spec, arguments.new_release))
-    told = cost(old)
     document, text = release(arguments, flags)
-    return {**document, "spec": arguments.spec}, f"{told}\n{text}\nrun {arguments.spec} from now on"
+    together = known(load(arguments.spec))
+    document = {**document, "spec": arguments.spec, "together": together.document(begun=True)}
+    told = [text, *([together.text()] if together.others else []), f"run {arguments.spec} from now on"]
+    return document, "\n".join(told)
 
 
 def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -92,6 +96,8 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
         if release is not None:
             refuse_another(spec, release)
             store.show()  # if a run died after it had committed its draw: publish that, and draw no other
+        elif not is_rehearsal(flags):
+            tell_others(spec)
     released = 0 if release is None else release.last.windows
     if timeline.windows <= released:
         if release is not None:
@@ -205,7 +211,9 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if release is not None:
         refuse_another(spec, release)
     document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan_of(spec))
-    return document, ledger_text(document)
+    together = known(spec)
+    text = [ledger_text(document), *(["", together.text(begun=release is not None)] if together.others else [])]
+    return {**document, "together": together.document(begun=release is not None)}, "\n".join(text)
 
 
 def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:

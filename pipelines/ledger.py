@@ -10,13 +10,12 @@ It fails closed: commits that do not follow from each other, or not from this sp
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from pipelines.spec import Spec
 from pipelines.times import moment_text
-from privacy.accounting import Loss
 from privacy.plan import Plan
 from privacy.spent import Spent, spent, whole
 from privacy.upward import shown
@@ -173,49 +172,3 @@ def _left(total: str, spent: str) -> str:
 def _row(numbers: Sequence[str]) -> str:
     epsilon, delta, *shares = numbers
     return f"{epsilon:>12} {delta:>12} " + "".join(f" {share:>12}" for share in shares)
-
-
-def second_release_text(total: Loss, others: Mapping[str, Loss]) -> str:
-    """What a further release about the same people costs: losses add up, whatever the releases tell.
-
-    Args:
-        total: of the new release.
-        others: of those that there are, by name.
-
-    >>> print(second_release_text(Loss(epsilon=0.1, delta=1e-9), {"stays": Loss(epsilon=0.2, delta=1e-9)}))
-    A new release about the same people spends its loss on top of what others spend:
-      stays        epsilon 0.2, delta 1e-9
-      this one     epsilon 0.1, delta 1e-9
-      in sum       epsilon 0.3, delta 2e-9
-    Together they are (0.3, 2e-9)-differentially private, and no more is promised to anyone who is in all of them.
-    """
-    losses = [*others.items(), ("this one", total)]
-    epsilon = _decimal(sum((Fraction(repr(loss.epsilon)) for _, loss in losses), Fraction(0)))
-    delta = _decimal(sum((Fraction(repr(loss.delta)) for _, loss in losses), Fraction(0)))
-    width = max(12, *(len(name) for name in others)) if others else 12
-    return "\n".join(
-        [
-            "A new release about the same people spends its loss on top of what others spend:",
-            *(
-                f"  {name:<{width}} epsilon {_written(loss.epsilon)}, delta {_written(loss.delta)}"
-                for name, loss in losses
-            ),
-            f"  {'in sum':<{width}} epsilon {epsilon}, delta {delta}",
-            f"Together they are ({epsilon}, {delta})-differentially private, and no more is promised to anyone who is "
-            "in all of them.",
-        ]
-    )
-
-
-def _written(number: float) -> str:
-    return _decimal(Fraction(repr(number)))
-
-
-def _decimal(exact: Fraction) -> str:
-    """All digits of a fraction that is a sum of floats as they are printed."""
-    with localcontext() as context:
-        context.prec = 800  # from 1e308 down to 1e-324 and seventeen digits more
-        number = (Decimal(exact.numerator) / Decimal(exact.denominator)).normalize()
-        if number == number.to_integral_value() and number < 10**17:
-            return str(int(number))
-        return f"{number:g}"

@@ -4,16 +4,15 @@ A release is frozen with its spec. Who wants other queries, or more noise, or le
 up. The spec is written beside the old one, so that it is the one to run from then on.
 """
 
+import sys
 from io import StringIO
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from pipelines.ledger import second_release_text
+from pipelines.known_releases import known, remember
 from pipelines.spec import Spec, load
 from pipelines.spec_document import Constructor
-from pipelines.store import Store
-from privacy.accounting import Loss
 from transforms.errors import SpecError
 
 
@@ -47,8 +46,11 @@ def write_spec(path: str, name: str) -> Path:
     return new
 
 
-def cost(old: Spec) -> str:
-    """What the new release and the old one, if it was begun, cost together: a new one has the same budget."""
-    budget = Loss(epsilon=old.privacy.epsilon, delta=old.privacy.delta)
-    begun = Store(old.output.public, old.output.private).open() is not None
-    return second_release_text(budget, {old.release: budget} if begun else {})
+def tell_others(spec: Spec) -> None:
+    """Before a release begins: which others about the same people are known, and what all cost together."""
+    found = known(spec)
+    if not found.others:
+        return
+    print("\n".join(f"slackwater: {line}" for line in found.text().splitlines()), file=sys.stderr, flush=True)
+    for folder in remember(found):
+        print(f"slackwater: {folder}: cannot be written, so this release is not noted there", file=sys.stderr)

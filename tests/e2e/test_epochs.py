@@ -309,7 +309,7 @@ def test_a_new_release_has_a_spec_of_its_own_and_tells_the_sum_of_both_losses(sl
     said = slackwater("run", "spec.yaml", "--new-release", "wards-2", until(START + timedelta(days=3)))
 
     assert said.code == 0, said.err
-    assert "epsilon 2, delta 0" in " ".join(said.out.split())
+    assert all("Together they are (2, 0)-differentially private" in told for told in (said.out, said.err))
     assert "run spec-wards-2.yaml from now on" in said.out
     assert contents(slackwater.folder / "public") == public
     assert json.loads((slackwater.folder / "public-wards-2/manifest.json").read_text())["release"] == "wards-2"

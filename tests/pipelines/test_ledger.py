@@ -12,7 +12,7 @@ import pytest
 
 from pipelines import ledger
 from pipelines.job import plan_of
-from pipelines.ledger import ledger_document, ledger_text, second_release_text
+from pipelines.ledger import ledger_document, ledger_text
 from pipelines.plan_report import plan_document, plan_text
 from pipelines.spec import Spec
 from privacy.accounting import Loss
@@ -265,23 +265,3 @@ def test_more_spent_than_there_is_makes_no_ledger(spec, plan, monkeypatch):
 
     with pytest.raises(RefusedError, match=r"release 'wards': 0\.8 is spent of"):
         ledger_document(commits(spec, plan, 1), spec, plan)
-
-
-def test_a_second_release_costs_the_sum_of_all_in_exact_arithmetic():
-    """In floating point 0.1 + 0.7 is 0.7999999999999999."""
-    text = second_release_text(
-        Loss(epsilon=0.1, delta=1e-9),
-        {"wards-2025": Loss(epsilon=0.7), "a very long name": Loss(epsilon=20, delta=2e-10)},
-    )
-
-    assert "wards-2025       epsilon 0.7, delta 0\n" in text
-    assert "a very long name epsilon 20, delta 2e-10\n" in text
-    assert "this one         epsilon 0.1, delta 1e-9\n" in text
-    assert "in sum           epsilon 20.8, delta 1.2e-9\n" in text
-    assert "(20.8, 1.2e-9)-differentially private" in text
-
-
-def test_digits_of_a_sum_are_never_dropped():
-    text = second_release_text(Loss(epsilon=0.9999999999999966), {"tiny": Loss(epsilon=1e-30)})
-
-    assert "in sum       epsilon 0.999999999999996600000000000001, delta 0" in text

@@ -1,0 +1,167 @@
+"""Whoever begins a release about people of whom there are others is told what all cost, as far as it can be known."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.known_releases import known, remember
+from pipelines.spec import Spec, load
+from pipelines.store import Store
+from tests.e2e.specs import CommandLine, changelog, write, write_spec
+from tests.pipelines.releases import attempt_at, record
+
+
+def spec_of(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
+    changes = [("release: wards", f"release: {name}"), ("epsilon: 1.0", f"epsilon: {epsilon}"), *others]
+    changes += [(f"{side}: {side}", f"{side}: {folder}/{side}-{name}") for side in ("public", "private")]
+    return load(write_spec(folder, *changes, name=f"{name}.yaml"))
+
+
+def begin(spec: Spec) -> None:
+    """Commit a first epoch, as a run would, after it has noted what it knows."""
+    remember(known(spec))
+    store = Store(spec.output.public, spec.output.private)
+    store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text))
+
+
+def begun(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
+    spec = spec_of(folder, name, epsilon, *others)
+    begin(spec)
+    return spec
+
+
+def total(spec: Spec) -> tuple[float, bool, list[str]]:
+    told = known(spec).document(begun=True)
+    return told["epsilon"], told["at_least"], sorted(release["release"] for release in told["releases"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_four_releases_cost_four_whoever_is_asked(folder: Path) -> None:
+    specs = [begun(folder, name) for name in ("r", "b", "c", "d")]
+
+    assert [total(spec) for spec in specs] == [(4.0, False, ["b", "c", "d", "r"])] * 4
+
+
+def test_sums_are_of_the_numbers_as_they_are_written(folder: Path) -> None:
+    """In floating point 0.1 + 0.7 is 0.7999999999999999."""
+    begun(folder, "r", "0.7", ("constraint:", "delta: 2.0e-10\n  constraint:"))
+
+    text = known(spec_of(folder, "b", "0.1")).text()
+
+    assert "r             epsilon 0.7, delta 2e-10\n" in text
+    assert "b (this one)  epsilon 0.1, delta 0\n" in text
+    assert "in sum        epsilon 0.8, delta 2e-10\n" in text
+    assert "Together they are (0.8, 2e-10)-differentially private" in text
+
+
+def test_a_release_counts_with_the_spec_that_it_began_with(folder: Path) -> None:
+    begun(folder, "r", "3.0")
+    spec_of(folder, "r", "0.5")  # changed since; the release is frozen
+
+    assert total(spec_of(folder, "b")) == (4.0, False, ["b", "r"])
+
+
+def test_what_has_not_begun_or_is_about_other_data_costs_nothing(folder: Path) -> None:
+    begun(folder, "other", "1.0", ("data/*.parquet", "elsewhere/*.parquet"))
+    waiting = spec_of(folder, "waiting")
+    (folder / "compose.yaml").write_text("services: {db: {image: postgres}}\n")
+
+    assert known(spec_of(folder, "b")).others == ()
+    begin(waiting)
+    assert total(spec_of(folder, "b")) == (2.0, False, ["b", "waiting"])
+
+
+def test_records_lead_on_where_specs_are_gone(folder: Path) -> None:
+    """b was made from r and c from b, and each spec lies in a folder of its own by now."""
+    specs = [begun(folder, name) for name in ("r", "b", "c")]
+    moved = []
+    for spec in specs:
+        (folder / f"of-{spec.release}").mkdir()
+        moved.append(load(shutil.move(spec.path, folder / f"of-{spec.release}")))
+
+    assert [total(spec) for spec in moved] == [(3.0, False, ["b", "c", "r"])] * 3
+
+
+def test_a_private_folder_that_is_gone_counts_and_makes_it_at_least(folder: Path) -> None:
+    r, b, c = (begun(folder, name) for name in ("r", "b", "c"))
+    shutil.rmtree(b.output.private)
+    b.path.unlink()
+
+    assert total(r) == total(c) == (3.0, True, ["b", "c", "r"])
+    text = known(spec_of(folder, "d")).text()
+    assert (
+        f"at least (4, 0), and there may be more of them, since it is not where it was, or cannot be read: {folder}"
+        in text
+    )
+
+
+def test_a_private_folder_that_was_moved_counts_once(folder: Path) -> None:
+    r, b = (begun(folder, name) for name in ("r", "b"))
+    shutil.move(b.output.private, folder / "vault")
+    text = b.path.read_text().replace(b.output.private, f"{folder}/vault")
+    b.path.rename(folder / "renamed.yaml").write_text(text)
+
+    assert total(r) == total(load(folder / "renamed.yaml")) == (2.0, False, ["b", "r"])
+
+
+def test_a_private_folder_that_holds_another_release_now_is_not_taken_for_the_old_one(folder: Path) -> None:
+    r, b = (begun(folder, name, epsilon) for name, epsilon in (("r", "1.0"), ("b", "5.0")))
+    shutil.rmtree(b.output.private)
+    begin(spec_of(folder, "b", "2.0"))
+
+    assert total(r) == (8.0, True, ["b", "b", "r"])
+    b.path.unlink()  # so that records alone lead there
+    assert total(r) == (8.0, True, ["b", "b", "r"])
+
+
+def test_a_record_that_cannot_be_understood_makes_it_at_least(folder: Path) -> None:
+    r, b = (begun(folder, name) for name in ("r", "b"))
+    (known_to_b,) = (p for p in Path(b.output.private, "releases").iterdir() if p.name != "self.json")
+    known_to_b.write_text("{")
+
+    assert total(r) == (2.0, True, ["b", "r"])
+
+
+def test_units_are_named_where_they_differ(folder: Path) -> None:
+    begun(folder, "r", "1.0", ("privacy:", "privacy:\n  unit: who"))
+
+    text = known(spec_of(folder, "b")).text()
+
+    assert "epsilon 1, delta 0, for each who\n" in text
+    assert "epsilon 1, delta 0, for each entry\n" in text
+
+
+def test_the_sum_is_told_before_the_draw_and_in_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slackwater = CommandLine(tmp_path, capsys)
+    data = write(tmp_path / "data/all.parquet", changelog(3))
+    write_spec(tmp_path)
+    assert slackwater("run", "spec.yaml").err == ""
+    said = [slackwater("run", "spec.yaml", "--new-release", name, "--json") for name in ("b", "c")]
+    data.rename(tmp_path / "away.parquet")
+
+    failed = slackwater("run", "spec-b.yaml", "--new-release", "d")  # which finds nothing to draw for
+
+    assert [json.loads(one.out)["together"]["epsilon"] for one in said] == [2.0, 3.0]
+    assert ["in sum" in one.err for one in said] == [True, True]
+    assert failed.code == 2
+    assert "Together they are (4, 0)-differentially private" in failed.err
+    for name in ("spec.yaml", "spec-b.yaml", "spec-c.yaml"):
+        assert json.loads(slackwater("ledger", name, "--json").out)["together"]["epsilon"] == 3.0  # d has not begun
+        assert "Together they are (3, 0)-differentially private" in slackwater("ledger", name).out
+
+
+def test_a_command_that_is_wrong_makes_no_spec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_spec(tmp_path, ("  until: 2026-01-06T00:00:00Z\n", ""))
+
+    said = CommandLine(tmp_path, capsys)("run", "spec.yaml", "--new-release", "b", "--until=2150-01-01T00:00:00Z")
+
+    assert said.code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["spec.yaml"]
