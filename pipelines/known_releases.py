@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 
 from ruamel.yaml import YAML
 
+from pipelines.cloud import refuse_unreachable
 from pipelines.spec import Spec, load
 from pipelines.store import Folder, Store
 from pipelines.store_commit import Commit
@@ -134,8 +135,9 @@ def _look(record: Record) -> _Seen | None:
 
     Of a release that a spec names, a folder that is not there is one that has not begun.
     """
-    folder = _folder(record.private)
     try:
+        refuse_unreachable([record.private])
+        folder = _folder(record.private)
         own = folder.read(SELF)
         names = [name for name in folder.files(RECORDS) if name != SELF] if own is not None else []
         others = [Record(**json.loads(content)) for content in folder.read_all(names) if content is not None]

@@ -106,6 +106,21 @@ def test_a_release_in_gs_is_what_its_manifest_lists(
     assert held(bucket) == objects
 
 
+def test_releases_in_gs_know_of_each_other(
+    bucket: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(bucket, tmp_path)
+    write_spec(tmp_path, *REMOTE)
+    slackwater = CommandLine(tmp_path, capsys)
+    assert slackwater("run", "spec.yaml").code == 0
+
+    said = slackwater("run", "spec.yaml", "--new-release", "b", "--json")
+
+    assert json.loads(said.out)["together"]["epsilon"] == 2.0
+    (tmp_path / "spec-b.yaml").unlink()  # so that a record alone leads there
+    assert json.loads(slackwater("ledger", "spec.yaml", "--json").out)["together"]["epsilon"] == 2.0
+
+
 def test_the_truth_from_gs_is_the_truth_from_local_files(
     bucket: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
