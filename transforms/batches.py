@@ -12,7 +12,13 @@ READ = "read"
 """Tag of the output that holds (file, rows read, rows dead) of each split."""
 
 POSITION = "order.position"
-"""The column that stands in for a source order where there is none: where the row stood in the files."""
+"""The column that settles what else is tied where there are no images before: where the row stood in the files."""
+
+ROW_BITS = 40
+"""A position is the number of the file, in the order in which files are read, and in so many bits that of the row."""
+
+FILE = "file"
+"""A digest of the file's path beside each position: with the row's number it tells a row that is read again."""
 
 DEAD_SCHEMA = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 

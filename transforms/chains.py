@@ -7,7 +7,7 @@ A chain is one entry of one unit. The order of the input rows does not matter:
 
 * source order is the `order.*` columns; with new values only, the last of them is the position in the files;
 * at equal times and equal order, images before and after are linked end to end (an Eulerian path);
-* a mutation that is there twice, with the same two images, counts once.
+* a mutation that is there twice, with the same two images, counts once; with new values only, one that is read twice.
 
 Images are digests of whole states (transforms.images), not what queries see of them: what becomes of a row depends
 neither on `where` nor on which queries there are.
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import POSITION
+from transforms.batches import FILE, POSITION, ROW_BITS
 from transforms.images import IMAGE, NONE
 from transforms.linking import UNKNOWN, link
 from transforms.sharding import unit_column
@@ -196,6 +196,12 @@ class _Columns:
         known = 0 if self.carried is None else self.carried.num_rows
         return _numpy(self.table[f"before.{name}"])[rows - known]
 
+    def place(self, rows: Ints) -> tuple[Ints, Ints]:
+        """The file and the number in it of each row, of mutations only."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        found = self.table.select([FILE, POSITION]).take(pa.array(rows - known))
+        return _numpy(found[FILE]).astype(np.int64), _numpy(found[POSITION]) & ((1 << ROW_BITS) - 1)
+
     def order(self, name: str, rows: Ints) -> Ints:
         """Source order as integers that sort alike."""
         known = 0 if self.carried is None else self.carried.num_rows
@@ -219,6 +225,8 @@ def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Int
     index = np.lexsort([*images[::-1], *source[::-1], run])
     if images:
         index = index[~_repeats([run, *source, *images], index)]
+    elif FILE in columns.table.column_names:
+        index = index[~_again(run[index], *(each[index] for each in columns.place(rows)))]
     if columns.has_before:
         group = np.cumsum(~_repeats([run, *source], index))
         mine = chain[rows[index]]
@@ -240,6 +248,14 @@ def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Int
     settled[slots] = rows[index]
     kept[slots] = True
     return settled[kept]
+
+
+def _again(run: Ints, file: Ints, row: Ints) -> Ints:
+    """Whether each row is one of an instant that stands above already: it waited, and its file was read again."""
+    order = np.lexsort([np.arange(len(run)), row, file, run])
+    again = np.empty(len(run), dtype=bool)
+    again[order] = _repeats([run, file, row], order)
+    return again
 
 
 def _slots(run: Ints, kept: Ints) -> Ints:

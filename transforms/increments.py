@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import POSITION
+from transforms.batches import POSITION, ROW_BITS
 from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
 from transforms.bounding import NOT_YET, Usage, bound, changed, finished
 from transforms.chains import BEFORE_ALL, Chains, build_chains, with_carried
@@ -288,7 +288,7 @@ def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Tabl
     if chains.classes is not None:
         columns["after.class"] = chains.classes[last]
     if chains.image is not None:
-        columns[f"{IMAGE}.after"] = chains.image[last]
+        columns[f"{IMAGE}.after"] = chains.image[last].astype(np.uint32)
     return pa.table(columns)
 
 
@@ -325,18 +325,22 @@ def _orders(table: pa.Table) -> list[str]:
 
 
 def _with_past_positions(pending: pa.Table) -> pa.Table:
-    """Positions in the files start afresh in each run: those of rows that wait go before them, in their order."""
+    """Files may be numbered afresh in each run: those of rows that wait go before them, in their order."""
     if POSITION not in pending.column_names:
         return pending
-    order = np.argsort(pending[POSITION].to_numpy(), kind="stable")
-    position = np.empty(len(order), dtype=np.int64)
-    position[order] = np.arange(-len(order), 0)
+    position = pending[POSITION].to_numpy()
+    files, number = np.unique(position >> ROW_BITS, return_inverse=True)
+    position = ((number - len(files)) << ROW_BITS) | (position & ((1 << ROW_BITS) - 1))
     return pending.set_column(pending.column_names.index(POSITION), POSITION, pa.array(position))
 
 
 def _whole_numbers(table: pa.Table) -> pa.Table:
-    """Whole numbers as int64, whatever the way the rows came by; only names and types of the schema are kept."""
-    fields = [pa.field(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type) for f in table.schema]
+    """Whole numbers as int64, whatever the way the rows came by; only names and types of the schema are kept.
+
+    Digests are uint32 on every way.
+    """
+    wide = [pa.types.is_integer(f.type) and f.type != pa.uint32() for f in table.schema]
+    fields = [pa.field(f.name, pa.int64() if w else f.type) for f, w in zip(table.schema, wide, strict=True)]
     return table.cast(pa.schema(fields))
 
 

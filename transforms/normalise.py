@@ -5,7 +5,8 @@ A raw table has the columns of the normalised one, under the same names, with th
     entry         int64 or string; null only where `truncate` is true
     time          int64, microseconds since the epoch, UTC; never null; not there in snapshots
     order.<i>     int64 or string, never null
-    order.position  without before images: where the row stood in the files, which orders what is tied otherwise
+    order.position  without before images: where the row stood in the files, which orders what is tied otherwise; and
+    file          a digest of the file's path
     owner         int64 or string, null as the entry is; only if the owner is a column of the mutation
     <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
     <side>.<col>  each needed column of the state as its kind (`transforms.kinds`); null where the state does not exist
@@ -24,13 +25,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import POSITION, Batch, dead_letters
+from transforms.batches import FILE, POSITION, ROW_BITS, Batch, dead_letters
 from transforms.images import IMAGE
 from transforms.instants import Bad, to_microseconds
 from transforms.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
 from transforms.layout import Layout
-
-_FILE_SHIFT = 40  # bits for the row in a file's own order
+from transforms.sharding import unit_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ def normalise(
     """Batches of the rows that fit, and tables of dead letters for the others.
 
     Args:
-        raw: see above; `order.position` is made here.
+        raw: see above; `order.position` and `file` are made here.
         rows: number of each row in the file; [rows of the table], increasing.
         batch_rows: the most rows of a batch.
     """
     columns, bad = _columns(raw, layout)
     if layout.source.before is None:
-        columns = _with_order(columns, pa.array((place.number << _FILE_SHIFT) | rows))
+        columns = _with_place(columns, place, rows)
     table = pa.table(columns)
     reason = np.zeros(len(rows), dtype=np.int16)
     for code, (positions, _) in enumerate(bad, 1):
@@ -111,9 +111,11 @@ def _named(column: str, bad: Bad) -> Bad:
     return [(positions, f"column {column!r}: {reason}") for positions, reason in bad]
 
 
-def _with_order(columns: dict[str, pa.Array], order: pa.Array) -> dict[str, pa.Array]:
+def _with_place(columns: dict[str, pa.Array], place: Place, rows: np.ndarray) -> dict[str, pa.Array]:
     first = {name: columns[name] for name in columns if name in ("entry", "time") or name.startswith("order.")}
-    return {**first, POSITION: order, **columns}
+    file = int(unit_hash(pa.array([place.file]))[0] >> np.uint64(32))
+    position = pa.array((place.number << ROW_BITS) | rows)
+    return {**first, POSITION: position, FILE: pa.repeat(pa.scalar(file, pa.uint32()), len(rows)), **columns}
 
 
 def _orders(layout: Layout) -> dict[str, str]:

@@ -5,7 +5,7 @@
                                             `after.<i>.cell` (int32; -1: contributes nothing) and, where a
                                             column is measured, `after.<i>.value` (int64 grid steps; 0 without a
                                             cell); the same with `before.`; `after.class` with a class constraint;
-                                            `image.<side>` (transforms.images) unless positions order all ties
+                                            `image.<side>` (transforms.images), or `file` with positions
     dead  pa.Table(file, row, reason)       states whose owner cannot be known
 
 Everything is private. Values are clamped here: f itself is clamped, never its differences, which would not telescope.
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import DEAD, POSITION, Batch, dead_letters
+from transforms.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.expression import evaluate
 from transforms.images import IMAGE, digest, shared
 from transforms.joined import given, giving
@@ -92,7 +92,7 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
     """The kernel: projected rows, the numbers of rows that cannot be used, and why they cannot."""
     sides = [side for side in ("before", "after") if side in table.column_names]
     columns = {
-        name: table[name] for name in table.column_names if name in ("entry", "time") or name.startswith("order.")
+        name: table[name] for name in table.column_names if name in ("entry", "time", FILE) or name.startswith("order.")
     }
     columns |= _images(table, sides)
     for side in sides:

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import DEAD, POSITION, Batch, dead_letters
+from transforms.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.compact import compact
 from transforms.dated_files import instant_of
 from transforms.files import Listed
@@ -128,7 +128,7 @@ def _is_batch(part: Batch | pa.Table) -> bool:
 def route(batch: Batch, comparison: Comparison) -> Iterator[Group]:
     """The rows of a batch to the groups that need them, each with its file's number and its own."""
     number = comparison.files.index(batch.file)
-    table = batch.table.drop_columns(["after", POSITION])
+    table = batch.table.drop_columns(["after", POSITION, FILE])
     rows = batch.row_numbers(np.arange(table.num_rows))
     table = table.append_column("file", pa.repeat(number, table.num_rows)).append_column("row", pa.array(rows))
     for shard, part in _split(table, comparison.shards):
