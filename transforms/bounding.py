@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacy.constraint import AtMost, ByClass, Constraint
-from transforms.chains import BEFORE_ALL, Chains
+from transforms.chains import Chains
 from transforms.projection import GONE
+from transforms.shard_rows import BEFORE_ALL
 
 Ints = np.ndarray
 NO_LIMIT = np.iinfo(np.int64).max

@@ -24,15 +24,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.batches import FILE, POSITION, ROW_BITS
-from transforms.images import IMAGE, NONE
-from transforms.linking import UNKNOWN, link
+from transforms.batches import POSITION
+from transforms.images import NONE
+from transforms.shard_rows import BEFORE_ALL, Ints, ShardRows, to_numpy, with_carried
 from transforms.sharding import unit_column
-
-BEFORE_ALL = np.iinfo(np.int64).min
-"""The time of opening rows and of carried states."""
-
-Ints = np.ndarray
+from transforms.ties import settle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +103,11 @@ def build_chains(
     codes = encode(table, carried)
     unit, chain = codes.unit, codes.chain
     owned = unit_column(table) != "entry"
-    time = np.concatenate([np.full(known, BEFORE_ALL), _numpy(table["time"])])
+    time = np.concatenate([np.full(known, BEFORE_ALL), to_numpy(table["time"])])
 
     order = _sort(chain, time)
-    columns = _Columns(table=table, carried=carried)
-    order = _settle_ties(order, chain, time, columns)
+    columns = ShardRows(table=table, carried=carried)
+    order = settle(order, chain, time, columns)
     chain, time = chain[order], time[order]
     cells = [columns.after(f"{i}.cell", order) for i in range(queries)]
     values = [
@@ -161,120 +157,6 @@ def build_chains(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The input's columns by row number, carried rows first."""
-
-    table: pa.Table
-    carried: pa.Table | None
-
-    @property
-    def images(self) -> bool:
-        return f"{IMAGE}.after" in self.table.column_names
-
-    @property
-    def has_before(self) -> bool:
-        return f"{IMAGE}.before" in self.table.column_names
-
-    @property
-    def orders(self) -> list[str]:
-        return [name for name in self.table.column_names if name.startswith("order.")]
-
-    def after(self, name: str, rows: Ints) -> Ints:
-        return _numpy_chunks(with_carried(self.table, self.carried, f"after.{name}"))[rows]
-
-    def image_after(self, rows: Ints) -> Ints:
-        return _numpy_chunks(with_carried(self.table, self.carried, f"{IMAGE}.after"))[rows].astype(np.int64)
-
-    def image_before(self, rows: Ints) -> Ints:
-        """Of mutations only."""
-        known = 0 if self.carried is None else self.carried.num_rows
-        return _numpy(self.table[f"{IMAGE}.before"])[rows - known].astype(np.int64)
-
-    def before(self, name: str, rows: Ints) -> Ints:
-        """Of mutations only: `rows` must not be carried ones."""
-        known = 0 if self.carried is None else self.carried.num_rows
-        return _numpy(self.table[f"before.{name}"])[rows - known]
-
-    def place(self, rows: Ints) -> tuple[Ints, Ints]:
-        """The file and the number in it of each row, of mutations only."""
-        known = 0 if self.carried is None else self.carried.num_rows
-        found = self.table.select([FILE, POSITION]).take(pa.array(rows - known))
-        return _numpy(found[FILE]).astype(np.int64), _numpy(found[POSITION]) & ((1 << ROW_BITS) - 1)
-
-    def order(self, name: str, rows: Ints) -> Ints:
-        """Source order as integers that sort alike."""
-        known = 0 if self.carried is None else self.carried.num_rows
-        column = self.table[name].take(pa.array(rows - known))
-        if pa.types.is_integer(column.type):
-            return _numpy(column.cast(pa.int64()).fill_null(BEFORE_ALL))
-        return _numpy(pc.rank(column, tiebreaker="dense"))
-
-
-def _settle_ties(order: Ints, chain: Ints, time: Ints, columns: _Columns) -> Ints:
-    """Order rows of one chain at one time by source order and links; drop repeated ones."""
-    same = (np.diff(chain[order]) == 0) & (np.diff(time[order]) == 0)
-    if not same.any():
-        return order
-    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
-    rows = order[tied]
-    run = np.cumsum(~np.insert(same, 0, False))[tied]
-    source = [columns.order(name, rows) for name in columns.orders]
-    images = [columns.image_before(rows)] if columns.has_before else []
-    images += [columns.image_after(rows)] if columns.images else []
-    index = np.lexsort([*images[::-1], *source[::-1], run])
-    if images:
-        index = index[~_repeats([run, *source, *images], index)]
-    elif FILE in columns.table.column_names:
-        index = index[~_again(run[index], *(each[index] for each in columns.place(rows)))]
-    if columns.has_before:
-        group = np.cumsum(~_repeats([run, *source], index))
-        mine = chain[rows[index]]
-        first_slot = tied[np.searchsorted(run, run[index])]
-        last_slot = tied[np.searchsorted(run, run[index], side="right") - 1]
-        same_run = np.diff(run[index]) == 0
-        next_run = (first_slot[1:] == last_slot[:-1] + 1) & (np.diff(mine) == 0)
-        follows = np.insert(same_run | next_run, 0, False)
-        above = order[np.maximum(first_slot - 1, 0)]
-        known = (chain[above] == mine) & (first_slot > 0)
-        start = np.where(known, columns.image_after(above), UNKNOWN)
-        before, after = (image[index] for image in images)
-        index = index[link(group, before, after, start, follows)]
-    kept = np.ones(len(order), dtype=bool)
-    kept[tied] = False
-    # Each run keeps its place: its rows are contiguous, so the settled ones fill its first slots.
-    slots = np.sort(tied[_slots(run, run[index])])
-    settled = order.copy()
-    settled[slots] = rows[index]
-    kept[slots] = True
-    return settled[kept]
-
-
-def _again(run: Ints, file: Ints, row: Ints) -> Ints:
-    """Whether each row is one of an instant that stands above already: it waited, and its file was read again."""
-    order = np.lexsort([np.arange(len(run)), row, file, run])
-    again = np.empty(len(run), dtype=bool)
-    again[order] = _repeats([run, file, row], order)
-    return again
-
-
-def _slots(run: Ints, kept: Ints) -> Ints:
-    """Places in `run` (sorted) that take the rows that were kept: the first ones of each run."""
-    counts = np.bincount(kept, minlength=int(run.max()) + 1)
-    place_in_run = np.arange(len(run)) - np.searchsorted(run, run)
-    return np.flatnonzero(place_in_run < counts[run])
-
-
-def _repeats(columns: list[Ints], index: Ints) -> Ints:
-    """Whether each row of the sorted `index` equals the one before it in all columns."""
-    if len(index) == 0:
-        return np.zeros(0, dtype=bool)
-    equal = np.ones(len(index) - 1, dtype=bool)
-    for column in columns:
-        equal &= np.diff(column[index]) == 0
-    return np.insert(equal, 0, False)
-
-
 def _sort(chain: Ints, time: Ints) -> Ints:
     """Rows by (chain, time), carried ones first; by one 64-bit key where both fit."""
     real = time != BEFORE_ALL
@@ -296,7 +178,7 @@ def _radix_sort(keys: Ints) -> Ints:
     return order
 
 
-def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Columns, entries: pa.Array) -> Ints:
+def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: ShardRows, entries: pa.Array) -> Ints:
     """Ranks by (unit, time, source order, entry) that keep every chain's own order."""
     known = 0 if columns.carried is None else columns.carried.num_rows
     real = order >= known
@@ -314,7 +196,7 @@ def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: _Co
 
 def _entry_ranks(entries: pa.Array) -> Ints:
     """1, 2, ... in the order of the entries' keys."""
-    return _numpy(pc.rank(entries, tiebreaker="dense")).astype(np.int64)
+    return to_numpy(pc.rank(entries, tiebreaker="dense")).astype(np.int64)
 
 
 def _starts(chain: Ints) -> Ints:
@@ -324,19 +206,4 @@ def _starts(chain: Ints) -> Ints:
 def _encode(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     """Dense codes and the key of each code; equality is decided on the keys themselves."""
     encoded = pc.dictionary_encode(column.combine_chunks())
-    return _numpy(encoded.indices).astype(np.int64), encoded.dictionary
-
-
-def with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:
-    """A column of both tables, carried rows first."""
-    if carried is None:
-        return table[name]
-    return pa.chunked_array([*carried[name].chunks, *table[name].chunks], type=table[name].type)
-
-
-def _numpy(column: pa.ChunkedArray | pa.Array) -> Ints:
-    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else _numpy_chunks(column)
-
-
-def _numpy_chunks(column: pa.ChunkedArray) -> Ints:
-    return column.to_numpy()
+    return to_numpy(encoded.indices).astype(np.int64), encoded.dictionary

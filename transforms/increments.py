@@ -33,13 +33,14 @@ import pyarrow.compute as pc
 from transforms.batches import POSITION, ROW_BITS
 from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
 from transforms.bounding import NOT_YET, Usage, bound, changed, finished
-from transforms.chains import BEFORE_ALL, Chains, build_chains, with_carried
+from transforms.chains import Chains, build_chains
 from transforms.chains import encode as encode_chains
 from transforms.images import IMAGE
 from transforms.kept import from_parquet, lists_of, table_of, to_parquet
 from transforms.leaf_sums import cut, sum_leaves
 from transforms.projection import GONE
 from transforms.queries import Timeline
+from transforms.shard_rows import BEFORE_ALL, with_carried
 from transforms.sharding import unit_column
 from transforms.truncates import deletions, split
 

@@ -9,7 +9,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transforms.writing import NOON, UTC, dead, look, read, write_csv, write_jsonl, write_parquet
+from tests.transforms.writing import NOON, UTC, dead, look, read, seen, write_csv, write_jsonl, write_parquet
 from transforms import progress
 from transforms.changelog import DEAD, READ, ReadChangelog
 from transforms.layout import Layout
@@ -22,7 +22,8 @@ def run(layout: Layout, into: Path, batch_rows: int = 131_072) -> dict[str, list
     with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
         outputs = pipeline | ReadChangelog(layout, batch_rows)
         lines = {
-            "rows": outputs["rows"] | "Rows" >> beam.FlatMap(lambda batch: map(repr, batch.table.to_pylist())),
+            "rows": outputs["rows"]
+            | "Rows" >> beam.FlatMap(lambda b: map(repr, b.table.select(seen(b.table)).to_pylist())),
             DEAD: outputs[DEAD] | "Dead" >> beam.FlatMap(lambda table: map(repr, table.to_pylist())),
             READ: outputs[READ] | "Read" >> beam.Map(repr),
         }

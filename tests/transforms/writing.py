@@ -61,13 +61,14 @@ def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table |
 
 
 def read(layout: Layout, batch_rows: int = 1000) -> list[dict[str, Any]]:
-    """The normalised rows, without the digests of their images."""
+    """The normalised rows, without digests."""
     tables = [part.table for part in parts(layout, batch_rows) if isinstance(part, Batch)]
-    return [row for table in tables for row in table.select(_seen(table)).to_pylist()]
+    return [row for table in tables for row in table.select(seen(table)).to_pylist()]
 
 
-def _seen(table: pa.Table) -> list[str]:
-    return [name for name in table.column_names if not name.startswith("image.")]
+def seen(table: pa.Table) -> list[str]:
+    """The columns without digests."""
+    return [name for name in table.column_names if name != "file" and not name.startswith("image.")]
 
 
 def dead(layout: Layout) -> list[tuple[int | None, str]]:
