@@ -8,6 +8,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := privacy transforms pipelines tests examples benchmarks templates setup.py
 ROWS ?= 1000000
+RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -27,16 +28,17 @@ $(READY): requirements.txt setup.py
 
 install: $(READY)  ## set up .venv with the exact versions of requirements.txt
 
+# Each number of a release is drawn once, ever. A second `make demo` goes on with the one that is there and has nothing
+# to draw; nothing here removes a release.
 demo: $(READY)  ## release protected numbers of the flights of New York 2013, and chart them
 	$(BIN)/python -m examples.flights.build
-	rm -rf out/flights/release
 	$(BIN)/slackwater run examples/flights/spec.yaml
 	@$(BIN)/python -m examples.flights.show
 
-flink: $(READY)  ## the demo's release on a real Flink cluster on this machine; needs Java 17 and Maven
+flink: $(READY)  ## release the demo's flights on a real Flink cluster on this machine; needs Java and Maven
 	$(BIN)/python -m examples.flights.build
-	rm -rf out/flights/release
-	$(BIN)/python -m templates.flink.local run examples/flights/spec.yaml
+	@sed 's|^release: .*|release: $(RELEASE)|; s|releases/flights/|releases/$(RELEASE)/|' examples/flights/spec.yaml > out/flights/$(RELEASE).yaml
+	$(BIN)/python -m templates.flink.local run out/flights/$(RELEASE).yaml
 
 test: $(READY)  ## the whole suite: style, types, doctests, unit, property, statistical, end to end
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
@@ -55,6 +57,8 @@ bench: $(READY)  ## throughput and memory beside DuckDB and PipelineDP; ROWS=125
 errors: $(READY)  ## errors beside the paper, OpenDP, jax-privacy and lower bounds; a quarter of an hour
 	@$(BIN)/python -m benchmarks.error
 
-clean:  ## remove everything that the targets above made
+clean:  ## remove what can be made again; where a release lies in its way, nothing
+	@held=$$(find out build -path out/benchmarks -prune -o \( -path '*/commits/*.json' -o -name manifest.json \) -print 2>/dev/null | head -n 1); \
+	  [ -z "$$held" ] || { echo "$$held belongs to a release, which can never be drawn again: move it to releases/, or remove it yourself" >&2; exit 1; }
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,7 +3,7 @@
 It tells on which days surely more than 100 flights were cancelled at an airport of New York. From the top of the
 project, once `make demo` has built the changelog:
 
-    .venv/bin/python -m examples.own_pipeline 'out/flights/changelog/*.parquet' out/alarms
+    .venv/bin/python -m examples.own_pipeline 'out/flights/changelog/*.parquet' releases/alarms
 
 What a spec would say is said in Python here. docs/pipelines.md goes through it.
 """

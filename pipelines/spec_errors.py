@@ -52,9 +52,9 @@ _EXAMPLES = {
     "queries[].name": "name: entries",
     "queries[].measure": "measure: count",
     "queries[].publish[].settings.sliding": "sliding: 7d, the width of the sliding windows",
-    "output": "output: {public: out/public, private: out/private}",
-    "output.public": "public: out/public",
-    "output.private": "private: out/private",
+    "output": "output: {public: releases/wards/public, private: releases/wards/private}",
+    "output.public": "public: releases/wards/public",
+    "output.private": "private: releases/wards/private",
 }
 
 

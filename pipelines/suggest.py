@@ -64,8 +64,8 @@ _SUM = """\
 
 _OUTPUT = """\
 output:
-  public: out/first-release/public
-  private: out/first-release/private
+  public: releases/first-release/public
+  private: releases/first-release/private
 """
 
 

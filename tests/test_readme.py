@@ -79,8 +79,8 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_readme_takes_a_stranger_from_files_to_a_release(stranger: Path) -> None:
     assert [command[1] for command in commands(README)] == ["demo", "test", "install", "plan", "evaluate", "run"]
-    assert (stranger / "out/wards/public/manifest.json").exists()
-    published = [pyarrow.csv.read_csv(path) for path in (stranger / "out/wards/public/estimates").iterdir()]
+    assert (stranger / "releases/wards/public/manifest.json").exists()
+    published = [pyarrow.csv.read_csv(path) for path in (stranger / "releases/wards/public/estimates").iterdir()]
     assert sum(one.num_rows for one in published) == 31 * 3 * 2
 
 
@@ -203,13 +203,13 @@ def test_the_guide_lists_every_exit_code() -> None:
 @pytest.mark.parametrize("side", ["estimates", "nodes"])
 def test_the_guide_lists_every_published_column(stranger: Path, side: str) -> None:
     told = [row[0].strip("`") for row in table(side) if row[0] != "column"]
-    path = next((stranger / "out/wards/public" / side).iterdir())
+    path = next((stranger / "releases/wards/public" / side).iterdir())
 
     assert ["ward" if name.startswith("*") else name for name in told] == pyarrow.csv.read_csv(path).column_names
 
 
 def test_what_the_guide_says_of_the_private_folder_is_there(stranger: Path) -> None:
-    private = stranger / "out/wards/private"
+    private = stranger / "releases/wards/private"
 
     found = {str(path.relative_to(private)) for path in private.rglob("*") if path.is_file()}
     assert {re.sub(r"^attempts/[\w-]+/(\w+/)?.*", r"attempts/*/\1", name) for name in found} == {

@@ -14,7 +14,6 @@ soon as anything is wrong, and leaves the files.
 import argparse
 import json
 import random
-import shutil
 import sys
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from benchmarks.crash.faults import READS, WRITES, damaged, failed_write, full_d
 from benchmarks.crash.runs import MOMENTS, Ended, Kill, run
 from benchmarks.crash.server import strict_gcs
 from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, rows_of
+from benchmarks.emptied import emptied
 
 PHASES = ("nothing to draw", "before its attempt", "at work", "drawn", "committed", "shown")
 """How far a run was when it was killed. The first: an earlier one had committed the night's draw. The last: its draw,
@@ -213,7 +213,7 @@ def main() -> int:
     parser.add_argument("--no-faults", action="store_true", help="kills alone")
     parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/crash"), help="is emptied first")
     arguments = parser.parse_args()
-    shutil.rmtree(arguments.folder, ignore_errors=True)
+    emptied(arguments.folder)
     began = time.monotonic()
     whole, truth = whole_release(arguments.folder / "whole", arguments.nights)
 

@@ -10,7 +10,6 @@ Needs Java and Maven. Ends with 1 as soon as anything is wrong, and leaves the f
 
 import argparse
 import random
-import shutil
 import sys
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.crash.checks import BrokenError
+from benchmarks.emptied import emptied
 from benchmarks.flink.live import Live
 from templates.flink.local import cluster
 
@@ -44,8 +44,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="how many in all")
     parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/flink"), help="is emptied first")
     arguments = parser.parse_args()
-    folder = arguments.folder.resolve()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = emptied(arguments.folder.resolve())
     began, streams, kills = time.monotonic(), 0, Counter[str]()
     try:
         with cluster(folder / "cluster") as flink:

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.crash.checks import BrokenError, demand
+from benchmarks.emptied import own
 from benchmarks.flink.live import leaves
 from benchmarks.flink.processes import Watch, children
 from benchmarks.flink.state import Kept, kept, print_state, stream_state
@@ -235,8 +236,7 @@ def main() -> int:
     parser.add_argument("--units", type=int, default=100_000, help="of the stream; 0: leave out")
     parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/flink-throughput"))
     arguments = parser.parse_args()
-    folder = arguments.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = own(arguments.folder.resolve())
     throughput.OUT.mkdir(parents=True, exist_ok=True)
     repeats = arguments.repeats + arguments.repeats[-1:] * len(arguments.rows)
     results, states = {}, {}

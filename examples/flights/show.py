@@ -19,8 +19,8 @@ from matplotlib.dates import date2num
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-PUBLIC = Path("out/flights/release/public")
-PRIVATE = Path("out/flights/release/private")
+PUBLIC = Path("releases/flights/public")
+PRIVATE = Path("releases/flights/private")
 CHART = Path("out/flights/chart.png")
 SPEC = "examples/flights/spec.yaml"
 

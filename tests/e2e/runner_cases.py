@@ -82,7 +82,7 @@ def stays(seed: int, files: int) -> list[pa.Table]:
 
 CASES = {
     "demo": Case(
-        DEMO.read_text().replace("out/flights/changelog/", "out/data/").replace("out/flights/release/", "out/"),
+        DEMO.read_text().replace("out/flights/changelog/", "out/data/").replace("releases/flights/", "out/"),
         flights,
         (FLIGHTS_BEGIN + timedelta(days=7),),
         cut=False,

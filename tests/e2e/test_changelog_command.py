@@ -280,7 +280,7 @@ def test_the_suggested_spec_of_the_copy_is_planned_and_run(slackwater: CommandLi
     run = slackwater("run", "new.yaml", "--until=2026-01-04T00:00:00Z")
 
     assert (planned.code, run.code) == (0, 0), planned.err + run.err
-    public = contents(slackwater.folder / "out/first-release/public")
+    public = contents(slackwater.folder / "releases/first-release/public")
     assert json.loads(public["manifest.json"])["release"] == "first-release"
     assert [secret for secret in SECRETS for content in public.values() if secret.encode() in content] == []
 
@@ -418,4 +418,4 @@ def test_the_page_on_postgresql_does_what_it_says(tmp_path: Path, capsys: pytest
     assert [(one.code, complaints(one)) for one in said] == [(0, [])] * len(lines)
     assert re.search(r"entries +2\n +mutations +4\n", said[0].out)
     assert "format: debezium\n" in said[1].out
-    assert (tmp_path / "out/stays/public/manifest.json").exists()
+    assert (tmp_path / "releases/stays/public/manifest.json").exists()
