@@ -210,10 +210,19 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
         release = Store(spec.output.public, spec.output.private).open()
     if release is not None:
         refuse_another(spec, release)
-    document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan_of(spec))
+    plan = plan_of(spec)
+    document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan)
     together = known(spec)
-    text = [ledger_text(document), *(["", together.text(begun=release is not None)] if together.others else [])]
-    return {**document, "together": together.document(begun=release is not None)}, "\n".join(text)
+    text = [
+        ledger_text(document),
+        f"The losses rest on what the statement says. {plan.conditions[0]}",
+        *(["", together.text(begun=release is not None)] if together.others else []),
+    ]
+    return {
+        **document,
+        "statement": plan.statement,
+        "together": together.document(begun=release is not None),
+    }, "\n".join(text)
 
 
 def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:

@@ -141,14 +141,14 @@ IN_ADVANCE = (
 )
 
 
-def test_that_data_must_not_react_is_told_by_plan_run_and_manifest_where_it_applies(slackwater: CommandLine) -> None:
+def test_that_data_must_not_react_is_told_with_the_claim_where_it_applies(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data/all.parquet", changelog())
     write_spec(slackwater.folder, *IN_ADVANCE)
 
-    planned, ran = slackwater("plan", "spec.yaml"), slackwater("run", "spec.yaml")
+    said = [slackwater(command, "spec.yaml").out for command in ("plan", "run", "ledger")]
 
     statement = json.loads((slackwater.folder / "public/manifest.json").read_text())["statement"]
-    for told in (planned.out, ran.out, statement):
+    for told in (*said, statement):
         assert (
             "The data do not react to what is published: Gaussian noise that is drawn in advance, as for query beds "
             in (" ".join(told.split()))
