@@ -17,6 +17,8 @@ from pipelines import evaluate as evaluation
 from pipelines.changelog_command import changelog
 from pipelines.cloud import refuse_unreachable
 from pipelines.epochs import (
+    files_of,
+    goes_on,
     keep_settled,
     record_of,
     refuse_another,
@@ -176,7 +178,6 @@ def _draw(
         refuse_another_plan(job, before)
     attempt = store.begin(epoch)
     try:
-        goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
         began = time.monotonic()
         with winner_told(store, epoch):
             diagnosis = run_release(
@@ -185,16 +186,16 @@ def _draw(
                 format_=spec.output.format,
                 flags=flags,
                 past=None if release is None else state_folder(store, release),
-                keep=goes_on,
+                keep=goes_on(spec, job),
             )
         took = time.monotonic() - began
-        if goes_on:
+        if goes_on(spec, job):
             keep_settled(attempt, job)
         shrunk = _shrunk(spec, job, attempt.folder)
         _keep_diagnostics(spec, attempt.folder)
         _judge(spec, diagnosis, shrunk)
         store.note(attempt, Reading(rows=diagnosis.rows, dead=diagnosis.dead, seconds=took))
-        return store.commit(attempt, record_of(spec, job, attempt))
+        return store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
     except BaseException:
         with suppress(Exception):  # what is told is why the run ended
             store.discard(attempt)

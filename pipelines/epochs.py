@@ -14,16 +14,18 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.job import Before, Job
 from pipelines.spec import Spec
-from pipelines.store import STATE, Release, Store
+from pipelines.store import STATE, Made, Release, Store
 from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit, Source
 from privacy.plan import Plan
+from transforms.bound_increment import file_of
 from transforms.errors import RefusedError
 from transforms.files import Listed, joined
 from transforms.first_file import Side
 from transforms.increments import VERSION
 from transforms.layout import Layout
-from transforms.sinks import make_folder, read_bytes
+from transforms.release import ESTIMATES, NODES, noise_file, part_name
+from transforms.sinks import is_there, read_bytes, write_bytes
 
 SETTLED = "settled.json"
 
@@ -46,6 +48,20 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
     )
 
 
+def files_of(spec: Spec, job: Job) -> Made:
+    """The files that an attempt at an epoch makes, whatever the data: what is committed is held against them."""
+    aggregation, keys = job.aggregation, job.aggregation.node_keys()
+    parts = [f"{part_name(aggregation, key)}.{spec.output.format}" for key in keys]
+    noise = [noise_file(key) for key in keys]
+    units = [file_of(shard) for shard in range(job.shards)]
+    return {NODES: parts, ESTIMATES: parts, STATE: [*units, *noise, SETTLED] if goes_on(spec, job) else ()}
+
+
+def goes_on(spec: Spec, job: Job) -> bool:
+    """Whether there are windows after those of this epoch, so that a state is kept."""
+    return spec.schedule.until is None or job.aggregation.timeline.until < spec.schedule.until
+
+
 def state_folder(store: Store, release: Release) -> str:
     """Where the state is that the next epoch starts from."""
     return FileSystems.join(store.private, "attempts", release.last.attempt, STATE)
@@ -64,10 +80,7 @@ def keep_settled(attempt: Attempt, job: Job) -> None:
         "sides": [{"side": s.side, "name": s.name, "struct": s.struct} for s in layout.sides],
         "states": layout.states,
     }
-    folder = FileSystems.join(attempt.folder, STATE)
-    make_folder(folder)
-    with FileSystems.create(FileSystems.join(folder, SETTLED), mime_type="application/octet-stream") as file:
-        file.write(json.dumps(document, indent=1).encode())
+    write_bytes((SETTLED, json.dumps(document, indent=1).encode()), FileSystems.join(attempt.folder, STATE))
 
 
 def settled_by(spec: Spec, store: Store, release: Release) -> Before:
@@ -77,10 +90,7 @@ def settled_by(spec: Spec, store: Store, release: Release) -> Before:
         RefusedError: the state is not there, not what was committed, or of another version of the program.
     """
     path = FileSystems.join(state_folder(store, release), SETTLED)
-    try:
-        content = read_bytes(path)
-    except OSError:
-        content = b""
+    content = read_bytes(path) if is_there(path) else b""
     digest = release.last.state.get(SETTLED)
     if digest is None or hashlib.sha256(content).hexdigest() != digest.sha256:
         raise RefusedError(

@@ -28,7 +28,7 @@ from pipelines.times import now
 from transforms.bound_increment import file_of
 from transforms.errors import SlackwaterError, SpecError
 from transforms.increments import state_from_bytes
-from transforms.sinks import read_bytes
+from transforms.sinks import is_there, read_bytes
 
 Result = tuple[dict[str, Any], str]
 Value = float | dict[str, float] | None
@@ -176,7 +176,7 @@ def _unfinished(runs: dict[str, Run | None], epochs: int) -> dict[str, float]:
 
 def _time_of_failure(spec: Spec) -> float | None:
     trace = FileSystems.join(spec.output.private, TRACE)
-    return float(FileSystems.last_updated(trace)) if FileSystems.exists(trace) else None
+    return float(FileSystems.last_updated(trace)) if is_there(trace) else None
 
 
 def _metric(name: str, meaning: str, value: Value, *, release: str, by: str) -> Metric:

@@ -32,7 +32,7 @@ from transforms.errors import SpecError
 from transforms.projection import Project
 from transforms.release import ESTIMATES, NODES, Release
 from transforms.sharding import from_bytes, to_bytes
-from transforms.sinks import WriteBytes, WriteTables
+from transforms.sinks import WriteBytes, WriteTables, is_there
 
 EMBEDDED_RUNNER = "FnApiRunner"
 EMBEDDED_RUNNERS = (EMBEDDED_RUNNER, "DirectRunner", "BundleBasedDirectRunner")
@@ -76,7 +76,7 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
     sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
     for key, payloads in sums.items():
         path = FileSystems.join(sums_folder, f"{_part_name(key)}.parquet")
-        if FileSystems.exists(path):
+        if is_there(path):
             payloads.append(_payload(path))
     return sums, diagnose(FileSystems.join(folder, "diagnostics"))
 

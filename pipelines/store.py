@@ -10,7 +10,9 @@ local folder or a `gs://` prefix.
    release.
 
 What is shown follows from the commits alone, so whoever finds a commit that is not shown finishes it, to the same
-bytes.
+bytes. Whoever finds one, or a manifest or a file that is shown, makes it durable before he does anything that rests on
+it: the run that wrote it may have died before it came to the disk, and without it a second draw would be made.
+
 The manifest never goes back: whoever writes it has read the commits after it took the lock (local) or after it read the
 generation that it replaces (`gs://`), so it knows of every epoch that the one there shows.
 
@@ -18,7 +20,7 @@ State stays in its attempt's folder, where the commit says it is; `clean` keeps 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,6 +42,9 @@ SPEC = "spec.yaml"
 STATE = "state"
 EARLIER = "committed.json"
 """What the version before this one committed."""
+
+Made = Mapping[str, Sequence[str]]
+"""Names of files in an attempt's folders `nodes`, `estimates` and `state`."""
 
 KEPT = 2
 """Epochs whose attempts stay: the next one starts from the last, and one more may be looked at."""
@@ -86,6 +91,8 @@ class Store:
             RefusedError: something is there that is not understood, or something is missing.
         """
         manifest = self._public.read(MANIFEST)  # before the commits, so that these know of all that it shows
+        if manifest is not None:
+            self._public.flush([MANIFEST])
         commits = self.commits()
         shown = shown_epochs(manifest, commits, self._public.path(MANIFEST))
         if not commits:
@@ -98,7 +105,7 @@ class Store:
         return Release(tuple(commits), shown)
 
     def commits(self) -> list[Commit]:
-        """All epochs so far.
+        """All epochs so far; they are durable.
 
         Raises:
             RefusedError: one is missing or cannot be read, or they do not follow on each other.
@@ -116,6 +123,7 @@ class Store:
                 "restore it from a copy, since a gap could be filled with a second draw"
             )
         unknown = [name for name in names if name not in self._known]
+        self._private.flush(unknown)
         for name, content in zip(unknown, self._private.read_all(unknown), strict=True):
             self._known[name] = Commit.from_json(content or b"", self._private.path(name))
         commits = [self._known[name] for name in names]
@@ -123,35 +131,46 @@ class Store:
         return commits
 
     def begin(self, epoch: int) -> Attempt:
-        """A new working folder for an attempt at an epoch."""
+        """A new working folder for an attempt at an epoch; 0 if nothing of it will be published.
+
+        Raises:
+            OSError: it cannot be made, or nothing could be published; this is found out before the work.
+        """
+        if epoch:
+            self._public.refuse_unwritable()
         self._private.make()
         name = Attempt.name(epoch)
         self._private.make(f"attempts/{name}")
         self._private.write(f"attempts/{name}/{RUN}", Run.this().to_json())
         return Attempt(name, self._private.path(f"attempts/{name}"), epoch)
 
-    def commit(self, attempt: Attempt, record: Commit) -> Commit:
+    def commit(self, attempt: Attempt, record: Commit, made: Made) -> Commit:
         """Make an attempt the epoch's draw, for ever; the record as it is committed, with its files.
 
+        Args:
+            made: what the attempt must have made, as its plan says. What is there is not asked: a folder that cannot be
+                listed would look empty.
+
         Raises:
-            RefusedError: another run was first, and this attempt is removed; or the epoch is not the next one.
+            RefusedError: another run was first, and this attempt is removed; or the epoch is not the next one; or a
+                file is missing.
         """
         if record.epoch != attempt.epoch:
             raise ValueError(f"an attempt at epoch {attempt.epoch} cannot be committed as epoch {record.epoch}")
         commits = self.commits()
         if len(commits) >= attempt.epoch:
             return self._ours(attempt, commits[attempt.epoch - 1])
-        made = {side: self._made(attempt, side) for side in (NODES, ESTIMATES, STATE)}
-        if not made[NODES]:
-            raise RefusedError(f"{attempt.folder}: holds no nodes, so it is not what a run made; run again")
+        found = {side: self._settled(attempt, side, made.get(side, ())) for side in (NODES, ESTIMATES, STATE)}
+        if not found[NODES]:
+            raise ValueError("an epoch without nodes is none")
         record = replace(
             record,
             attempt=attempt.id,
             committed_at=datetime.now(UTC).isoformat(timespec="seconds"),
             files={
-                public_name(f"{side}/{n}", attempt.id): d for side in (NODES, ESTIMATES) for n, d in made[side].items()
+                public_name(f"{side}/{n}", attempt.id): d for side in (NODES, ESTIMATES) for n, d in found[side].items()
             },
-            state=made[STATE],
+            state=found[STATE],
         )
         check_chain([*commits, record], self._private.path("commits"))
         name, draft = _commit_name(record.epoch), f"attempts/{attempt.id}/{DRAFT}"
@@ -184,7 +203,10 @@ class Store:
                 if not commits:
                     return
                 self._copy(commits[shown:])
-                if shown == len(commits) or self._public.swap(MANIFEST, manifest_json(commits), version):
+                if shown == len(commits):
+                    self._public.flush([MANIFEST])
+                    break
+                if self._public.swap(MANIFEST, manifest_json(commits), version):
                     break
             spec = public_spec(commits[0].spec).encode()
             if self._public.read(SPEC) != spec:
@@ -217,10 +239,8 @@ class Store:
             RefusedError: a file is missing or differs: from older noise a second draw would be made.
         """
         made = {f"attempts/{commit.attempt}/{STATE}/{name}": digest for name, digest in commit.state.items()}
-        there = list(made.keys() & self._private.files(f"attempts/{commit.attempt}/{STATE}").keys())
-        found = dict(zip(there, self._private.settle(there), strict=True))
-        for name, digest in made.items():
-            if found.get(name) != (digest.sha256, digest.size):
+        for (name, digest), found in zip(made.items(), self._private.settle(list(made)), strict=True):
+            if found != (digest.sha256, digest.size):
                 raise RefusedError(
                     f"{self._private.path(name)}: missing, or not what epoch {commit.epoch} left; restore the private "
                     "folder from a copy, since without its state units would contribute anew"
@@ -279,7 +299,10 @@ class Store:
         return self._private.read(f"attempts/{id_}/{DRAFT}") is not None
 
     def _copy(self, commits: Sequence[Commit]) -> None:
-        """Bring files to the public side, but for those that are there: nobody touches what another one shows."""
+        """Bring files to the public side, but for those that are there: nobody touches what another one shows.
+
+        All of them are durable then, also those that a run has brought that died: no manifest names what may be lost.
+        """
         for commit in commits:
             for name, digest in commit.files.items():
                 if _is(self._public.read(name), digest):
@@ -289,6 +312,7 @@ class Store:
                     self._public.write(name, content)
                 elif not _is(self._public.read(name), digest):  # else another run has shown and cleaned meanwhile
                     raise RefusedError(self._lost(commit, name))
+            self._public.flush(commit.files)
 
     def _ours(self, attempt: Attempt, standing: Commit) -> Commit:
         """What stands as an attempt's epoch, if it is this attempt's."""
@@ -298,12 +322,14 @@ class Store:
             self._private.remove(f"attempts/{attempt.id}")
         raise self._won(standing)
 
-    def _made(self, attempt: Attempt, side: str) -> dict[str, Digest]:
-        """Files of one folder of an attempt, by their names in it."""
-        folder = f"attempts/{attempt.id}/{side}"
-        names = list(self._private.files(folder))
-        digests = [Digest(*told) for told in self._private.settle(names)]
-        return {name.removeprefix(f"{folder}/"): digest for name, digest in zip(names, digests, strict=True)}
+    def _settled(self, attempt: Attempt, side: str, names: Sequence[str]) -> dict[str, Digest]:
+        """Files of one folder of an attempt, by their names in it; they are durable, whoever wrote them."""
+        settled = self._private.settle([f"attempts/{attempt.id}/{side}/{name}" for name in names])
+        found = {name: Digest(*told) for name, told in zip(names, settled, strict=True) if told is not None}
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise RefusedError(f"{attempt.folder}: has no {side}/{missing[0]}, so it is not what a run made; run again")
+        return found
 
     def _sizes(self) -> dict[str, int]:
         return self._public.files(NODES) | self._public.files(ESTIMATES)
@@ -311,7 +337,8 @@ class Store:
     def _won(self, standing: Commit) -> RefusedError:
         return RefusedError(
             f"{self.public}: another run, attempt {standing.attempt}, committed epoch {standing.epoch} at "
-            f"{standing.committed_at}; nothing of this run was kept"
+            f"{standing.committed_at}; nothing of this run was kept, and nothing need be done: that draw is the "
+            "release's, and the next run goes on from there"
         )
 
     def _lost(self, commit: Commit, name: str) -> str:

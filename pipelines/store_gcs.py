@@ -1,14 +1,15 @@
 """A `gs://` prefix as the release store sees it: the same operations as of a local folder, on objects.
 
 An object is written whole or not at all, and its generation tells versions apart. An upload whose answer is lost may
-have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure.
+have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure. What can be
+read is stored for good, in more than one place: there is nothing to flush.
 
 Who may read the buckets is theirs to say: give the private one to the job alone.
 """
 
 import hashlib
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,12 @@ class GcsFolder:
 
     def make(self, name: str = "") -> None:
         """Object stores have no folders."""
+
+    def refuse_unwritable(self) -> None:
+        """Rights are the bucket's to say, and it says so at the first write."""
+
+    def flush(self, names: Iterable[str]) -> None:
+        """Objects that were read or written are durable."""
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -67,8 +74,8 @@ class GcsFolder:
         with ThreadPoolExecutor(THREADS) as threads:
             return list(threads.map(self.read, names))
 
-    def settle(self, names: list[str]) -> list[tuple[str, int]]:
-        """SHA-256 and size of objects that others wrote."""
+    def settle(self, names: list[str]) -> list[tuple[str, int] | None]:
+        """SHA-256 and size of objects that others wrote; None for one that is missing."""
         with ThreadPoolExecutor(THREADS) as threads:
             return list(threads.map(self._digest, names))
 
@@ -111,11 +118,9 @@ class GcsFolder:
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(self._remove, self.files(folder)))
 
-    def _digest(self, name: str) -> tuple[str, int]:
+    def _digest(self, name: str) -> tuple[str, int] | None:
         content = self.read(name)
-        if content is None:
-            raise FileNotFoundError(self.path(name))
-        return hashlib.sha256(content).hexdigest(), len(content)
+        return None if content is None else (hashlib.sha256(content).hexdigest(), len(content))
 
     def _remove(self, name: str) -> None:
         from google.api_core.exceptions import NotFound

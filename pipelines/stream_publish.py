@@ -24,7 +24,7 @@ from apache_beam.transforms.userstate import (
     ReadModifyWriteStateSpec,
 )
 
-from pipelines.epochs import keep_settled, record_of, refuse_another_plan, settled_by, state_folder
+from pipelines.epochs import files_of, goes_on, keep_settled, record_of, refuse_another_plan, settled_by, state_folder
 from pipelines.job import Before, Job
 from pipelines.spec import Spec
 from pipelines.store import STATE, Release, Store
@@ -202,16 +202,16 @@ def publish(
         aggregation=replace(job.aggregation, timeline=timeline),
         layout=replace(job.layout, files=tuple(new)),
     )
-    goes_on = spec.schedule.until is None or timeline.until < spec.schedule.until
+    keep = goes_on(spec, job)
     past = None if last is None else state_folder(store, Release(tuple(commits), 0))
     attempt = store.begin(1 if last is None else last.epoch + 1)
     try:
-        _write(job, proposals, attempt.folder, format_=spec.output.format, past=past, keep=goes_on)
-        if goes_on:
+        _write(job, proposals, attempt.folder, format_=spec.output.format, past=past, keep=keep)
+        if keep:
             keep_settled(attempt, job)
         rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
         store.note(attempt, Reading(rows=rows, dead=dead))
-        commit = store.commit(attempt, record_of(spec, job, attempt))
+        commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
     except BaseException:
         with suppress(Exception):  # what is told is why it ended
             store.discard(attempt)

@@ -131,7 +131,7 @@ def protect(release: ReleasePlan, key: NodeKey, payloads: Iterable[bytes], *, pa
     _, number, family, _ = key
     aggregation, parts = release.aggregation, release.plan.of(number, family)
     exact = dense(payloads, aggregation, key)
-    before = None if past is None else _unpack_state(read_bytes(_state_path(past, key)), exact)
+    before = None if past is None else _unpack_state(read_bytes(f"{past}/{noise_file(key)}"), exact)
     drawn = []
     for place, released in enumerate(parts):
         noise = None if before is None else before[place]
@@ -199,12 +199,19 @@ def remember(drawn: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
     key, payload = drawn
     _, state = unpack(payload)
     if state:
-        yield _state_path("", key).lstrip("/"), state
+        yield noise_file(key), state
 
 
-def _state_path(folder: str, key: NodeKey) -> str:
+def noise_file(key: NodeKey) -> str:
+    """What the state of a chunk is called."""
     _, number, family, part = key
-    return f"{folder}/release-{number}-{family}-{part:05d}.parquet"
+    return f"release-{number}-{family}-{part:05d}.parquet"
+
+
+def part_name(aggregation: Aggregation, key: NodeKey) -> str:
+    """What the published tables of a chunk are called."""
+    _, number, family, part = key
+    return f"{aggregation.queries[number].name}-{family}-{part:05d}"
 
 
 def _pack_state(exact: np.ndarray, noises: list[Noise]) -> bytes:
@@ -269,4 +276,4 @@ def tell(drawn: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> tuple
         table_of(protected, aggregation, released, first_cell)
         for protected, released in zip(_unpack(told, parts, cells), parts, strict=True)
     ]
-    return f"{aggregation.queries[number].name}-{family}-{part:05d}", to_bytes(pa.concat_tables(tables))
+    return part_name(aggregation, key), to_bytes(pa.concat_tables(tables))

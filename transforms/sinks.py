@@ -8,6 +8,8 @@ A file's name depends on the part alone, so a step that runs twice writes the sa
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
@@ -63,9 +65,31 @@ def write_bytes(named: tuple[str, bytes], folder: str) -> str:
     name, content = named
     make_folder(folder)
     path = FileSystems.join(folder, name)
-    with FileSystems.create(path, mime_type="application/octet-stream") as file:
+    with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
         file.write(content)
     return path
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """A full disk is told of the file that did not fit: the system itself names none when a write fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def is_there(path: str) -> bool:
+    """Whether there is such a file or folder. That it cannot be looked for is an error, not an answer."""
+    if "://" in path:
+        return bool(FileSystems.exists(path))
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def read_bytes(path: str) -> bytes:
@@ -78,7 +102,7 @@ def read_bytes(path: str) -> bytes:
 def write_table(table: pa.Table, path: str, *, format_: str) -> None:
     """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
     make_folder(path.rsplit("/", 1)[0])
-    with FileSystems.create(path, mime_type="application/octet-stream") as file:
+    with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
         if format_ == "parquet":
             pq.write_table(table, file)
         elif format_ == "csv":
@@ -90,12 +114,12 @@ def write_table(table: pa.Table, path: str, *, format_: str) -> None:
 
 def make_folder(folder: str) -> None:
     """Make a folder where folders exist; object stores have none."""
-    if FileSystems.exists(folder):
+    if is_there(folder):
         return
     try:
         FileSystems.mkdirs(folder)
     except OSError:
-        if not FileSystems.exists(folder):  # else another worker was faster
+        if not is_there(folder):  # else another worker was faster
             raise
 
 

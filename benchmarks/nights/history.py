@@ -17,6 +17,7 @@ from pipelines.cli import main as slackwater
 from pipelines.store import STATE, Store
 from pipelines.store_commit import Commit
 from pipelines.times import microseconds
+from transforms.release import ESTIMATES, NODES
 
 
 def make(folder: Path, days: int) -> None:
@@ -69,7 +70,8 @@ def commit(store: Store, record: Commit, whole: Path | None, names: list[str]) -
         for name in names:
             (target / name).parent.mkdir(exist_ok=True)
             (target / name).write_bytes(b"a night")
-    store.commit(attempt, record)
+    made = {side: [file.name for file in (target / side).glob("*")] for side in (NODES, ESTIMATES, STATE)}
+    store.commit(attempt, record, made)
     store.show()
 
 

@@ -16,7 +16,7 @@ import pytest
 from pipelines import commands
 from pipelines.store import Store
 from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
-from tests.pipelines.releases import attempt_at
+from tests.pipelines.releases import attempt_at, planned
 from transforms import sinks
 from transforms.sinks import write_table
 
@@ -165,6 +165,7 @@ def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
             store.commit(
                 attempt_at(store, epoch),
                 replace(first, epoch=epoch, released=epoch - 1, windows=epoch, start=at, until=at + length),
+                planned(),
             )
             store.show()
         assert store.clean() == [first.attempt]

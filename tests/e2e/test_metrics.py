@@ -20,7 +20,7 @@ from pipelines.store import Store
 from tests.e2e.specs import DAY, START, CommandLine, Row, changelog, contents, mutation, write, write_spec
 from tests.e2e.test_gcs import with_buckets
 from tests.e2e.test_streaming import by_day, stream
-from tests.pipelines.releases import attempt_at
+from tests.pipelines.releases import attempt_at, planned
 from transforms.sharding import unit_hash
 
 PRIVATE = "slackwater_private_"
@@ -296,7 +296,7 @@ def test_attempts_that_go_on_that_have_died_and_that_wait_are_told(slackwater: C
     (first,) = store.commits()
     every = first.until - first.start
     second = replace(first, epoch=2, released=1, windows=2, start=first.until, until=first.until + every)
-    committed = store.commit(attempt_at(store, 2), second)
+    committed = store.commit(attempt_at(store, 2), second, planned())
     told = metrics(slackwater)
     assert told["slackwater_attempts_unfinished", "alive"] == 0
     assert told["slackwater_epochs_unpublished",] == 1

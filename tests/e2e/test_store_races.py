@@ -18,7 +18,7 @@ from pipelines.store_attempt import Run
 from pipelines.store_commit import Commit
 from pipelines.store_gcs import GcsFolder
 from tests.e2e.specs import contents
-from tests.pipelines.releases import attempt_at, public_side, record, released
+from tests.pipelines.releases import attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
 from transforms.errors import RefusedError
 
@@ -80,7 +80,7 @@ def race(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int) -> l
                 barrier.wait(60)
                 lost = ""
                 try:
-                    store.commit(attempt, record(epoch, release=release))
+                    store.commit(attempt, record(epoch, release=release), planned(NODE))
                 except RefusedError as error:
                     lost = str(error)
                 if not lost or racer == 0:
@@ -180,7 +180,7 @@ def test_epochs_in_gs_are_found_by_the_next_run_and_old_attempts_are_removed(
 def test_a_run_that_stalls_before_it_writes_the_manifest_never_puts_back_an_older_one(
     store: Store, bucket: storage.Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = store.commit(attempt_at(store, 1, b"first"), record(1))
+    first = store.commit(attempt_at(store, 1, b"first"), record(1), planned())
     swap, swapped = GcsFolder.swap, []
 
     def slow(folder: GcsFolder, name: str, content: bytes, version: int) -> bool:
@@ -236,7 +236,7 @@ def test_a_run_that_dies_at_any_upload_is_finished_or_repeated(
         draw = b"killed"
         if len(release.commits) == 1:
             repeated, draw = repeated + 1, b"again"
-            store.commit(attempt_at(store, 2, draw, FEW), record(2))
+            store.commit(attempt_at(store, 2, draw, FEW), record(2), planned(FEW))
         else:
             finished += 1
         store.show()
@@ -268,7 +268,7 @@ def test_a_failed_commit_that_may_yet_arrive_keeps_its_files(
     with monkeypatch.context() as patched:
         patched.setattr(GcsFolder, "swap", timed_out)
         with pytest.raises(TimeoutError):
-            store.commit(attempt, record(1))
+            store.commit(attempt, record(1), planned())
     store.discard(attempt)
     monkeypatch.setattr(Run, "alive", lambda _: False)
     assert store.clean() == []

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from pipelines.spec_public import public_spec
-from pipelines.store import Store
+from pipelines.store import STATE, Made, Store
 from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit, Source, manifest_json
+from transforms.release import ESTIMATES, NODES
 
 SPEC = "release: wards\n"
 SECRET = "data/secret-part.parquet"
@@ -17,6 +18,12 @@ MADE = (
     "state/shard-0.parquet",
     "diagnostics/read.json",
 )
+
+
+def planned(made: Sequence[str] = MADE) -> Made:
+    """What a plan says of these files."""
+    sides = (NODES, ESTIMATES, STATE)
+    return {side: [n.removeprefix(f"{side}/") for n in made if n.startswith(f"{side}/")] for side in sides}
 
 
 def record(epoch: int, *, release: str = "wards") -> Commit:
@@ -46,7 +53,7 @@ def attempt_at(store: Store, epoch: int, content: bytes = b"noisy", made: Sequen
 
 def released(store: Store, epoch: int, content: bytes = b"noisy", made: Sequence[str] = MADE) -> Commit:
     """One more epoch, committed and shown."""
-    commit = store.commit(attempt_at(store, epoch, content, made), record(epoch))
+    commit = store.commit(attempt_at(store, epoch, content, made), record(epoch), planned(made))
     store.show()
     return commit
 

@@ -21,7 +21,7 @@ from pipelines.store_attempt import Attempt, Run
 from pipelines.store_commit import Commit, Digest, Source, manifest_json
 from pipelines.store_local import LocalFolder
 from tests.e2e.specs import contents
-from tests.pipelines.releases import MADE, SECRET, attempt_at, public_side, record, released
+from tests.pipelines.releases import MADE, SECRET, attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
 from transforms.errors import RefusedError
 
@@ -91,7 +91,7 @@ def test_files_of_workers_are_closed_to_others_when_they_are_committed(store: St
     attempt = attempt_at(store, 1)
     Path(attempt.folder, "state/shard-0.parquet").chmod(0o644)
 
-    store.commit(attempt, record(1))
+    store.commit(attempt, record(1), planned())
 
     assert stat.S_IMODE(Path(attempt.folder, "state/shard-0.parquet").stat().st_mode) == 0o600
 
@@ -99,13 +99,14 @@ def test_files_of_workers_are_closed_to_others_when_they_are_committed(store: St
 def test_of_two_runs_the_second_is_told_who_won_and_leaves_nothing(store: Store) -> None:
     other = again(store)
     early, late = attempt_at(store, 1, b"early"), attempt_at(other, 1, b"late")
-    won = store.commit(early, record(1))
+    won = store.commit(early, record(1), planned())
 
     with pytest.raises(RefusedError) as lost:
-        other.commit(late, record(1))
+        other.commit(late, record(1), planned())
 
     assert str(lost.value).endswith(
-        f"another run, attempt {won.attempt}, committed epoch 1 at {won.committed_at}; nothing of this run was kept"
+        f"another run, attempt {won.attempt}, committed epoch 1 at {won.committed_at}; nothing of this run was "
+        "kept, and nothing need be done: that draw is the release's, and the next run goes on from there"
     )
     assert attempts(store) == [early.id]
     other.show()
@@ -116,10 +117,10 @@ def test_an_attempt_that_is_committed_twice_stays(store: Store) -> None:
     """A caller that repeats itself must not be told that it lost, nor lose its files."""
     attempt = attempt_at(store, 1)
 
-    first = store.commit(attempt, record(1))
+    first = store.commit(attempt, record(1), planned())
 
-    assert store.commit(attempt, record(1)) == first
-    assert again(store).commit(attempt, record(1)) == first
+    assert store.commit(attempt, record(1), planned()) == first
+    assert again(store).commit(attempt, record(1), planned()) == first
     store.show()
     assert public(store) == public_side([first], [b"noisy"])
 
@@ -152,16 +153,18 @@ def test_an_epoch_that_does_not_continue_the_last_one_is_never_committed(
     wrong = replace(record(2), **change)
 
     with pytest.raises(RefusedError, match=why):
-        store.commit(attempt_at(store, wrong.epoch), wrong)
+        store.commit(attempt_at(store, wrong.epoch), wrong, planned())
 
     assert contents(Path(store.private, "commits")) == before
 
 
-def test_an_attempt_whose_files_are_gone_is_never_committed(store: Store) -> None:
-    attempt = store.begin(1)
+@pytest.mark.parametrize("gone", [name for name in MADE if not name.startswith("diagnostics/")])
+def test_an_attempt_without_one_of_the_files_of_its_plan_is_never_committed(store: Store, gone: str) -> None:
+    attempt = attempt_at(store, 1)
+    Path(attempt.folder, gone).unlink()
 
-    with pytest.raises(RefusedError, match="holds no nodes"):
-        store.commit(attempt, record(1))
+    with pytest.raises(RefusedError, match=f"has no {gone}, so it is not what a run made; run again"):
+        store.commit(attempt, record(1), planned())
 
     assert store.open() is None
 
@@ -211,7 +214,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothin
         draw = b"killed"
         if len(release.commits) == 1:
             repeated, draw = repeated + 1, b"again"
-            store.commit(attempt_at(store, 2, draw), record(2))
+            store.commit(attempt_at(store, 2, draw), record(2), planned())
         else:
             finished += 1
         store.show()
@@ -246,7 +249,7 @@ def test_a_commit_that_cannot_be_written_is_none(store: Store) -> None:
     attempt = attempt_at(store, 1)
 
     with no_file_larger_than(100), pytest.raises(OSError, match="File too large"):
-        store.commit(attempt, record(1))
+        store.commit(attempt, record(1), planned())
 
     assert contents(Path(store.private, "commits")) == {}
     store.discard(attempt)
@@ -257,7 +260,7 @@ def test_a_commit_that_cannot_be_written_is_none(store: Store) -> None:
 
 def test_a_copy_that_cannot_be_written_is_made_later_from_the_same_draw(store: Store) -> None:
     draw = b"draw" * 1000
-    commit = store.commit(attempt_at(store, 1, draw), record(1))
+    commit = store.commit(attempt_at(store, 1, draw), record(1), planned())
 
     with no_file_larger_than(2000), pytest.raises(OSError, match="File too large"):
         store.show()
@@ -272,7 +275,7 @@ def test_a_disk_that_is_full_leaves_the_last_manifest_or_the_new_one(
     store: Store, monkeypatch: pytest.MonkeyPatch, flushes: int
 ) -> None:
     first = released(store, 1, b"first")
-    second = store.commit(attempt_at(store, 2, b"second"), record(2))
+    second = store.commit(attempt_at(store, 2, b"second"), record(2), planned())
     left = [flushes]
 
     def full(descriptor: int) -> None:
@@ -306,11 +309,11 @@ def test_a_run_that_stalls_while_it_writes_the_manifest_never_puts_back_an_older
         return swap(folder, name, content, version)
 
     monkeypatch.setattr(LocalFolder, "swap", slow)
-    first = store.commit(attempt_at(store, 1, b"first"), record(1))
+    first = store.commit(attempt_at(store, 1, b"first"), record(1), planned())
     old = threading.Thread(target=again(store).show)
     old.start()
     assert stalled.wait(30)
-    second = store.commit(attempt_at(store, 2, b"second"), record(2))
+    second = store.commit(attempt_at(store, 2, b"second"), record(2), planned())
     new = threading.Thread(target=again(store).show)
     new.start()
     new.join(0.3)  # if nothing held it, it would be done by now, and the stalled one would write over it
@@ -431,7 +434,7 @@ def test_a_shown_file_that_is_missing_or_cut_off_is_refused_and_an_altered_one_i
 
 def test_a_committed_draw_that_is_lost_is_never_published_half(store: Store) -> None:
     attempt = attempt_at(store, 1)
-    store.commit(attempt, record(1))
+    store.commit(attempt, record(1), planned())
     Path(attempt.folder, MADE[0]).write_bytes(b"something else")
 
     with pytest.raises(RefusedError, match="can never be drawn again"):
@@ -538,7 +541,7 @@ def test_attempts_of_the_last_two_epochs_and_of_what_is_not_shown_stay(store: St
     assert public(store) == before
 
     for epoch in (4, 5, 6):
-        commits.append(store.commit(attempt_at(store, epoch), record(epoch)))
+        commits.append(store.commit(attempt_at(store, epoch), record(epoch), planned()))
     assert store.clean() == [commits[1].attempt, commits[2].attempt]
     store.show()
     assert again(store).open() == Release(tuple(commits), shown=6)
@@ -546,7 +549,7 @@ def test_attempts_of_the_last_two_epochs_and_of_what_is_not_shown_stay(store: St
 
 def test_a_committed_attempt_is_never_discarded(store: Store) -> None:
     kept, gone = attempt_at(store, 1), attempt_at(store, 1)
-    store.commit(kept, record(1))
+    store.commit(kept, record(1), planned())
 
     again(store).discard(kept)
     again(store).discard(gone)
