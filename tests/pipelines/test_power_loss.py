@@ -1,0 +1,161 @@
+"""The release store on disks that forget what was not flushed: kills at every step, then the power goes."""
+
+import os
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.crash.power import NAMES, Chance, Disk, forget
+from pipelines.store import Store
+from pipelines.store_attempt import Attempt
+from tests.e2e.specs import contents
+from tests.pipelines.releases import planned, record
+from tests.processes import alone
+
+EPOCHS = 2
+MADE = ("nodes/a-0.parquet", "estimates/a-0.parquet", "state/shard-0.parquet")
+
+
+def store_on(folder: Path) -> tuple[Store, tuple[Disk, Disk]]:
+    """A release whose sides are on two file systems, in folders that are still to be made."""
+    public, private = (Disk(folder / side, folder / f"{side} on disk") for side in ("public", "private"))
+    for disk in (public, private):
+        disk.root.mkdir(parents=True)
+        disk.all_flushed()
+    return Store(str(public.root / "of/wards"), str(private.root / "of/wards")), (public, private)
+
+
+def draw(attempt: Attempt, content: bytes) -> None:
+    """As workers write, who flush nothing."""
+    for name in MADE:
+        path = Path(attempt.folder, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content + b" " + name.encode())
+
+
+def finish(store: Store, content: bytes) -> None:
+    """What a run does, as often as it is started: show what is committed, draw what is not."""
+    release = store.open()
+    if release is not None:
+        store.show()
+    for epoch in range(1 if release is None else len(release.commits) + 1, EPOCHS + 1):
+        attempt = store.begin(epoch)
+        draw(attempt, content)
+        store.commit(attempt, record(epoch), planned(MADE))
+        store.show()
+        store.clean()
+    store.clean()
+
+
+def run(
+    store: Store, disks: tuple[Disk, Disk], content: bytes, dies_after: int | None, told: Path | None = None
+) -> int:
+    """A run in a process of its own; its exit code."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            forget(disks, dies_after=dies_after, told=told)
+            finish(Store(store.public, store.private), content)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def steps(call: str = "") -> list[int]:
+    """After how many calls a run dies: each time that it has just changed a name, or made some one call."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, disks = store_on(Path(folder))
+        finish(Store(f"{folder}/a", f"{folder}/b"), b"")  # what a process needs once, here instead of in each child
+        assert run(store, disks, b"", None, told=Path(folder, "told")) == 0
+        told = Path(folder, "told").read_text().split()
+    return [number for number, name in enumerate(told, start=1) if name == call or (not call and name in NAMES)]
+
+
+def seen(store: Store) -> dict[str, bytes]:
+    """All that a reader of the public side has seen."""
+    public = contents(Path(store.public))
+    return {name: content for name, content in public.items() if not Path(name).name.startswith(".")}
+
+
+def loss(folder: Path, first: int, second: int | None, public: Chance, private: Chance, *, made: bool = False) -> None:
+    """A run is killed at a step, a second one goes on and is perhaps killed, the power goes, a third one goes on.
+
+    Args:
+        made: whether the folders of the release have long been there.
+    """
+    store, disks = store_on(folder / f"{first}-{second}")
+    for disk, side in zip(disks, (store.public, store.private), strict=True):
+        if made:
+            Path(side).mkdir(parents=True)
+            disk.all_flushed()
+    assert run(store, disks, b"first", first) == -9
+    told = seen(store)
+    assert run(store, disks, b"second", second) in (0, -9)
+    told |= seen(store)
+    for disk, chance in zip(disks, (public, private), strict=True):
+        disk.lose_power(chance)
+    assert run(store, disks, b"third", None) == 0, (first, second)
+    left = seen(store)
+    tables = [name for name in told if name.startswith(("nodes/", "estimates/"))]
+    assert {name: left.get(name) for name in tables} == {name: told[name] for name in tables}, (first, second)
+    release = Store(store.public, store.private).open()
+    assert release is not None
+    assert release.shown == len(release.commits) == EPOCHS
+    listed = {name for commit in release.commits for name in commit.files}
+    assert left.keys() == {*listed, "manifest.json", "spec.yaml"}, (first, second)
+
+
+def nothing_survives() -> bool:
+    return False
+
+
+def everything_survives() -> bool:
+    return True
+
+
+def something_survives() -> bool:
+    return random.random() < 0.5
+
+
+def by_chance(folder: Path, losses: int, public: Chance, private: Chance) -> None:
+    every = steps()
+    for _ in range(losses):
+        loss(folder, random.choice(every), random.choice(every), public, private)
+
+
+def test_power_loss_after_a_kill_at_any_step_loses_nothing_that_is_published(tmp_path: Path) -> None:
+    """The public side keeps all, the private side what was flushed, also of the folders that the first run made."""
+    alone(at_any_step, tmp_path)
+
+
+def at_any_step(folder: Path) -> None:
+    every = steps()
+    assert len(every) > 20
+    for step in every:
+        loss(folder, step, None, everything_survives, nothing_survives)
+
+
+def test_power_loss_while_a_found_commit_is_published_leads_to_no_second_draw(tmp_path: Path) -> None:
+    """The first run dies before its commit is on the disk, the second one finds it and begins to show its files."""
+    alone(while_it_is_published, tmp_path)
+
+
+def while_it_is_published(folder: Path) -> None:
+    _, link = steps("link")
+    for step in steps()[:10]:
+        loss(folder, link, step, everything_survives, nothing_survives, made=True)
+
+
+@pytest.mark.parametrize(
+    ("public", "private"),
+    [(nothing_survives, everything_survives), (something_survives, something_survives)],
+    ids=["of the public side", "of both sides"],
+)
+def test_power_loss_after_two_kills_leads_to_no_second_draw_and_loses_nothing(
+    tmp_path: Path, public: Chance, private: Chance
+) -> None:
+    alone(by_chance, tmp_path, 6, public, private)
