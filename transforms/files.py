@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from transforms.errors import InputError, SpecError
 from transforms.kafka import Lines, new_segments
+from transforms.listing import local_files
 from transforms.segments import Segment, is_of_topic
 from transforms.segments import joined as joined_segments
 
@@ -86,16 +88,41 @@ def matching(
             found |= {segment.path: _listed(segment) for segment in new_segments(pattern, known, settings)}
             continue
         try:
-            # Beam lists the folder that a glob begins with, and finds nothing where it names none.
-            listed = FileSystems.match([pattern if "/" in pattern else f"./{pattern}"])[0].metadata_list
-        except (BeamIOError, ValueError) as error:
+            listed = _in_store(pattern) if "://" in pattern else _in_folders(pattern)
+        except OSError as error:
+            where = error.filename or pattern
             raise InputError(
-                f"{pattern}: cannot be listed ({type(error).__name__}); check the path and your rights"
+                f"{pattern}: cannot be listed, {where}: {error.strerror or type(error).__name__}; check the path and "
+                "your rights, since files that cannot be seen would be left out without a word"
             ) from error
-        for metadata in listed:
-            updated = metadata.last_updated_in_seconds or 0.0
-            found[metadata.path] = Listed(metadata.path, metadata.size_in_bytes, float(updated))
+        except ValueError as error:
+            raise InputError(f"{pattern}: cannot be listed ({type(error).__name__}); check the path") from error
+        found |= {file.path: file for file in listed}
     return tuple(found[path] for path in sorted(found))
+
+
+def _in_store(pattern: str) -> list[Listed]:
+    """Files of any of Beam's file systems but the local one."""
+    listed = FileSystems.match([pattern])[0].metadata_list
+    return [Listed(m.path, m.size_in_bytes, float(m.last_updated_in_seconds or 0.0)) for m in listed]
+
+
+def _in_folders(pattern: str) -> list[Listed]:
+    """Local files.
+
+    Raises:
+        OSError: a folder that may hold some cannot be listed, or a file cannot be looked at.
+    """
+    found = []
+    for path in local_files(pattern):
+        try:
+            told = Path(path).stat()
+        except FileNotFoundError:
+            if Path(path).is_symlink():  # to something that should be there
+                raise
+            continue  # somebody has moved it away since
+        found.append(Listed(path, told.st_size, told.st_mtime))
+    return found
 
 
 def joined(files: Iterable[Listed]) -> tuple[Listed, ...]:
