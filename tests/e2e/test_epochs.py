@@ -15,6 +15,7 @@ import pytest
 
 from pipelines import commands
 from pipelines.store import Store
+from pipelines.store_attempt import own_name
 from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
 from tests.pipelines.releases import attempt_at, planned
 from transforms import sinks
@@ -85,6 +86,15 @@ MOMENTS = [START + timedelta(days=d, hours=h) for d, h in ((1, 5), (2, 0), (2, 2
 LARGE = ("epsilon: 1.0", "epsilon: 10000000\n  delta: 1.0e-9\n  accounting: zcdp\n  mechanism: gaussian")
 
 
+def committed_is_all_that_was_made(private: Path) -> None:
+    """Files that the plan did not name would be left out of the release, or of the state that the next run needs."""
+    commits = Store(f"{private}-none", str(private)).commits()
+    for commit in commits[-2:]:
+        made = contents(private / "attempts" / commit.attempt)
+        named = {own_name(name, commit.attempt) for name in commit.files} | {f"state/{name}" for name in commit.state}
+        assert {name for name in made if name.startswith(("nodes/", "estimates/", "state/"))} == named
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_many_runs_tell_what_one_run_tells(slackwater: CommandLine, strategy: str) -> None:
     """With hardly any noise, so that the numbers are the bounded truth; and each number and node is told once."""
@@ -93,6 +103,7 @@ def test_many_runs_tell_what_one_run_tells(slackwater: CommandLine, strategy: st
     for before, after in pairwise(seen):
         kept = {name: content for name, content in before.items() if name not in ("manifest.json",)}
         assert kept.items() <= after.items()
+    committed_is_all_that_was_made(slackwater.folder / "private")
     estimates = published(slackwater.folder, "estimates").to_pandas()
     nodes = published(slackwater.folder, "nodes").to_pandas()
     assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=private/truth.parquet").code == 0

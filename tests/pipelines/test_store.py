@@ -23,6 +23,7 @@ from pipelines.store_local import LocalFolder
 from tests.e2e.specs import contents
 from tests.pipelines.releases import MADE, SECRET, attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
+from tests.rights import plain_rights
 from transforms.errors import RefusedError
 
 
@@ -167,6 +168,42 @@ def test_an_attempt_without_one_of_the_files_of_its_plan_is_never_committed(stor
         store.commit(attempt, record(1), planned())
 
     assert store.open() is None
+
+
+@pytest.mark.parametrize("side", ["nodes", "estimates", "state"])
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_folder_that_cannot_be_listed_is_committed_whole_or_not_at_all(
+    store: Store, side: str, searched: bool
+) -> None:
+    """Its files are looked for by their names, so it need not be listed; and it never looks empty."""
+    attempt = attempt_at(store, 1)
+    folder = Path(attempt.folder, side)
+    folder.chmod(0o300 if searched else 0)
+
+    with plain_rights():
+        if searched:
+            store.commit(attempt, record(1), planned())
+        else:
+            with pytest.raises(PermissionError):
+                store.commit(attempt, record(1), planned())
+    folder.chmod(0o700)
+
+    for commit in again(store).commits():
+        assert len(commit.files) + len(commit.state) == len(MADE) - 1  # all but the diagnostics
+    assert len(again(store).commits()) == searched
+
+
+def test_state_that_may_not_be_read_is_not_said_to_be_lost(store: Store) -> None:
+    """Whoever restores an older copy for it makes things worse."""
+    commit = released(store, 1)
+    state = Path(store.state_paths(commit)["shard-0.parquet"])
+    state.chmod(0)
+    state.parent.chmod(0)
+
+    with plain_rights(), pytest.raises(PermissionError):
+        again(store).verify_state(commit)
+
+    state.parent.chmod(0o700)
 
 
 # --- Kills and failures
