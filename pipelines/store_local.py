@@ -43,12 +43,14 @@ class LocalFolder:
         """Make a folder; what is private is closed to others. Whoever puts something there flushes it."""
         mode = 0o700 if self.private else 0o777
         folder = Path(self.root)
-        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=mode, parents=True, exist_ok=True)
         if self.private and stat.S_IMODE(folder.stat().st_mode) != mode:
             folder.chmod(mode)
         for part in filter(None, name.split("/")):
             folder /= part
-            folder.mkdir(mode=mode, exist_ok=True)
+            if not folder.is_dir():
+                folder.mkdir(mode=mode, exist_ok=True)
 
     def refuse_unwritable(self) -> None:
         """Find out before any work whether something can be written here; nothing is made.

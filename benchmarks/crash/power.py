@@ -82,10 +82,13 @@ class Disk:
                 self._rebuild(child, target / name, live, survives)
 
 
-def forget(disks: Iterable[Disk], *, dies_after: int | None = None, told: Path | None = None) -> None:
+def forget(
+    disks: Iterable[Disk], *, dies_after: int | None = None, told: Path | None = None, flushes: bool = False
+) -> None:
     """From now on this process flushes to these disks alone; once, and for as long as it lives.
 
     Args:
+        flushes: whether it flushes as ever, to real disks.
         dies_after: of so many calls that flush or change names SIGKILL comes right after the last.
         told: a file that gets a line for each such call, its name.
     """
@@ -116,8 +119,10 @@ def forget(disks: Iterable[Disk], *, dies_after: int | None = None, told: Path |
             disk.all_flushed()
 
     replaced = {name: getattr(os, name) for name in NAMES} | dict.fromkeys(FLUSHES, flush)
+    if flushes:
+        replaced = {name: getattr(os, name) for name in (*NAMES, *FLUSHES)}
     recorder = {name: counted(name, call) for name, call in replaced.items()}
-    for name, call in (recorder | {"sync": sync}).items():
+    for name, call in (recorder if flushes else recorder | {"sync": sync}).items():
         setattr(os, name, call)
 
 
@@ -138,9 +143,10 @@ def _inode(path: Path) -> str:
     if _LIBC.statx(-100, os.fsencode(path), _NOT_FOLLOWED, 0xFFF, told):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(path))
-    mask, mode = int.from_bytes(told[0:4], "little"), int.from_bytes(told[28:30], "little")
+    content = bytes(told)
+    mask, mode = int.from_bytes(content[0:4], "little"), int.from_bytes(content[28:30], "little")
     if not mask & _BORN:
         raise RuntimeError(f"{path}: this file system does not tell when a file was made; take another, such as ext4")
-    number, seconds = (int.from_bytes(told[at : at + 8], "little") for at in (32, 80))
-    nanoseconds = int.from_bytes(told[88:92], "little")
+    number, seconds = (int.from_bytes(content[at : at + 8], "little") for at in (32, 80))
+    nanoseconds = int.from_bytes(content[88:92], "little")
     return f"{number}-{seconds}-{nanoseconds}{'d' if mode & 0o170000 == 0o040000 else 'f'}"

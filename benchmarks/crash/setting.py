@@ -100,12 +100,18 @@ class Place:
         folder: of the spec, which commands run in; of the rest too, unless there is a bucket.
         bucket: a bucket of google-cloud-storage; names in it begin with `prefix`.
         nights: how many.
+        apart: whether each side lies on a disk of its own, below folders that are still to be made.
     """
 
     folder: Path
     bucket: Any = None
     prefix: str = ""
     nights: int = len(CLOSED)
+    apart: bool = False
+
+    def name(self, side: str) -> str:
+        """Where one of `data`, `public` and `private` is, from the folder."""
+        return f"disks/{side}/of/wards" if self.apart and side != "data" else side
 
     def prepare(self, epsilon: float) -> None:
         """Write the spec."""
@@ -116,7 +122,7 @@ class Place:
                 epsilon=epsilon,
                 start=START.isoformat(),
                 until=(START + CLOSED[self.nights - 1] * DAY).isoformat(),
-                **{name: f"{root}/{name}" for name in ("data", "public", "private")},
+                **{side: f"{root}/{self.name(side)}" for side in ("data", "public", "private")},
             )
         )
 
@@ -135,7 +141,7 @@ class Place:
     def read(self, side: str) -> dict[str, bytes]:
         """Every file of a side, by its path from there."""
         if self.bucket is None:
-            root = self.folder / side
+            root = self.folder / self.name(side)
             return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
         prefix = f"{self.prefix}/{side}/"
         return {b.name.removeprefix(prefix): b.download_as_bytes() for b in self.bucket.list_blobs(prefix=prefix)}

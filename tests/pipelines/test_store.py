@@ -215,9 +215,10 @@ def released_until(event: int, store: Store) -> None:
 
     def mortal(call: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any, **named: Any) -> Any:
-            if left[0] == 0:
+            reads = call.__name__ == "open" and not arguments[1] & os.O_CREAT
+            if left[0] == 0 and not reads:
                 os._exit(9)
-            left[0] -= 1
+            left[0] -= not reads
             return call(*arguments, **named)
 
         return called
