@@ -163,7 +163,9 @@ def _client() -> tuple[Any, Any]:
         import confluent_kafka
         import confluent_kafka.admin
     except ImportError:
-        raise SpecError("changelog.path: kafka:// needs Kafka's client; pip install 'slackwater[kafka]'") from None
+        raise SpecError(
+            "changelog.path: kafka:// needs Kafka's client; run `pip install '.[kafka]'` in the project's folder"
+        ) from None
     return confluent_kafka, confluent_kafka.admin
 
 

@@ -167,7 +167,7 @@ def test_settings_that_are_wrong_are_told_without_what_they_hold(tmp_path: Path,
 def test_without_the_client_its_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
 
-    with pytest.raises(SpecError, match=r"pip install 'slackwater\[kafka\]'"):
+    with pytest.raises(SpecError, match=r"pip install '\.\[kafka\]'"):
         new_segments(TOPIC, [], None)
 
 

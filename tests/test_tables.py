@@ -1,0 +1,115 @@
+"""Tables of files agree with the tree, and so does every file, module and install command that a page names.
+
+A table whose first heading is `file` or `folder` lists all that the page's own folder holds, one row each.
+"""
+
+import importlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from pipelines.spec_models import SpecModel
+from tests.test_house import ROOT, canonical, setup_arguments
+from tests.test_readme import PAGES, keys_of, name_of
+
+PACKAGES = ("benchmarks", "examples", "pipelines", "privacy", "templates", "tests", "transforms")
+KINDS = ("file", "folder")
+KEYS = {key.strip("`") for key, _ in keys_of(SpecModel)}
+"""Of the spec, where `privacy` is a section."""
+
+
+def tables(path: Path) -> list[list[list[str]]]:
+    """All tables of a page as rows of cells, the heading first."""
+    found = re.findall(r"^((?:\|.*\n)+)", path.read_text(), re.MULTILINE)
+    rows = [[line for line in table.splitlines() if not line.startswith("|---")] for table in found]
+    return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in table] for table in rows]
+
+
+def listed(path: Path, kind: str) -> list[str]:
+    """What the tables with a heading in the first place name."""
+    told = [row[0] for table in tables(path) if table[0][0] == kind for row in table[1:]]
+    return [cell.strip("`/") for cell in told if cell.startswith("`")]
+
+
+def kept(folder: Path) -> set[Path]:
+    """All files of the project in a folder, its folders too."""
+    told = subprocess.run(["git", "ls-files", "-z", "."], cwd=folder, capture_output=True, text=True, check=True).stdout
+    return {folder / part for name in told.split("\0") if name for part in (Path(name), *Path(name).parents[:-1])}
+
+
+COMPLETE = [(path, kind) for path in PAGES for kind in KINDS if listed(path, kind)]
+
+
+@pytest.mark.parametrize(("path", "kind"), COMPLETE, ids=[f"{name_of(path)}-{kind}" for path, kind in COMPLETE])
+def test_a_table_of_files_lists_each_once_and_no_other(path: Path, kind: str) -> None:
+    there = {
+        found.name
+        for found in kept(path.parent)
+        if found.parent == path.parent and (found.is_dir() if kind == "folder" else found.suffix == ".py")
+    }
+
+    assert sorted(listed(path, kind)) == sorted(there - {"__init__.py"})
+
+
+def test_tables_of_files_are_found() -> None:
+    assert {(name_of(path), kind) for path, kind in COMPLETE} >= {
+        ("privacy/README.md", "file"),
+        ("templates/README.md", "folder"),
+    }
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_file_and_module_that_a_page_names_is_there(path: Path) -> None:
+    """Files by their paths, or in tables by their names alone; modules with what is in them."""
+    text = path.read_text()
+    files = set(re.findall(rf"`((?:docs|{'|'.join(PACKAGES)})/[\w./-]*)`", text))
+    names = {cell for table in tables(path) for row in table for cell in re.findall(r"`(\w+\.py)`", " ".join(row))}
+    modules = set(re.findall(rf"`((?:{'|'.join(PACKAGES)})\.[a-z_]\w*(?:\.\w+)*)`", text)) - files
+
+    missing = {name for name in files if not (ROOT / name).exists()}
+    missing |= names - {found.name for found in kept(ROOT)}
+    missing |= {name for name in modules - KEYS if not leads_to_code(name)}
+    assert missing == set()
+
+
+def leads_to_code(name: str) -> bool:
+    """To a module, or to something in one."""
+    *parents, last = name.split(".")
+    if (ROOT.joinpath(*parents, f"{last}.py")).exists() or ROOT.joinpath(*parents, last).is_dir():
+        return True
+    try:
+        return hasattr(importlib.import_module(".".join(parents)), last)
+    except ImportError:
+        return False
+
+
+def test_setup_admits_the_versions_that_are_tested() -> None:
+    asked = setup_arguments()
+    wanted = [*asked["install_requires"]]  # type: ignore[misc]
+    for extra in asked["extras_require"].values():  # type: ignore[attr-defined]
+        wanted += extra
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = dict(line.split()[0].split("==") for line in lines if line and not line.startswith("#"))
+    pins = {canonical(name): version for name, version in pins.items()}
+
+    found = [Requirement(text) for text in wanted]
+    assert [str(one) for one in found if not one.specifier.contains(pins[canonical(one.name)])] == []
+
+
+def test_install_commands_are_those_of_a_checkout_with_extras_that_exist() -> None:
+    """The project is on no package index, where a stranger's of the same name could stand one day."""
+    told = [
+        (path.name, command)
+        for path in kept(ROOT)
+        if path.is_file() and path.suffix in (".md", ".py", ".yaml", "") and path != Path(__file__).resolve()
+        for command in re.findall(r"pip install ([^`\n]*)", path.read_text(errors="ignore"))
+    ]
+    extras = setup_arguments()["extras_require"]
+
+    assert [one for one in told if "slackwater" in one[1]] == []
+    named = [extra for _, command in told for extra in re.findall(r"\.\[([\w,]+)\]", command)]
+    assert named
+    assert {one for extra in named for one in extra.split(",")} <= extras.keys()  # type: ignore[attr-defined]
