@@ -15,7 +15,7 @@ from privacy.measure import Measure
 from tests.fates import formats
 from tests.fates.rows import KINDS, Row, plain
 from transforms import csv_files, json_files
-from transforms.batches import POSITION, Batch
+from transforms.batches import FILE, POSITION, Batch
 from transforms.changelog import read_split, splits
 from transforms.errors import InputError, SpecError
 from transforms.expression import Condition
@@ -191,7 +191,7 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
             (table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name]).to_pylist(),
         )
         for name in table.column_names
-        if name != POSITION
+        if name not in (FILE, POSITION)  # where it stood
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
