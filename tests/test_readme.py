@@ -224,12 +224,12 @@ def test_what_the_guide_says_of_the_private_folder_is_there(stranger: Path) -> N
     assert pq.read_schema(private / "diagnostics/dead_letters.parquet").names == ["file", "row", "reason"]
 
 
-def test_code_in_the_page_on_pipelines_is_code_of_the_example() -> None:
-    example = (ROOT / "examples/own_pipeline.py").read_text()
+def test_code_in_the_page_on_pipelines_is_code_of_the_examples() -> None:
+    examples = [path.read_text() for path in (ROOT / "examples").glob("*.py")]
     found = blocks(ROOT / "docs/pipelines.md", "python")
 
-    assert len(found) == 3
-    assert [block for block in found if block not in example] == []
+    assert len(found) == 5
+    assert [block for block in found if not any(block in example for example in examples)] == []
 
 
 def prose(path: Path) -> str:

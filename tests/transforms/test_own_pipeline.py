@@ -1,23 +1,34 @@
 """The example of docs/pipelines.md: the transforms in a pipeline that the command line knows nothing of."""
 
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.testing.util import assert_that
 
 from examples import own_pipeline
+from examples.elsewhere import bounded
+from transforms.bounded_sums import BoundedSums, NodeKey, dense
+from transforms.changelog import ReadChangelog
 from transforms.errors import InputError, RefusedError, SlackwaterError
+from transforms.layout import inspect
+from transforms.projection import Project
+from transforms.source import Source
 
 DAY = 86_400_000_000
 STORM = 38  # the day, from 0
 BAD = 1_000
 FALSE_ALARM = 1e-6
 CELLS = 3 * 365
+AIRPORTS = ("EWR", "JFK", "BOS")
 
 
 def write_changelog(path: Path, keys: Sequence[str | None]) -> Path:
@@ -68,3 +79,52 @@ def test_bad_rows_and_a_second_release_publish_nothing(
         own_pipeline.run(str(changelog), tmp_path)
 
     assert list(tmp_path.glob("public/*")) == []
+
+
+def flights(count: int) -> pa.Table:
+    """Changes with a struct on each side: flights are planned, cancelled, planned again, and some end."""
+    chance = random.Random(1)
+    rows = []
+    for flight in range(count):
+        states = [
+            {"status": status, "origin": chance.choice(["EWR", "JFK", "BOS"])} for status in ["plan", "cancelled"]
+        ]
+        lives = [None, *(state for _ in range(chance.randint(1, 3)) for state in states), None][: chance.randint(2, 7)]
+        at = own_pipeline.AGGREGATION.timeline.start - DAY
+        for before, after in pairwise(lives):
+            at += chance.choice([0, DAY // 3, 40 * DAY])
+            rows.append({"flight": f"flight {flight}", "at": at, "before": before, "after": after})
+    chance.shuffle(rows)
+    state = pa.struct([("status", pa.string()), ("origin", pa.string())])
+    kinds = {"flight": pa.string(), "at": pa.timestamp("us", "UTC"), "before": state, "after": state}
+    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+
+
+def test_a_changelog_from_elsewhere_has_the_sums_of_the_same_one_in_files(tmp_path: Path) -> None:
+    changes, aggregation = flights(300), own_pipeline.AGGREGATION
+    pq.write_table(changes, tmp_path / "flights.parquet")
+    source = Source(
+        format="parquet", paths=(str(tmp_path / "*"),), entry="flight", time="at", before="before", after="after"
+    )
+    layout = inspect(source, numbers=frozenset(), others=aggregation.queries[0].columns)
+
+    def sums(made: beam.PCollection, name: str) -> beam.PCollection:
+        def whole(keyed: tuple[NodeKey, Iterable[bytes]]) -> tuple[NodeKey, list[object]]:
+            return keyed[0], dense(keyed[1], aggregation, keyed[0]).tolist()
+
+        return made | f"Gather{name}" >> beam.GroupByKey() | f"Whole{name}" >> beam.Map(whole)
+
+    def agree(found: list[tuple[NodeKey, dict[str, list[object]]]]) -> None:
+        assert len(found) == 1
+        for _, both in found:
+            assert both["files"] == both["rows"] != []
+            assert np.sum(both["files"]) > 20
+
+    with beam.Pipeline() as pipeline:
+        read = pipeline | ReadChangelog(layout)
+        projected = read["rows"] | "ProjectFiles" >> Project(aggregation.projection)
+        files = projected["projected"] | "SumFiles" >> BoundedSums(aggregation, shards=2)
+        parts = [changes.slice(0, 50), changes.slice(50)]
+        rows = bounded(pipeline | beam.Create(parts), aggregation)
+        both = {"files": sums(files, "Files"), "rows": sums(rows, "Rows")} | beam.CoGroupByKey()
+        assert_that(both, agree)
