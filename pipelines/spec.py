@@ -318,5 +318,9 @@ def _sha256(model: SpecModel) -> str:
     for section, key in _CAME_LATER:
         if told[section][key] in (None, False):
             del told[section][key]
+    constraint = told["privacy"]["constraint"] or {}
+    for part in (constraint, *(constraint.get("classes") or {}).values()):
+        if part and part["entries"] is None:  # this key came later too
+            del part["entries"]
     content = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()

@@ -20,23 +20,26 @@ class PlainSection(Section):
     """`at_most` or `within`."""
 
     at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     within: Duration | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.at_most is None) == (self.within is None):
             refuse([((), "expected one of at_most: 4 and within: 14d")])
+        refuse(_entries_problems(self.entries, self.at_most))
         return self
 
     def constraint(self) -> AtMost | Within:
         """The constraint that it stands for."""
-        return _plain(self.at_most, self.within)
+        return _plain(self.at_most, self.within, self.entries)
 
 
 class ConstraintSection(Section):
     """`at_most`, or `within`, or a choice of these by class."""
 
     at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     within: Duration | None = None
     by: Text | None = None
     classes: Annotated[dict[str, PlainSection], Field(min_length=1)] | None = None
@@ -51,26 +54,41 @@ class ConstraintSection(Section):
             refuse([(("by",), "missing; name the column that tells the class")])
         if classed and self.classes is None:
             refuse([(("classes",), "missing; add classes: {a: {at_most: 4}, b: {within: 14d}}")])
+        refuse(_entries_problems(self.entries, self.at_most))
         return self
 
     @property
     def spans(self) -> list[tuple[str, ...]]:
         """Where a time span stands, from here."""
-        own = [("within",)] if self.within is not None else []
+        return self._places("within")
+
+    @property
+    def numbers(self) -> list[tuple[str, ...]]:
+        """Where a number of entries stands, from here."""
+        return self._places("entries")
+
+    def _places(self, key: str) -> list[tuple[str, ...]]:
+        own = [(key,)] if getattr(self, key) is not None else []
         classes = (self.classes or {}).items()
-        return own + [("classes", name, "within") for name, c in classes if c.within is not None]
+        return own + [("classes", name, key) for name, c in classes if getattr(c, key) is not None]
 
     def constraint(self) -> Constraint:
         """The constraint that it stands for; classes in the order of their names."""
         if self.by is None or self.classes is None:
-            return _plain(self.at_most, self.within)
+            return _plain(self.at_most, self.within, self.entries)
         classes = sorted(self.classes.items())
         return ByClass(self.by, tuple((name, part.constraint()) for name, part in classes))
 
 
-def _plain(at_most: int | None, within: int | None) -> AtMost | Within:
+def _entries_problems(entries: int | None, at_most: int | None) -> list[Problem]:
+    if entries is None or at_most is not None:
+        return []
+    return [(("entries",), "goes with a number of changes: {at_most: 4, entries: 1}")]
+
+
+def _plain(at_most: int | None, within: int | None, entries: int | None) -> AtMost | Within:
     if at_most is not None:
-        return AtMost(at_most)
+        return AtMost(at_most, entries)
     if within is not None:
         return Within(within)
     raise ValueError(f"a constraint is one of {_CONSTRAINTS}")
@@ -144,7 +162,10 @@ class PrivacySection(Section):
         if self.constraint is None and owned:
             message = "missing; states bound one entry, not an owner of many: add constraint:"
             return [(("constraint",), f"{message} {{at_most: 4}}")]
-        if self.constraint is None or not owned:
+        if self.constraint is None:
             return []
+        if not owned:
+            message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
+            return [(("constraint", *place), message) for place in self.constraint.numbers]
         message = "an owner's entries are not bounded by a time span; use at_most"
         return [(("constraint", *place), message) for place in self.constraint.spans]

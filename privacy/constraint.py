@@ -5,6 +5,8 @@ same value, so that what is priced is what was enforced. The rules (docs/design.
 
 * `AtMost(k)`: per query, the first k projected changes of the unit count; later ones are dropped and every
   entry keeps the value that it had, for ever.
+* `AtMost(k, entries=n)`, for owners: as above, and nothing counts from the first instant on at whose end more than n
+  entries of the unit would be in the query at once.
 * `Within(span)`: changes up to `span` after the unit's first mutation count; later ones are dropped.
 * `ByClass`: the unit's class is read once, from its first state; the class's own constraint holds.
   A unit of a class that is not listed contributes nothing.
@@ -19,12 +21,19 @@ from privacy.checks import at_least
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """At most `changes` projected changes of a unit per query, insertion and deletion included."""
+    """At most `changes` projected changes of a unit per query, insertion and deletion included.
+
+    Attributes:
+        entries: how many entries of an owner may be in the query at once; None: as many as there are changes.
+    """
 
     changes: int
+    entries: int | None = None
 
     def __post_init__(self) -> None:
         at_least("at_most", self.changes, 1)
+        if self.entries is not None:
+            at_least("entries", self.entries, 1)
 
 
 @dataclass(frozen=True, slots=True)

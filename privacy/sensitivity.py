@@ -16,14 +16,17 @@ most
 
     max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
 
-reached for disjoint windows when equal entries move together.
+reached for disjoint windows when equal entries move together. If at most n of them are there at once, at the end of
+any instant, then visits that do not overlap can be told as those of one entry, and n such tracks hold them all: a sum
+of at most n terms in (3), and only g(k) for n = 1 (docs/proofs/strategies.md#owners).
 
 Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an
 entry at most one to each block. N events of one entry stand in N different blocks; a node of a tree with c^i leaves
 holds at most c^i of them in one cell. So in each layer L1 <= N r, and the sum of squares is the largest when they fill
 nodes: floor(N / c^i) full ones and the rest in one more. Events of different entries of an owner may share a block: L2
 <= N r in each layer. With k changes and one cell, entering and leaving take turns, entering first: N = ceil(k/2) and
-floor(k/2); but an owner's k changes may all be insertions, so there N = k enter (the usual count is for one entry).
+floor(k/2); but an owner's k changes may all be insertions, so there N = k enter (the usual count is for one entry), or
+floor((k + n)/2) if at most n entries are there at once, since no more than n have not left yet.
 With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows
 may be met: N = windows x cells.
 """
@@ -49,6 +52,9 @@ from privacy.upward import above, root_above
 
 MOST_OF_OWNER = 10_000
 """Most changes of an owner: the worst split of them among entries, (3), takes time in the square of their number."""
+
+MOST_TRACKS = 16
+"""Of an owner's entries at once; more are charged as if there were no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +112,7 @@ def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, closely: bo
     sizes = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
     l2 = _worst(strategy, unit, sizes[1], root_above, closely)
     nodes = max(_nodes(strategy, part, unit.window) for part in parts(unit.constraint))
-    together = _most_changes(unit.constraint) if unit.owner else 1
+    together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
     moved = min(unit.cells, 2) * len(unit.components)
     changes = max(_most_touched(strategy, part, unit) for part in parts(unit.constraint))
     if isinstance(strategy, Counter):
@@ -181,7 +187,7 @@ def _worst(
         else:
             shares = range(1, part.changes + 1)
             bounds = [_entry(strategy, AtMost(j), unit.window, states, closely, part.changes)[-1] for j in shares]
-        worst = max(worst, _best_split([length(bound) for bound in bounds]))
+        worst = max(worst, _best_split([length(bound) for bound in bounds], _together(part)))
     return worst
 
 
@@ -249,8 +255,8 @@ def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: 
     if isinstance(part, Within):
         return reach.touched(part, length=unit.window, nodes=nodes).appearing * unit.cells
     k = part.changes
-    if unit.cells == 1 and not (unit.owner and family == "entered"):
-        events = (k + 1) // 2 if family == "entered" else k // 2
+    if unit.cells == 1:
+        events = (k + (_together(part) if unit.owner else 1)) // 2 if family == "entered" else k // 2
     else:
         events = k if family == "entered" else k - 1
     return events if unit.owner else int(min(events, nodes * unit.cells))
@@ -266,8 +272,10 @@ def _fullest(events: int, size: int, nodes: float, unit: Contribution) -> list[i
     return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
 
 
-def _most_changes(constraint: Constraint) -> int:
-    return max(part.changes for part in parts(constraint) if isinstance(part, AtMost))
+def _together(part: AtMost | Within) -> int:
+    """How many entries of an owner can be there at once, or move in one leaf."""
+    assert isinstance(part, AtMost)
+    return part.changes if part.entries is None else min(part.entries, part.changes)
 
 
 def _refuse_spans_of_owners(unit: Contribution) -> None:
@@ -275,16 +283,23 @@ def _refuse_spans_of_owners(unit: Contribution) -> None:
         raise ValueError("a time span does not bound an owner's entries; use at_most")
 
 
-def _best_split(gain: list[float]) -> float:
-    """Largest gain[j_1 - 1] + gain[j_2 - 1] + ... with j_1 + j_2 + ... = len(gain), rounded up.
+def _best_split(gain: list[float], parts: int) -> float:
+    """Largest gain[j_1 - 1] + gain[j_2 - 1] + ..., at most `parts` of them, j_1 + j_2 + ... = len(gain); rounded up.
 
-    >>> _best_split([1.0, 1.5, 3.25])
-    3.25
+    >>> _best_split([1.0, 1.5, 3.0], 3), _best_split([1.0, 1.75, 2.0], 2), _best_split([1.0, 1.75, 2.0], 1)
+    (3.0, 2.75, 2.0)
     """
     # In whole multiples of a power of two, so that sums are exact: they stay below 2^62.
     digits = 62 - math.frexp(max(gain) * len(gain))[1]
     gains = np.array([math.ceil(math.ldexp(g, digits)) for g in gain], dtype=np.int64)
     best = np.zeros(len(gain) + 1, dtype=np.int64)
-    for size in range(1, len(best)):
-        best[size] = (best[:size][::-1] + gains[:size]).max()
+    if parts > MOST_TRACKS:  # as many as there are changes
+        for size in range(1, len(best)):
+            best[size] = (best[:size][::-1] + gains[:size]).max()
+        parts = 0
+    for _ in range(parts):
+        one_more = best.copy()
+        for size in range(1, len(best)):
+            one_more[size] = max(best[size], (best[:size][::-1] + gains[:size]).max())
+        best = one_more
     return above(Fraction(int(best[-1])) / Fraction(2) ** digits)

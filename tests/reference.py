@@ -1,5 +1,6 @@
 """The slow, obvious version: one mutation at a time, plain dictionaries. What the kernels are held against."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,6 +49,10 @@ Runs = list[tuple[list[Mutation], int]]
 """The rows that arrived before each run, and how many windows have closed after it."""
 
 
+Event = tuple[int | None, str, State]
+"""Effective time (None: at the opening), entry, state after."""
+
+
 def leaf_sums(
     mutations: Iterable[Mutation],
     query: Query,
@@ -85,13 +90,14 @@ def leaf_sums_of_runs(
         current: dict[str, tuple[int, int] | None] = {}
         seen: set[tuple[str, int, int]] = set()
         used = 0
-        for time, entry, state in events:
+        crowded = _crowded(events, query, allowed)
+        for number, (time, entry, state) in enumerate(events):
             old, new = current.get(entry), project_state(state, query)
             current[entry] = new
             if old == new:
                 continue
             used += 1
-            if isinstance(allowed, AtMost) and used > allowed.changes:
+            if isinstance(allowed, AtMost) and (used > allowed.changes or number >= crowded):
                 continue
             if isinstance(allowed, Within) and time is not None and time > times[0] + allowed.span:
                 continue
@@ -108,13 +114,13 @@ def leaf_sums_of_runs(
     return sums
 
 
-def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[tuple[int | None, str, State]]:
+def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:
     """(effective time, entry, state after) of one unit, as told; None is the time of a state at the opening."""
 
     def source(m: Mutation) -> tuple[int, ...]:
         return (m.time, m.seq) if ordered else (m.time,)
 
-    events: list[tuple[int | None, str, State]] = []
+    events: list[Event] = []
     known: set[str] = set()
     last: dict[str, tuple[int, ...]] = {}
     pending: list[Mutation] = []
@@ -146,6 +152,24 @@ def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[tuple[int | N
         events += [(time, key[-2], state) for key, time, state in told]
         released = windows
     return events
+
+
+def _crowded(events: list[Event], query: Query, allowed: Constraint | None) -> int:
+    """The event from which on nothing counts, since more entries would be there at once than are allowed."""
+    there: dict[str, tuple[int, int] | None] = {}
+    used = begin = 0
+    for _, instant in itertools.groupby(events, key=lambda event: event[0]):
+        told = list(instant)
+        for _, entry, state in told:
+            new = project_state(state, query)
+            used += there.get(entry) != new
+            if isinstance(allowed, AtMost) and used <= allowed.changes:
+                there[entry] = new
+        together = sum(state is not None for state in there.values())
+        if isinstance(allowed, AtMost) and allowed.entries is not None and together > allowed.entries:
+            return begin
+        begin += len(told)
+    return len(events)
 
 
 def _add(sums: np.ndarray, query: Query, window: int, what: tuple[int, int] | None, sign: int) -> None:

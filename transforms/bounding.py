@@ -70,7 +70,7 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
         if class_of is not None and known.class_of is not None:
             class_of = np.where(known.class_of == GONE, class_of, known.class_of)
         before = known.used
-    most, span = _limits(constraint, class_of, units)
+    most, span, together = _limits(constraint, class_of, units)
     in_time = (chains.time == BEFORE_ALL) | (
         _elapsed(chains.time, first_time[chains.unit]) <= span[chains.unit].astype(np.uint64)
     )
@@ -80,17 +80,24 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
         change = changed(chains, query)
         rows = np.flatnonzero(change)
         nth = _nth_of_unit(chains, rows) + used_before[chains.unit[rows]]
+        after = used_before + np.bincount(chains.unit[rows], minlength=units)
+        rows = rows[nth < most[chains.unit[rows]]]
+        if together is not None:
+            crowded = _crowded(chains, query, rows, together)
+            full = chains.unit[rows[crowded]]  # nothing counts any more
+            after[full] = np.maximum(after[full], most[full])
+            rows = rows[~crowded]
         mask = np.zeros(len(change), dtype=bool)
-        mask[rows] = nth < most[chains.unit[rows]]
+        mask[rows] = True
         masks.append(mask & in_time)
-        used.append(used_before + np.bincount(chains.unit[rows], minlength=units))
+        used.append(after)
     return masks, Usage(first_time=first_time, class_of=class_of, used=tuple(used))
 
 
 def finished(usage: Usage, constraint: Constraint, until: int) -> Ints:
     """Which units can never contribute again, whatever comes: no later mutation takes effect before `until`."""
     units = len(usage.first_time)
-    most, span = _limits(constraint, usage.class_of, units)
+    most, span, _ = _limits(constraint, usage.class_of, units)
     spent = np.ones(units, dtype=bool)
     for used in usage.used:
         spent &= used >= most
@@ -98,6 +105,36 @@ def finished(usage: Usage, constraint: Constraint, until: int) -> Ints:
     spent |= begun & (_elapsed(np.full(units, until), usage.first_time) > span.astype(np.uint64))
     # A class that is not seen yet may still be a listed one.
     return spent if usage.class_of is None else spent & (usage.class_of != GONE)
+
+
+def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
+    """Which of some projected changes come too late in their unit: at the first instant at whose end more of its
+    entries would be in the query than `together` [units] allows, or after it.
+
+    What is there at once is counted at the end of an instant only, so that one entry may take another's place in it.
+    """
+    there = chains.cells[query] >= 0
+    before = np.insert(there[:-1], 0, False) & ~chains.first
+    order = rows if chains.rank is None else rows[np.lexsort([rows, chains.rank[rows], chains.unit[rows]])]
+    unit, time = chains.unit[order], chains.time[order]
+    known = np.bincount(chains.unit[chains.carried & there], minlength=len(chains.units))
+    so_far = np.cumsum(there[order].astype(np.int64) - before[order])
+    begins = _starts(unit)
+    earlier = np.insert(so_far, 0, 0)[:-1]
+    at_once = so_far - earlier[begins][np.cumsum(begins) - 1] + known[unit]
+    instant = np.cumsum(begins | _starts(time)) - 1
+    ends = np.append(np.diff(instant) != 0, True) if len(order) else begins
+    first_over = np.full(len(chains.units), len(order))
+    over = np.flatnonzero(ends & (at_once > together[unit]))
+    np.minimum.at(first_over, unit[over], instant[over])
+    crowded = np.zeros(len(chains.time), dtype=bool)
+    crowded[order] = instant >= first_over[unit]
+    return crowded[rows]
+
+
+def _starts(groups: Ints) -> Ints:
+    """Where runs of equal values begin."""
+    return np.insert(np.diff(groups) != 0, 0, True) if len(groups) else np.zeros(0, dtype=bool)
 
 
 def _elapsed(time: Ints, since: Ints) -> Ints:
@@ -120,7 +157,7 @@ def _nth_of_unit(chains: Chains, rows: Ints) -> Ints:
 
 def _count_up(groups: Ints) -> Ints:
     """0, 1, 2, ... within each run of equal values."""
-    starts = np.flatnonzero(np.insert(np.diff(groups) != 0, 0, True))
+    starts = np.flatnonzero(_starts(groups))
     return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
 
 
@@ -137,18 +174,21 @@ def _first_class(chains: Chains) -> Ints | None:
     return first
 
 
-def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[Ints, Ints]:
-    """For each unit, the number of changes and the span of time that its constraint allows."""
+def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[Ints, Ints, Ints | None]:
+    """For each unit, the number of changes and the span of time that its constraint allows, and how many of its entries
+    at once; None if none says."""
     if isinstance(constraint, ByClass):
         assert class_of is not None
         most, span = np.zeros(units, dtype=np.int64), np.full(units, NO_LIMIT)
+        together = np.full(units, NO_LIMIT)
         for number, (_, part) in enumerate(constraint.classes):
             here = class_of == number
             if isinstance(part, AtMost):
-                most[here] = part.changes
+                most[here], together[here] = part.changes, part.entries or NO_LIMIT
             else:
                 most[here], span[here] = NO_LIMIT, part.span
-        return most, span
+        return most, span, together if (together < NO_LIMIT).any() else None
     if isinstance(constraint, AtMost):
-        return np.full(units, constraint.changes), np.full(units, NO_LIMIT)
-    return np.full(units, NO_LIMIT), np.full(units, constraint.span)
+        at_once = None if constraint.entries is None else np.full(units, constraint.entries)
+        return np.full(units, constraint.changes), np.full(units, NO_LIMIT), at_once
+    return np.full(units, NO_LIMIT), np.full(units, constraint.span), None

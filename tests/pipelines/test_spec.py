@@ -95,6 +95,17 @@ def test_constraints_are_those_of_the_mathematics(tmp_path: Path, text: str, con
     assert loaded(tmp_path, changed("{at_most: 4}", text)).privacy.constraint == constraint
 
 
+def test_a_constraint_of_owners_may_name_how_many_entries_there_are_at_once(tmp_path: Path) -> None:
+    owned = changed("unit: entry", "unit: person")
+    by_class = "{by: fare, classes: {pass: {at_most: 2}, multi: {at_most: 20, entries: 3}}}"
+
+    plain = loaded(tmp_path, changed("{at_most: 4}", "{at_most: 4, entries: 1}", owned)).privacy.constraint
+    classed = loaded(tmp_path, changed("{at_most: 4}", by_class, owned)).privacy.constraint
+
+    assert plain == AtMost(4, entries=1)
+    assert classed == ByClass("fare", (("multi", AtMost(20, entries=3)), ("pass", AtMost(2))))
+
+
 STATES = "states: {none: [a], a: [b], b: [a, c], c: [none]}"
 
 

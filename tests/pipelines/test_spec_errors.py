@@ -420,6 +420,23 @@ def test_a_time_span_does_not_bound_an_owner(tmp_path: Path) -> None:
     assert classed == [f"spec.yaml:11: privacy.constraint.classes.month.within: {message}"]
 
 
+def test_a_number_of_entries_is_for_owners_and_goes_with_a_number_of_changes(tmp_path: Path) -> None:
+    owned = changed("unit: entry", "unit: person")
+    both = "{by: fare, classes: {day: {at_most: 2, entries: 1}, month: {within: 31d, entries: 2}}}"
+
+    assert problems(tmp_path, changed("{at_most: 4}", "{at_most: 4, entries: 1}")) == [
+        "spec.yaml:11: privacy.constraint.entries: an entry is one at any time; name the owner under privacy.unit, or "
+        "remove it"
+    ]
+    goes_with = "goes with a number of changes: {at_most: 4, entries: 1}"
+    assert f"spec.yaml:11: privacy.constraint.classes.month.entries: {goes_with}" in problems(
+        tmp_path, changed("{at_most: 4}", both, owned)
+    )
+    assert problems(tmp_path, changed("{at_most: 4}", "{at_most: 4, entries: 0}", owned)) == [
+        "spec.yaml:11: privacy.constraint.entries: expected at least 1, not 0"
+    ]
+
+
 def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
     owned = changed("unit: entry", "unit: person")
 

@@ -127,8 +127,11 @@ def test_split_and_expected_change_the_hash(tmp_path: Path) -> None:
     assert len({loaded(tmp_path, text).sha256 for text in texts}) == 3
 
 
-def test_unit_changes_the_hash(tmp_path: Path) -> None:
-    assert loaded(tmp_path, GOOD).sha256 != loaded(tmp_path, changed("unit: entry", "unit: p")).sha256
+def test_unit_and_its_number_of_entries_change_the_hash(tmp_path: Path) -> None:
+    owned = changed("unit: entry", "unit: p")
+    texts = [GOOD, owned, *(changed("{at_most: 4}", f"{{at_most: 4, entries: {n}}}", owned) for n in (1, 2))]
+
+    assert len({loaded(tmp_path, text).sha256 for text in texts}) == 4
 
 
 @given(seed=st.integers(0, 2**32))

@@ -121,6 +121,10 @@ def test_an_owner_is_charged_the_worst_split_among_entries(strategy):
         l2 = max(sum(math.sqrt(each[j][1]) for j in split) for split in splits(k, k))
         assert l1 <= Fraction(claimed.l1) <= l1 * (1 + Fraction(1, 10**13))
         assert l2 * (1 - 1e-15) <= claimed.l2 <= l2 * (1 + 1e-12)
+        for entries in (1, 2):
+            claimed = of_net(strategy, contribution(components, cells, AtMost(k, entries=entries), owner=True))
+            l1 = max(sum((each[j][0] for j in split), Fraction(0)) for split in splits(k, k) if len(split) <= entries)
+            assert l1 <= Fraction(claimed.l1) <= l1 * (1 + Fraction(1, 10**13))
 
 
 @pytest.mark.parametrize("family", ["entered", "left"])

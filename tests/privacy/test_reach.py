@@ -210,6 +210,32 @@ def test_no_owner_of_two_entries_reaches_further_than_claimed(shape):
             assert math.sqrt((nodes**2).sum()) <= claimed.l2 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("shape", [*STRATEGIES, "square_root"], ids=str)
+@pytest.mark.parametrize("cells", [1, 2])
+def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
+    """Two entries of which one is there at the end of each window, in all the ways there are; every change counts."""
+    windows, k = 4, 4
+    if shape == "square_root":
+        strategy, components, unit_steps = counter_of(shape, windows, opening=True), FINE, 2**24
+    else:
+        strategy, components, unit_steps = strategy_of(shape, windows, opening=True), COUNT, 1
+    limit = AtMost(k, entries=1)
+    claimed = of_net(strategy, unit(components, cells, limit, owner=True))
+    alone = of_net(strategy, unit(components, cells, AtMost(k)))
+    assert (claimed.l1, claimed.l2) == (alone.l1, alone.l2)
+
+    found = list(trajectories(windows, k, tuple((cell, unit_steps) for cell in range(cells))))
+    farthest = 0.0
+    for first, second in itertools.combinations_with_replacement(found, 2):
+        if changes(first) + changes(second) <= k and not any(map(all, zip(first, second, strict=True))):
+            nodes = strategy.advance(None, leaves_of(first, cells) + leaves_of(second, cells))[0] / unit_steps
+            assert np.abs(nodes).sum() <= claimed.l1 * (1 + 1e-12)
+            farthest = max(farthest, float(np.sqrt((nodes**2).sum())))
+    assert farthest <= claimed.l2 * (1 + 1e-12)
+    shared = of_net(strategy, unit(components, cells, AtMost(k), owner=True))
+    assert farthest <= claimed.l2 < shared.l2 * 0.8
+
+
 def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
     from privacy.fitting import fit
     from privacy.series import Series

@@ -15,12 +15,13 @@ from transforms.sharding import from_bytes, shard_table
 
 CONSTRAINTS: list[Constraint] = [
     AtMost(1),
-    AtMost(2),
     AtMost(5),
+    AtMost(6, entries=1),
+    AtMost(4, entries=2),
     Within(0),
     Within(15),
     Within(30),
-    ByClass("fare", (("multi", AtMost(3)), ("pass", Within(12)))),
+    ByClass("fare", (("multi", AtMost(3, entries=1)), ("pass", Within(12)))),
 ]
 ALSO_EXACT = (CONSTRAINTS[0], CONSTRAINTS[-1])
 """Exact sums know of no constraint; of classes they know that a column is there."""
@@ -118,6 +119,50 @@ def test_links_start_from_what_the_source_order_put_before_them():
         sums = kernel(rows, AtMost(2))
         assert sums[(BOUNDED, 0, "net", 0)].sum(axis=1)[0].tolist() == [1, 0, 0]
         assert sums[(EXACT, 0, "net", 0)].sum(axis=1)[0].tolist() == [0, 1, 0]
+
+
+def stay(entry: str, ward: str | None, time: int, *, was: str | None = None) -> Mutation:
+    states = [None if w is None else {"ward": w, "x": 1.0, "fare": "multi"} for w in (was, ward)]
+    return Mutation(entry, time, 0, states[0], states[1], "p")
+
+
+def levels(mutations: list[Mutation], constraint: Constraint) -> list[int]:
+    """Beds taken at the end of each window, after the opening."""
+    level, again = (
+        kernel(rows, constraint)[(BOUNDED, 0, "net", 0)].sum(axis=(0, 2)).cumsum().tolist()
+        for rows in (mutations, mutations[::-1])
+    )
+    assert level == again
+    return level
+
+
+def test_an_owners_second_entry_at_once_ends_what_counts():
+    """The second stay begins while the first one lasts: it does not count, nor does anything after it."""
+    mutations = [stay("e", "a", 5), stay("f", "b", 15), stay("e", None, 25, was="a"), stay("f", None, 35, was="b")]
+
+    assert levels(mutations, AtMost(9, entries=1)) == [0, 1, 1, 1, 1, 1, 1]
+    assert levels(mutations, AtMost(9, entries=2)) == [0, 1, 2, 1, 0, 0, 0]
+    assert levels(mutations, AtMost(9)) == [0, 1, 2, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("entries", ["ef", "fe"])
+def test_one_entry_may_take_anothers_place_in_an_instant(entries):
+    """Whichever is named first; but where the limit of changes falls between the two, neither counts."""
+    one, two = entries
+    mutations = [stay(one, "a", 5), stay(one, None, 15, was="a"), stay(two, "b", 15), stay(two, None, 25, was="b")]
+
+    assert levels(mutations, AtMost(9, entries=1)) == [0, 1, 1, 0, 0, 0, 0]
+    # Of two changes allowed the second one is the leaving of the first entry, or the coming of the second.
+    assert levels(mutations, AtMost(2, entries=1)) == (
+        [0, 1, 0, 0, 0, 0, 0] if entries == "ef" else [0, 1, 1, 1, 1, 1, 1]
+    )
+
+
+def test_owners_who_are_there_with_too_many_at_the_start_do_not_count():
+    mutations = [stay("e", "b", 5, was="a"), stay("f", "b", 15, was="a")]
+
+    assert levels(mutations, AtMost(9, entries=1)) == [0] * 7
+    assert levels(mutations, AtMost(9, entries=2)) == [2] * 7
 
 
 def test_a_frozen_entry_keeps_its_value_for_ever():
