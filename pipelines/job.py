@@ -1,10 +1,12 @@
 """From a spec to what the transforms need: the plan without data, and the job once the first file was looked at."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
 from pipelines.spec import Spec
+from pipelines.spec_columns import told_by_line
 from privacy.accounting import Loss
 from privacy.constraint import ByClass
 from privacy.plan import Demand, Plan, make_plan
@@ -150,14 +152,17 @@ def job_of(
     if isinstance(constraint, ByClass):
         others |= {constraint.column}
     source = spec.changelog.source(owner)
-    layout = inspect(source, numbers, others) if before is None else _unread(source, before)
+    look = partial(inspect, source, numbers, others) if before is None else partial(_unread, source, before)
+    layout = told_by_line(look, spec)
     if layout.snapshots:
         earlier = () if before is None else before.read
         refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=timeline.until)
         layout = _due(layout, timeline.until)
-    conditions = [query.where for query in queries if query.where is not None]
     states = [*layout.states, *([] if owner is None or layout.owner is None else [(owner, layout.owner)])]
-    check(conditions, pa.schema([(column, ARROW[kind]) for column, kind in states]))
+    schema = pa.schema([(column, ARROW[kind]) for column, kind in states])
+    for number, query in enumerate(queries):
+        if query.where is not None:
+            told_by_line(partial(check, [query.where], schema), spec, query=number)
     size = sum(file.size for file in layout.files)
     return Job(
         layout=layout,

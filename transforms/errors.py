@@ -25,6 +25,18 @@ class SpecError(SlackwaterError):
     exit_code: ClassVar[int] = 2
 
 
+class ColumnError(SpecError):
+    """A column of the states that the files do not have as the spec asks for it.
+
+    Attributes:
+        column: as the spec names it.
+    """
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class InputError(SlackwaterError):
     """The input data cannot be used, beyond the share that the spec allows."""
 

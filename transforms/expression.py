@@ -108,8 +108,11 @@ def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
 def _check_column(column: str, schema: pa.Schema, condition: Condition) -> None:
     if column not in schema.names:
         near = difflib.get_close_matches(column, schema.names, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, sorted(schema.names)))}"
-        raise SpecError(f"where: {condition.text!r} reads column {column!r}, which states do not have{hint}")
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, sorted(schema.names)))};"
+        raise SpecError(
+            f"where: {condition.text!r} reads column {column!r}, which states do not have; {hint} if it is a text, put "
+            f"it in single quotes: '{column}'"
+        )
     # DuckDB does not tell `A` from `a`.
     for other in condition.columns:
         if other != column and other.lower() == column.lower():

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from transforms import files
 from transforms.dated_files import of_files, snapshot_files
-from transforms.errors import InputError, SpecError
+from transforms.errors import ColumnError, InputError, SpecError
 from transforms.files import Listed
 from transforms.first_file import FirstFile, Side, find
 from transforms.kinds import kind_of
@@ -145,14 +145,16 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         order=tuple(look.key_kind(column, "changelog.order") for column in source.order),
         owner=owned,
         sides=look.sides,
-        states=tuple(
-            (
-                column,
-                look.state_kind(column, number=column in numbers, key="privacy.unit" if column == owner else "queries"),
-            )
-            for column in sorted(states)
-        ),
+        states=tuple((column, _kind(look, column, number=column in numbers)) for column in sorted(states)),
     )
+
+
+def _kind(look: FirstFile, column: str, *, number: bool) -> str:
+    key = "privacy.unit" if column == look.source.owner else "queries"
+    try:
+        return look.state_kind(column, number=number, key=key)
+    except SpecError as error:
+        raise ColumnError(str(error), column) from None
 
 
 def telling(found: Sequence[Listed]) -> str:

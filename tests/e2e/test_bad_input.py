@@ -157,31 +157,45 @@ def test_a_spec_that_is_not_there_is_named(slackwater: CommandLine) -> None:
 
 
 COLUMNS: list[tuple[str, str, str]] = [
-    ("entry: stay", "entry: sty", "changelog.entry: data/a.parquet has no column 'sty'; did you mean 'stay'?"),
-    ("time: at", "time: att", "changelog.time: data/a.parquet has no column 'att'; did you mean 'at'?"),
-    ("time: at", "time: at\n  order: lsn", "changelog.order: data/a.parquet has no column 'lsn'; it has "),
-    ("privacy:\n", "privacy:\n  unit: person\n", "privacy.unit: data/a.parquet has no column 'before_person'"),
-    ("age >= 0", "aeg >= 0", "queries: data/a.parquet has no column 'before_aeg'; did you mean 'before_age'?"),
-    ("{ward:", "{wrad:", "queries: data/a.parquet has no column 'before_wrad'; did you mean 'before_ward'?"),
-    ("count\n", "{sum: agge, min: 0, max: 9}\n", "queries: data/a.parquet has no column 'before_agge'; did you"),
-    ("after: after_", "after: aftr_", "queries: data/a.parquet has no column 'aftr_age'; did you mean 'after_age'"),
-    ("count\n", "{sum: ward, min: 0, max: 9}\n", "queries: 'before_ward' (string) and 'after_ward' (string) of data/a"),
-    ("age >= 0", "ward > 3", "where: 'ward > 3' cannot be evaluated: "),
-    ("age >= 0", "age + 1", "where: 'age + 1' is not true or false; compare it with something"),
-    ("time: at", "time: after_age", "changelog.time: column 'after_age' of data/a.parquet is int64; write timestamps"),
-    ("*.parquet", "*.parket", "changelog.path: no file matches 'data/*.parket'; check the path"),
+    ("entry: stay", "entry: sty", "5: changelog.entry: data/a.parquet has no column 'sty'; did you mean 'stay'?"),
+    ("time: at", "time: att", "6: changelog.time: data/a.parquet has no column 'att'; did you mean 'at'?"),
+    ("time: at", "time: at\n  order: lsn", "7: changelog.order: data/a.parquet has no column 'lsn'; it has "),
+    ("privacy:\n", "privacy:\n  unit: person\n", "10: privacy.unit: data/a.parquet has no column 'before_person'"),
+    (
+        "age >= 0",
+        "aeg >= 0",
+        "19: queries[0].where of 'beds': data/a.parquet has no column 'before_aeg'; did you mean 'before_age'? if it "
+        "is a text, put it in single quotes: 'aeg'",
+    ),
+    ("{ward:", "{wrad:", "20: queries[0].by.wrad of 'beds': data/a.parquet has no column 'before_wrad'; did you mean"),
+    ("count\n", "{sum: agge, min: 0, max: 9}\n", "18: queries[0].measure of 'beds': data/a.parquet has no column 'bef"),
+    (
+        "after: after_",
+        "after: aftr_",
+        "19: queries[0].where of 'beds': data/a.parquet has no column 'aftr_age'; did you",
+    ),
+    ("count\n", "{sum: ward, min: 0, max: 9}\n", "18: queries[0].measure of 'beds': 'before_ward' (string) and 'after"),
+    ("age >= 0", "ward > 3", "19: queries[0].where of 'beds': 'ward > 3' cannot be evaluated: "),
+    (
+        "age >= 0",
+        "age + 1",
+        "19: queries[0].where of 'beds': 'age + 1' is not true or false; compare it with something",
+    ),
+    ("time: at", "time: after_age", "6: changelog.time: column 'after_age' of data/a.parquet is int64; write timesta"),
+    ("*.parquet", "*.parket", "4: changelog.path: no file matches 'data/*.parket'; check the path"),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "line"), COLUMNS, ids=[new.strip() for _, new, _ in COLUMNS])
-def test_a_column_that_is_missing_or_of_a_wrong_type_is_named_with_its_key(
+def test_a_column_that_is_missing_or_of_a_wrong_type_is_named_with_its_line(
     slackwater: CommandLine, old: str, new: str, line: str
 ) -> None:
     said = refused(slackwater, ((old, new),))
 
     assert said.code == 2
-    assert len(said.lines) == 1
-    assert said.err.startswith(f"slackwater: {line}")
+    asked = [told for told in said.lines if told.removeprefix("slackwater: ").startswith(f"spec.yaml:{line}")]
+    assert len(asked) == 1, said.err
+    assert len(said.lines) == (2 if "sum: ward" in new else 1)  # one for each place that asks for the column
 
 
 FLAGS = [
@@ -212,13 +226,37 @@ FIRST_FILES: list[tuple[str, str, Maker, int, str]] = [
     ("jsonl", "a.jsonl", damaged(lambda _: KEY.encode()), 3, "data/a.jsonl: cannot be read as JSON lines"),
     ("jsonl", "a.jsonl.gz", damaged(cut), 3, "data/a.jsonl.gz: cannot be read as JSON lines"),
     ("csv", "a.csv.gz", damaged(lambda _: gzip.compress(b"")), 3, "data/a.csv.gz: cannot be read as a CSV file"),
-    ("parquet", "a.parquet", retyped("at", pa.timestamp("us")), 2, "changelog.time: column 'at' of data/a.parquet has"),
-    *(
-        (f, f"a.{f}", replaced("00Z", "00"), 2, f"changelog.time: column 'at' of data/a.{f}: time without")
-        for f in TEXTS
+    (
+        "parquet",
+        "a.parquet",
+        retyped("at", pa.timestamp("us")),
+        2,
+        "spec.yaml:6: changelog.time: column 'at' of data/a.parquet has",
     ),
-    ("parquet", "a.parquet", retyped("at", pa.string()), 2, "changelog.time: column 'at' of data/a.parquet is string"),
-    ("parquet", "a.parquet", retyped("before_age", pa.string()), 2, "changelog.types: 'before_age' (string) and 'aft"),
+    *(
+        (
+            f,
+            f"a.{f}",
+            replaced("00Z", "00"),
+            2,
+            f"spec.yaml:{line}: changelog.time: column 'at' of data/a.{f}: time without",
+        )
+        for f, line in zip(TEXTS, (7, 6), strict=True)  # types of CSV take a line
+    ),
+    (
+        "parquet",
+        "a.parquet",
+        retyped("at", pa.string()),
+        2,
+        "spec.yaml:6: changelog.time: column 'at' of data/a.parquet is string",
+    ),
+    (
+        "parquet",
+        "a.parquet",
+        retyped("before_age", pa.string()),
+        2,
+        "spec.yaml:19: queries[0].where of 'beds': changelog.types: 'before_age' (string) and 'aft",
+    ),
 ]
 
 

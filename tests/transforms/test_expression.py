@@ -170,6 +170,12 @@ def test_a_column_that_states_do_not_have_is_named_with_the_nearest():
         satisfied("wrad = 'a'")
 
 
+def test_a_text_without_quotes_is_told_to_need_them():
+    for text in ("ward = abc", 'ward = "abc"', "ward IN (abc, '5')"):
+        with pytest.raises(SpecError, match=r"column 'abc'.* if it is a text, put it in single quotes: 'abc'$"):
+            satisfied(text)
+
+
 @pytest.mark.parametrize("text", ["current_date > seen", "current_user = ward", "rowid = 1", "states IS NULL"])
 def test_words_that_the_engine_knows_are_columns_or_nothing(text):
     with pytest.raises(SpecError, match="which states do not have"):
