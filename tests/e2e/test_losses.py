@@ -1,0 +1,104 @@
+"""Power loss in small, through the command line; `python -m benchmarks.crash.losses` does it hundreds of times."""
+
+import os
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.crash.checks import NODE, BrokenError
+from benchmarks.crash.losses import Seen, everything, nothing
+from benchmarks.crash.power import Disk, forget
+from tests.processes import alone
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_a_release_that_loses_power_again_and_again_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.crash.losses", "--losses=4", f"--folder={tmp_path / 'out'}"]
+
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+
+    assert said.returncode == 0, said.stderr
+    counts = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.stdout.splitlines()[2:]]
+    assert sum(int(losses) for _, losses, *_ in counts) == 4
+
+
+def nodes(value: float) -> bytes:
+    file = BytesIO()
+    pq.write_table(pa.Table.from_pylist([dict.fromkeys(NODE, "a") | {"noisy_value": value}]), file)
+    return file.getvalue()
+
+
+def test_who_watches_sees_a_second_draw_and_a_loss() -> None:
+    """Or else the benchmark would show nothing."""
+    seen = Seen()
+    seen.look({"nodes/a-1.parquet": nodes(3.0)})
+    seen.look_at_end({"nodes/a-1.parquet": nodes(3.0), "manifest.json": b""})
+
+    with pytest.raises(BrokenError, match="a second draw"):
+        seen.look({"nodes/a-2.parquet": nodes(4.0)})
+    with pytest.raises(BrokenError, match=r"lost: .*a-1"):
+        seen.look_at_end({})
+
+
+def after_power_loss(folder: Path, survives: str) -> dict[str, str]:
+    """What is left of files of which not all are flushed, nor all folders above them."""
+    disk = Disk(folder / "disk", folder / "memory")
+    disk.root.mkdir()
+    Path(disk.root, "old").write_text("old")
+    disk.all_flushed()
+    forget([disk])
+
+    def flush(*names: str) -> None:
+        for name in names:
+            descriptor = os.open(disk.root / name, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+    for name in ("whole", "no content", "no name", "no folder/file"):
+        path = disk.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(name)
+    flush("whole", "no folder/file", "no folder")
+    (disk.root / "no name").rename(disk.root / "no name yet")
+    flush("no name yet")
+    (disk.root / "no folder").rename(disk.root / "folder")
+    Path(disk.root, "draft").write_text("new")
+    flush("draft", ".")
+    Path(disk.root, "whole").write_text("changed")
+    Path(disk.root, "draft").replace(disk.root / "old")
+    Path(disk.root, "later").write_text("later")
+    flush("later")
+    disk.lose_power({"nothing": nothing, "everything": everything}[survives])
+    return {str(p.relative_to(disk.root)): p.read_text() for p in disk.root.rglob("*") if p.is_file()}
+
+
+def test_what_was_not_flushed_with_all_folders_above_it_is_lost(tmp_path: Path) -> None:
+    left = alone(after_power_loss, tmp_path, "nothing")
+
+    assert left == {
+        "old": "old",
+        "draft": "new",
+        "whole": "whole",
+        "no content": "",
+        "no name yet": "no name",
+        "folder/file": "no folder/file",
+    }
+
+
+def test_or_by_chance_has_come_to_the_disk_by_itself(tmp_path: Path) -> None:
+    left = alone(after_power_loss, tmp_path, "everything")
+
+    assert left == {
+        "old": "new",
+        "whole": "changed",
+        "no content": "no content",
+        "no name yet": "no name",
+        "folder/file": "no folder/file",
+        "later": "later",
+    }
