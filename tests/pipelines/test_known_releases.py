@@ -11,7 +11,7 @@ from pipelines.known_releases import known, remember
 from pipelines.spec import Spec, load
 from pipelines.store import Store
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
-from tests.pipelines.releases import attempt_at, record
+from tests.pipelines.releases import attempt_at, planned, record
 
 
 def spec_of(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
@@ -24,7 +24,7 @@ def begin(spec: Spec) -> None:
     """Commit a first epoch, as a run would, after it has noted what it knows."""
     remember(known(spec))
     store = Store(spec.output.public, spec.output.private)
-    store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text))
+    store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text), planned())
 
 
 def begun(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
