@@ -106,18 +106,17 @@ def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) 
     All but the last change make blocks in the span, (3); the last adds its column, (1). Arguments as in `columns`.
 
     Args:
-        opening: whether they may change at the first leaf too. All on-blocks are then counted alone: that from there
-            to the span, of any length x; those in the span; and one after it, with n - x leaves at most.
+        opening: whether they may change at the first leaf too. That adds a column; or all on-blocks are counted alone:
+            from there to the span, of any length x; those in the span; and one after it, with n - x leaves at most.
 
     >>> round(within(np.ones(10), 10, 3), 6), round(within(np.ones(10), 10, 3, opening=True), 6)
     (11.0, 11.0)
     """
     at_least("span", span, 1)
     leaves = span if windows is None else min(span, windows)
-    near = falling(c, windows)
+    falls, near = falling(c, windows), convex(c, windows)
     # Spacing: every leaf but the last of the span can be at most c_0, and N follows.
-    bound = near.lift((leaves - 1) * near.squares[1:2] + near.squares[-1], leaves)
-    near = convex(c, windows)
+    bound = falls.lift((leaves - 1) * falls.squares[1:2] + falls.squares[-1], leaves)
     energy, plateau = energies(near.c), near.c[-1] ** 2
 
     def closed(places: int) -> Floats:
@@ -141,7 +140,18 @@ def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) 
     joint = energy[-1:] + alone(leaves - 1)
     if leaves > 1:
         joint = np.maximum(joint, around + alone(leaves - 2))
-    return float(np.maximum(bound, near.lift(joint, leaves + 1))[0])
+    joint = np.minimum(near.lift(joint, leaves + 1), after_opening(falls, 1.0, bound, leaves, 1.0))
+    return float(np.maximum(bound, joint)[0])
+
+
+def after_opening(falls: Near, radius: float, bounds: Floats, count: int, length: float) -> Floats:
+    """Bounds for an entry on a line of squared `length` that is told at the opening, in a state of squared size up to
+    `radius`: r^2 N(n) on top of what bounds its `count` later changes, since their product is not positive.
+    """
+    lost = math.sqrt(length) * count * falls.distance
+    whole = np.hypot(math.sqrt(radius * float(falls.squares[-1])), np.sqrt(bounds) + lost)
+    found: Floats = (whole + math.sqrt(radius) * falls.distance + lost) ** 2 * ROOM
+    return found
 
 
 def falling(c: Floats, windows: int | None) -> Near:

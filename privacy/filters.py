@@ -15,7 +15,7 @@ import numpy as np
 
 from privacy import certificate, energy, vectors
 from privacy.constraint import AtMost, Within
-from privacy.energy import ROOM, Floats
+from privacy.energy import Floats
 from privacy.reach import touched
 from privacy.states import States
 from privacy.upward import above
@@ -54,31 +54,37 @@ def of_filter(
         column = float(energy.columns(coefficients, leaves, 1)[1])
         return [above(states.radius + (changes - 1) * states.diameter) * column]
     fit = changes if leaves is None else min(changes, leaves)
-    shape = vectors.shapes(coefficients, leaves)
-    bounds = vectors.changes(shape, states, fit, present=False)[np.minimum(np.arange(changes + 1), fit)]
-    if not opening:  # a visit that began before the first leaf, and a change less
-        bounds[1:] = np.maximum(bounds[1:], vectors.changes(shape, states, changes - 1, present=True))
+    bounds = np.full(changes + 1, np.inf)
+    if not _only_line(states):
+        shape = vectors.shapes(coefficients, leaves)
+        bounds = vectors.changes(shape, states, fit, present=False)[np.minimum(np.arange(changes + 1), fit)]
+        if not opening:  # a visit that began before the first leaf, and a change less
+            bounds[1:] = np.maximum(bounds[1:], vectors.changes(shape, states, changes - 1, present=True))
     if states.hulls:
         line = above(sum(states.hulls)) * _toggles(coefficients, leaves, fit, closely)
         bounds = np.minimum(bounds, line[np.minimum(np.arange(changes + 1), fit)])
     return [float(bound) for bound in np.maximum.accumulate(bounds)]
 
 
+def _only_line(states: States) -> bool:
+    """Whether no bound for vectors is ever less than that for the line."""
+    return bool(states.hulls) and sum(states.hulls) <= states.radius
+
+
 def _within(coefficients: Floats, leaves: int | None, opening: bool, met: int, states: States, closely: bool) -> float:
-    shape = vectors.shapes(coefficients, leaves)
-    bound = vectors.within(shape, states, met, opening=opening)
+    bound = math.inf
+    if not _only_line(states):
+        bound = vectors.within(vectors.shapes(coefficients, leaves), states, met, opening=opening)
     if not states.hulls:
         return bound
     on_line = certificate.within if closely else energy.within
     length = above(sum(states.hulls))
-    line = length * on_line(coefficients, leaves, met)
-    if opening:
-        falls, radius = shape.falls, above(states.radius)
-        away = math.sqrt(line) + met * math.sqrt(length) * falls.distance
-        apart = math.hypot(math.sqrt(radius * falls.squares[-1]), away) + math.sqrt(radius) * falls.distance
-        apart = (apart + met * math.sqrt(length) * falls.distance) ** 2 * ROOM
-        line = min(apart, length * on_line(coefficients, leaves, met, opening=True))
-    return min(bound, line)
+    bound = min(bound, length * on_line(coefficients, leaves, met, opening=opening))
+    if opening and not _only_line(states):
+        later = np.array([length * on_line(coefficients, leaves, met)])
+        falls = energy.falling(coefficients, leaves)
+        bound = min(bound, float(energy.after_opening(falls, above(states.radius), later, met, length)[0]))
+    return bound
 
 
 def _toggles(coefficients: Floats, leaves: int | None, k: int, closely: bool) -> Floats:
