@@ -11,8 +11,8 @@
     source_file       where the row was read
     source_row        its number there, from 1; of snapshots no more than a number
 
-Where nothing but the places of rows in the files orders changes of one time, the new files keep that order: each holds
-rows that stood one after the other in one file, and their names follow the places.
+Where there are no states before, the places of rows in the files order what is tied otherwise, and the new files keep
+that order: each holds rows that stood one after the other in one file, and their names follow the places.
 
 A step that runs twice writes files of other names; only those whose paths come out count (`keep`).
 """
@@ -55,15 +55,17 @@ class WriteParts(beam.PTransform):
 
     Args:
         owner: name of the owner's column, if it belongs to the mutation.
+        exact: whether the source's own order leaves nothing tied, so that rows of several files may share one.
     """
 
-    def __init__(self, folder: str, *, owner: str | None) -> None:
+    def __init__(self, folder: str, *, owner: str | None, exact: bool = False) -> None:
         super().__init__()
         self._folder = folder
         self._owner = owner
+        self._exact = exact
 
     def expand(self, batches: beam.PCollection[Batch]) -> beam.PCollection[str]:
-        paths = batches | "WriteParts" >> beam.ParDo(_WriteDoFn(self._folder, self._owner))
+        paths = batches | "WriteParts" >> beam.ParDo(_WriteDoFn(self._folder, self._owner, self._exact))
         return (
             batches.pipeline
             | "OneList" >> beam.Create([self._folder])
@@ -105,9 +107,10 @@ def _struct(table: pa.Table, side: str) -> pa.Array:
 class _WriteDoFn(beam.DoFn):
     """One file for all rows of a bundle, or several if they are many."""
 
-    def __init__(self, folder: str, owner: str | None) -> None:
+    def __init__(self, folder: str, owner: str | None, exact: bool) -> None:
         self._folder = folder
         self._owner = owner
+        self._exact = exact
 
     def start_bundle(self) -> None:
         self._waiting: list[pa.Table] = []
@@ -116,7 +119,8 @@ class _WriteDoFn(beam.DoFn):
 
     def process(self, batch: Batch) -> Iterator[Written]:
         table = to_part(batch, self._owner)
-        if POSITION in batch.table.column_names and self._next != (batch.file, batch.first_row):
+        placed = POSITION in batch.table.column_names and not self._exact
+        if placed and self._next != (batch.file, batch.first_row):
             yield from self._close()
         self._next = (batch.file, table[ROW][-1].as_py() + 1)
         self._waiting.append(table)

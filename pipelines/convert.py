@@ -41,7 +41,7 @@ def convert(
     try:
         with Display(layout), begin_pipeline(flags) as pipeline:
             read = pipeline | ReadChangelog(layout)
-            read["rows"] | WriteParts(unfinished, owner=owner)
+            read["rows"] | WriteParts(unfinished, owner=owner, exact=layout.source.format == "datastream")
             (read[DEAD], read[READ]) | WriteDiagnostics(diagnostics)
         diagnosis = diagnose(diagnostics)
         shrunk = shrinks(layout, diagnostics, shrink) if layout.snapshots else []
