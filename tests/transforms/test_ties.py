@@ -6,7 +6,7 @@ of its `where`, they are the same.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise, permutations, product
+from itertools import count, groupby, pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -177,7 +177,8 @@ def charged(runs: Runs, form: Form) -> tuple[Runs, dict[str, list[str]]]:
 
 def possible(runs: Runs, form: Form, query: Query, most: int) -> set[tuple[int, ...]]:
     if not form.before and not form.order:
-        runs = [([replace(row, place=place) for place, row in enumerate(rows)], windows) for rows, windows in runs]
+        numbers = count()
+        runs = [([replace(row, place=next(numbers)) for row in rows], windows) for rows, windows in runs]
     told, units = charged(runs, form)
     entries = sorted({entry for names in units.values() for entry in names})
     found = [list(histories(entry, told, form)) for entry in entries]
