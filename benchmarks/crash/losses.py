@@ -3,11 +3,11 @@
     python -m benchmarks.crash.losses --losses 200
     python -m benchmarks.crash.losses --losses 40 --ext4      # as root, with loop devices
 
-Up to two runs are killed at random calls, half of them from the commit on, where one run leaves to the next what only
-the machine's memory holds. Then the power goes, on both sides' disks: all that was not flushed is lost, or some of it
-by chance, or all of it on one side and none on the other. Then runs go on with what is left. No node and no number may
-ever have a second value, whoever saw the first, and no run may be refused. Ends with 1 as soon as anything is wrong,
-and leaves the files.
+Up to two runs are killed at random calls, a third of them right after the commit has its name, where one run leaves to
+the next what only the machine's memory holds. Then the power goes, on both sides' disks: all that was not flushed is
+lost, or some of it by chance, or all of it on one side and none on the other. Then runs go on with what is left. No
+node and no number may ever have a second value, whoever saw the first, and no run may be refused. Ends with 1 as soon
+as anything is wrong, and leaves the files.
 
 The disks are those of `power.py`, the strictest that POSIX allows. With `--ext4` they are two real file systems, of
 which the machine's memory is lost.
@@ -141,10 +141,10 @@ class Losing:
     calls: list[str] = field(default_factory=lambda: ["mkdir"] * 100)
     """What the last run that was left alone called."""
 
-    def run(self, night: int, dies_after: int | None = None) -> Ended:
+    def run(self, night: int, dies_after: int | str | None = None) -> Ended:
         self.tally.runs += 1
         told = self.place.folder / "told.txt"
-        told.unlink(missing_ok=True)
+        told.write_text("")
         ours = [disk for disk in self.disks if isinstance(disk, Disk)]
         ended = run(
             self.place.folder,
@@ -163,30 +163,24 @@ class Losing:
 
     def lose(self, night: int) -> None:
         """Some runs are killed, and the power goes."""
-        unflushed = False
-        kills = random.randint(1, 2)
-        for _ in range(kills):
-            dies_after = self._step()
-            ended = self.run(night, dies_after)
-            if ended.code is None:
-                call = (self.place.folder / "told.txt").read_text().split()[-1]
-                unflushed |= call == "link"
+        last = []
+        for _ in range(random.randint(1, 2)):
+            if self.run(night, self._step()).code is None:
+                last.append((self.place.folder / "told.txt").read_text().split()[-1])
         how = random.choice(list(SURVIVES)) if isinstance(self.disks[0], Disk) else "as ext4 does"
         chances = SURVIVES.get(how, (some, some))
         for number, chance in enumerate(chances):
             self.disks[number].lose_power(chance)
         self.seen.look(self.public())
         self.tally.losses[how] += 1
-        self.tally.kills[how] += kills
-        self.tally.unflushed[how] += unflushed
+        self.tally.kills[how] += len(last)
+        self.tally.unflushed[how] += "link" in last
 
-    def _step(self) -> int:
-        """After how many calls a run dies: at any, right after a name has changed, or at the commit and after it."""
-        numbers = range(1, len(self.calls) + 1)
-        commit = self.calls.index("link") + 1 if "link" in self.calls else 1
-        named = [number for number in numbers if self.calls[number - 1] in NAMES]
-        late = [number for number in named if number >= commit]
-        return random.choice([random.choice(numbers), random.choice(named), random.choice(late), commit])
+    def _step(self) -> int | str:
+        """After which call a run dies: any, one that has changed a name, or the one that commits."""
+        named = [number for number, call in enumerate(self.calls, start=1) if call in NAMES]
+        steps: list[int | str] = [random.randint(1, len(self.calls)), random.choice(named), "link"]
+        return random.choice(steps)
 
     def finish(self, night: int) -> None:
         """A run that is left alone: everything is published, and what was seen stands."""

@@ -83,13 +83,13 @@ class Disk:
 
 
 def forget(
-    disks: Iterable[Disk], *, dies_after: int | None = None, told: Path | None = None, flushes: bool = False
+    disks: Iterable[Disk], *, dies_after: int | str | None = None, told: Path | None = None, flushes: bool = False
 ) -> None:
     """From now on this process flushes to these disks alone; once, and for as long as it lives.
 
     Args:
         flushes: whether it flushes as ever, to real disks.
-        dies_after: of so many calls that flush or change names SIGKILL comes right after the last.
+        dies_after: SIGKILL comes right after so many calls that flush or change names, or after one of this name.
         told: a file that gets a line for each such call, its name.
     """
     disks = tuple(disks)
@@ -102,7 +102,7 @@ def forget(
             if told is not None:
                 with told.open("a") as file:
                     file.write(f"{name}\n")
-            if calls[0] == dies_after:
+            if dies_after in (calls[0], name):
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
