@@ -309,7 +309,7 @@ class Store:
                     continue
                 content = self._private.read(f"attempts/{commit.attempt}/{own_name(name, commit.attempt)}")
                 if content is not None and _is(content, digest):
-                    self._public.write(name, content)
+                    self._public.put(name, content)
                 elif not _is(self._public.read(name), digest):  # else another run has shown and cleaned meanwhile
                     raise RefusedError(self._lost(commit, name))
             self._public.flush(commit.files)

@@ -83,6 +83,10 @@ class GcsFolder:
         """Put an object there, over an older one if need be."""
         self._blob(name).upload_from_string(content, content_type="application/octet-stream")
 
+    def put(self, name: str, content: bytes) -> None:
+        """The same: it is durable once it is there."""
+        self.write(name, content)
+
     def create(self, name: str, content: bytes, *, draft: str) -> bytes:
         """Create an object if none is there; what is there now, which is `content` for exactly one caller.
 

@@ -128,7 +128,12 @@ class LocalFolder:
         self._flush_folders(names)
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file there, over an older one if need be.
+        """Put a file there, over an older one if need be; it is on the disk then."""
+        self.put(name, content)
+        self._flush_folders([name])
+
+    def put(self, name: str, content: bytes) -> None:
+        """The same for one of many, whose names come to the disk with `flush`.
 
         Where others write too, hold the lock: a folder has one draft, so that a run that dies leaves at most this one,
         and the next, which goes on with the same file, puts its own in its place.
@@ -141,7 +146,6 @@ class LocalFolder:
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-        self._flush_folders([name])
 
     def create(self, name: str, content: bytes, *, draft: str) -> bytes:
         """Create a file if none is there; what is there now, which is `content` for exactly one caller.

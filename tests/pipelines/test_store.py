@@ -193,6 +193,20 @@ def test_a_folder_that_cannot_be_listed_is_committed_whole_or_not_at_all(
     assert len(again(store).commits()) == searched
 
 
+def test_a_folder_above_that_may_not_be_listed_is_in_nobodys_way(tmp_path: Path) -> None:
+    """As homes of others often may not: it cannot be flushed by itself, but with all there is."""
+    store = Store(str(tmp_path / "closed/public"), str(tmp_path / "closed/private"))
+    for side in (store.public, store.private):
+        Path(side).mkdir(parents=True)
+    (tmp_path / "closed").chmod(0o100)
+
+    with plain_rights():
+        commit = released(store, 1)
+
+    (tmp_path / "closed").chmod(0o700)
+    assert public(store) == public_side([commit], [b"noisy"])
+
+
 def test_state_that_may_not_be_read_is_not_said_to_be_lost(store: Store) -> None:
     """Whoever restores an older copy for it makes things worse."""
     commit = released(store, 1)
