@@ -80,7 +80,9 @@ def debezium(rows: Sequence[Row], path: Path, choose: Random) -> list[int]:
         for name, state in (("before", before), ("after", after)):
             key = json.dumps(row.entry) if pick.random() < 0.8 else json.dumps(str(row.entry))
             if state is not None and name == "before" and op == "d" and pick.random() < 0.5:
-                blanks = [(column, pick.choice(["0", '""', "false", "null"])) for column in MEMBERS]
+                kinds = {"n": "0", "x": "0", "ok": "false"}
+                odd = ["0", '""', "false", "null", '"0"'] if pick.random() < 0.2 else []
+                blanks = [(column, pick.choice([kinds.get(column, '""'), "null", *odd])) for column in MEMBERS]
                 told[name] = _Raw(_object([("id", key), *blanks]))
             elif state is not None:
                 told[name] = _Raw(_object([("id", key), *_members(state, pick)]))

@@ -93,7 +93,8 @@ class Spec:
     def of(cls, case: Case, choose: Random) -> "Spec":
         own = case.source["time"] is None
         columns: dict[str, Any] = {"timezone": choose.choice([None, "America/New_York"])}
-        columns["types"] = () if case.format == "parquet" or case.extension == "avro" else TYPES
+        text = case.format != "parquet" and case.extension != "avro"
+        columns["types"] = choose.choice([TYPES, tuple(sorted(KINDS.items()))]) if text else ()
         if not own and choose.random() < 0.5:
             columns["order"] = ("seq",)
         unit = choose.choice([None, "u"] if own else [None, "u", "owner"])

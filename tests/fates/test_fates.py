@@ -14,12 +14,12 @@ from tests.fates.reading import CASES, Fate, RefusedError, Spec, fates, write
 from tests.fates.rows import Row, row_of
 from transforms.files import Listed
 
-SPECS = int(os.environ.get("FATES_SPECS", "4"))
+SPECS = int(os.environ.get("FATES_SPECS", "3"))
 """For each format; a longer search may ask for more, and for other ones by FATES_SEED."""
 
 SEED = os.environ.get("FATES_SEED", "1")
-FOLDERS, FILES = 4, 12
-"""With a spec so many changelogs of so many files are read. Any two of its files are neighbours: 1,128 pairs."""
+FOLDERS, FILES = 3, 12
+"""With a spec so many changelogs of so many files are read. Any two of its files are neighbours: 630 pairs."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -29,14 +29,14 @@ def test_what_becomes_of_a_row_depends_on_no_other(name, tmp_path):
         told += neighbours(name, f"{SEED} {name} {number}", tmp_path / str(number))
 
     assert told["compared"] > SPECS * FOLDERS * FILES // 2, told
-    assert min(told["used"], told["dead"]) > SPECS, told
+    assert told["used"] > SPECS * FILES, told
 
 
 def neighbours(name: str, seed: str, folder: Path) -> Counter[str]:
     """Reads files that share rows, beside odd ones of their own, and compares what becomes of the rows they share."""
     choose = Random(seed)
     spec = Spec.of(CASES[name], choose)
-    common = [row_of(choose, 1000 + number, odd=0.1) for number in range(6)]
+    common = [row_of(choose, 1000 + number, odd=choose.choice([0.0, 0.1])) for number in range(6)]
     known: dict[int, Fate] = {}
     told: Counter[str] = Counter()
     for number in range(FOLDERS):
@@ -67,7 +67,9 @@ def neighbours(name: str, seed: str, folder: Path) -> Counter[str]:
 def _neighbour(common: list[Row], choose: Random) -> list[Row]:
     """Most of the common rows, or a single one, with odd ones between them, before them or behind them."""
     rows = choose.sample(common, choose.choice([1, 2, 4, 5, 6, 6]))
-    odd = [row_of(choose, 5000 + place, odd=0.6) for place in range(choose.choice([0, 1, 1, 2, 3]))]
+    odd = [
+        row_of(choose, 5000 + place, odd=choose.choice([0.1, 0.6])) for place in range(choose.choice([0, 1, 1, 2, 3]))
+    ]
     if choose.random() < 0.5:
         return choose.sample(rows + odd, len(rows + odd))
     return odd + rows if choose.random() < 0.7 else rows + odd
