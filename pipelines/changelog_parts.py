@@ -7,7 +7,8 @@
     event_time        timestamp in microseconds, UTC
     order_<i>         int64 or string: what orders changes of one time, if the source has it
     <owner>           the owner's column under its own name, if it belongs to the mutation
-    before, after     structs of all columns of the state, null where the state does not exist; before if it is known
+    before, after     structs of all columns of the state and of the key, null where the state does not exist; before if
+                      it is known
     source_file       where the row was read
     source_row        its number there, from 1; of snapshots no more than a number
 
@@ -54,18 +55,20 @@ class WriteParts(beam.PTransform):
     """Files of a changelog in `folder`, and the list of those that count.
 
     Args:
+        key: name of the key's column in the states.
         owner: name of the owner's column, if it belongs to the mutation.
         exact: whether the source's own order leaves nothing tied, so that rows of several files may share one.
     """
 
-    def __init__(self, folder: str, *, owner: str | None, exact: bool = False) -> None:
+    def __init__(self, folder: str, *, key: str, owner: str | None, exact: bool = False) -> None:
         super().__init__()
         self._folder = folder
+        self._key = key
         self._owner = owner
         self._exact = exact
 
     def expand(self, batches: beam.PCollection[Batch]) -> beam.PCollection[str]:
-        paths = batches | "WriteParts" >> beam.ParDo(_WriteDoFn(self._folder, self._owner, self._exact))
+        paths = batches | "WriteParts" >> beam.ParDo(_WriteDoFn(self._folder, self._key, self._owner, self._exact))
         return (
             batches.pipeline
             | "OneList" >> beam.Create([self._folder])
@@ -83,7 +86,7 @@ def keep(folder: str, target: str) -> list[str]:
     return kept
 
 
-def to_part(batch: Batch, owner: str | None) -> pa.Table:
+def to_part(batch: Batch, key: str, owner: str | None) -> pa.Table:
     """The rows of a batch as the files hold them."""
     table = batch.table
     columns = {"entry": one_chunk(table["entry"]), TIME: one_chunk(table["time"]).cast(pa.timestamp("us", "UTC"))}
@@ -91,24 +94,26 @@ def to_part(batch: Batch, owner: str | None) -> pa.Table:
     columns |= {f"order_{place}": one_chunk(table[name]) for place, name in enumerate(orders)}
     if owner is not None:
         columns[owner] = one_chunk(table["owner"])
-    columns |= {side: _struct(table, side) for side in SIDES if side in table.column_names}
+    columns |= {side: _struct(table, side, key) for side in SIDES if side in table.column_names}
     columns[FILE] = pa.repeat(pa.scalar(batch.file, pa.string()), table.num_rows)
     columns[ROW] = pa.array(batch.row_numbers(np.arange(table.num_rows)))
     return pa.table(columns).replace_schema_metadata({TRUNCATES: b""})
 
 
-def _struct(table: pa.Table, side: str) -> pa.Array:
+def _struct(table: pa.Table, side: str, key: str) -> pa.Array:
+    """The states; a struct without a value would be none, so that each holds its key."""
     names = [name for name in table.column_names if name.startswith(f"{side}.")]
-    states = [plain(one_chunk(table[name])) for name in names]
-    absent = pc.invert(one_chunk(table[side]))
-    return pa.StructArray.from_arrays(states, [name.removeprefix(f"{side}.") for name in names], mask=absent)
+    columns = {key: table["entry"], **{name.removeprefix(f"{side}."): table[name] for name in names}}
+    states = [plain(one_chunk(values)) for values in columns.values()]
+    return pa.StructArray.from_arrays(states, list(columns), mask=pc.invert(one_chunk(table[side])))
 
 
 class _WriteDoFn(beam.DoFn):
     """One file for all rows of a bundle, or several if they are many."""
 
-    def __init__(self, folder: str, owner: str | None, exact: bool) -> None:
+    def __init__(self, folder: str, key: str, owner: str | None, exact: bool) -> None:
         self._folder = folder
+        self._key = key
         self._owner = owner
         self._exact = exact
 
@@ -118,7 +123,7 @@ class _WriteDoFn(beam.DoFn):
         self._next: tuple[str, int] | None = None
 
     def process(self, batch: Batch) -> Iterator[Written]:
-        table = to_part(batch, self._owner)
+        table = to_part(batch, self._key, self._owner)
         placed = POSITION in batch.table.column_names and not self._exact
         if placed and self._next != (batch.file, batch.first_row):
             yield from self._close()

@@ -17,7 +17,7 @@ from transforms import files
 from transforms.dated_files import with_directives
 from transforms.errors import InputError, SpecError
 from transforms.kinds import kind_of
-from transforms.layout import telling
+from transforms.layout import find_files, telling
 from transforms.own_names import ENVELOPES
 from transforms.samples import is_object, sample
 from transforms.segments import FORMATS, is_of_topic, topic_problem
@@ -164,7 +164,9 @@ def _primary_key(path: str) -> str | None:
 
 def _first_object(path: str, settings: str | None) -> dict[str, Any]:
     """The first line that is an object; empty if the first lines are none."""
-    first = telling(files.find((path,), settings=settings))
+    first = telling(files.find((path,), settings=settings, lines=True))
+    if first is None:
+        return {}
     try:
         with files.open_stream(first, settings) as stream:
             lines = stream.read(1 << 22).split(b"\n")[:_LINES]
@@ -223,6 +225,6 @@ def _schema(given: dict[str, Any], path: str) -> pa.Schema:
         kafka=given.get("kafka"),
     )
     try:
-        return sample(source, telling(files.find(source.paths, settings=source.kafka)))[0]
+        return sample(source, telling(find_files(source)))[0]
     except files.UNREADABLE:
         return pa.schema([])  # the reader says what is wrong with the file

@@ -41,7 +41,8 @@ def convert(
     try:
         with Display(layout), begin_pipeline(flags) as pipeline:
             read = pipeline | ReadChangelog(layout)
-            read["rows"] | WriteParts(unfinished, owner=owner, exact=layout.source.format == "datastream")
+            exact = layout.source.format == "datastream"
+            read["rows"] | WriteParts(unfinished, key=layout.source.entry, owner=owner, exact=exact)
             (read[DEAD], read[READ]) | WriteDiagnostics(diagnostics)
         diagnosis = diagnose(diagnostics)
         shrunk = shrinks(layout, diagnostics, shrink) if layout.snapshots else []

@@ -15,9 +15,9 @@ from transforms.bounded_sums import Aggregation
 from transforms.dated_files import base_of, instant_of, of_files, refuse_gaps, snapshot_files
 from transforms.errors import InputError, SpecError
 from transforms.expression import Condition, check
-from transforms.files import Listed, find
+from transforms.files import Listed
 from transforms.kinds import ARROW
-from transforms.layout import Layout, inspect
+from transforms.layout import Layout, find_files, inspect
 from transforms.own_names import named
 from transforms.queries import Query, Timeline
 from transforms.release import ReleasePlan, refuse_mismatch
@@ -196,9 +196,7 @@ def _unread(source: Source, before: Before) -> Layout:
     """
     source = named(of_files(source))
     read = {file.path: file for file in before.read}
-    found = (
-        find(source.paths, taken=before.read, settings=source.kafka) if source.every is None else snapshot_files(source)
-    )
+    found = find_files(source, taken=before.read) if source.every is None else snapshot_files(source)
     for file in found:
         if read.get(file.path, file) != file:
             raise InputError(

@@ -58,6 +58,7 @@ class Changelog:
     time: str | None
     before: str | None = None
     after: str | None = None
+    forms: tuple[tuple[str, str], ...] = ()
     order: tuple[str, ...] = ()
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
@@ -76,6 +77,7 @@ class Changelog:
             time=self.time,
             before=self.before,
             after=self.after,
+            forms=self.forms,
             order=self.order,
             owner=owner,
             timezone=self.timezone,
@@ -241,8 +243,9 @@ def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
         paths=tuple(section.path),
         entry=section.entry,
         time=section.time,
-        before=section.before,
-        after=section.after,
+        before=section.name("before"),
+        after=section.name("after"),
+        forms=section.forms,
         order=tuple(section.order),
         timezone=section.timezone,
         types=tuple(sorted(section.types.items())),
@@ -304,7 +307,7 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
-_CAME_LATER = (("changelog", "nulls"), ("privacy", "adaptive_data"))
+_CAME_LATER = (("changelog", "nulls"), ("changelog", "owner"), ("privacy", "adaptive_data"))
 """Section and key; the default is None or False."""
 
 

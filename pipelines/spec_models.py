@@ -5,14 +5,17 @@ import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.durations import duration_text
-from pipelines.spec_errors import Problem, refuse
+from pipelines.spec_errors import Problem, refuse, show, wrong
 from pipelines.spec_fields import (
+    EITHER,
     NOT_YAML_NULL,
+    SETTINGS,
+    WORD,
     Duration,
     Moment,
     Nulls,
@@ -53,6 +56,27 @@ _MICROSECOND = timedelta(microseconds=1)
 ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
 
 
+class StateSection(Section):
+    """The name of a state's columns, with what it is: exactly one of these."""
+
+    struct: Text | None = None
+    prefix: Text | None = None
+
+
+def _state(value: Any) -> Any:
+    named = isinstance(value, dict) and {*value} <= {"struct", "prefix"}
+    if not isinstance(value, str | dict) or (named and len(value) != 1):
+        raise wrong(f"expected a name, {{struct: NAME}} or {{prefix: NAME}}, not {show(value)}")
+    return value
+
+
+StateName = Annotated[
+    Annotated[Text, WORD] | Annotated[StateSection, SETTINGS],
+    EITHER,
+    BeforeValidator(_state),
+]
+
+
 class ChangelogSection(Section):
     """Where the mutations are and what their columns mean."""
 
@@ -60,8 +84,9 @@ class ChangelogSection(Section):
     path: Texts
     entry: Text
     time: Text | None = None
-    before: Text | None = None
-    after: Text | None = None
+    before: StateName | None = None
+    after: StateName | None = None
+    owner: Literal["states", "mutation"] | None = None
     order: Texts = Field(default_factory=list)
     timezone: Timezone | None = None
     types: dict[Text, ColumnType] = Field(default_factory=dict)
@@ -95,13 +120,30 @@ class ChangelogSection(Section):
             problems.append((("nulls",), NOT_YAML_NULL))
         elif self.nulls is not None and not self._is_csv:
             problems.append((("nulls",), "only for CSV, which has no null of its own; remove it"))
+        if self.format == "csv":
+            flat = "CSV has no structs; write the prefix of the state's columns"
+            problems += [((side,), flat) for side, form in self.forms if form == "struct"]
+        if self.owner is not None and self.format != "jsonl":
+            problems.append((("owner",), "only for JSON lines; other formats say it themselves; remove it"))
         problems += self._topic_problems()
         if own is None and self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
-        if self.before is not None and self.before == self.after:
+        if self.before is not None and self.name("before") == self.name("after"):
             problems.append((("after",), "the same as before; the two states need names of their own"))
         refuse(problems)
         return self
+
+    def name(self, side: Literal["before", "after"]) -> str | None:
+        """The struct or prefix of a side."""
+        told = self.before if side == "before" else self.after
+        return told.struct or told.prefix if isinstance(told, StateSection) else told
+
+    @property
+    def forms(self) -> tuple[tuple[str, str], ...]:
+        """(side, `struct` or `prefix`) where it is said, and (`owner`, where it is) likewise."""
+        sides = (("before", self.before), ("after", self.after))
+        told = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
+        return (*told, *([] if self.owner is None else [("owner", self.owner)]))
 
     @property
     def _is_csv(self) -> bool:

@@ -13,10 +13,14 @@ from pipelines.durations import duration_text
 from pipelines.spec_queries import PUBLISHED
 from transforms.kinds import NUMERIC
 from transforms.layout import Layout
+from transforms.own_names import ENVELOPES
 from transforms.source import Source
 
 FILL_IN = "# FILL IN"
 """Marks what is missing: the key before it has no value yet, so that no command takes the spec as it is."""
+
+UNTYPED = ("csv", "jsonl", *ENVELOPES)
+"""Formats of which the spec alone says what is a number. (Avro is one that says it itself.)"""
 
 _HEAD = """\
 # A spec to start from. Whatever is marked FILL IN is for you to say, from what is known of the business and is no
@@ -76,12 +80,14 @@ def suggest(source: Source, layout: Layout) -> str:
         source: the changelog that the spec will read.
         layout: the columns of its states; of the files that it was made from, if it was converted.
     """
-    untyped = source.format == "csv"
+    untyped = source.format in UNTYPED
     section = section_of(source)
     lines = [_HEAD, "release: first-release\n", "changelog:\n"]
     lines += [f"  {key}: {_value(value)}\n" for key, value in section.items()]
     if untyped:
-        lines.append("  # types: {age: int64}  # of CSV columns that are not text; measured ones are numbers anyway\n")
+        lines.append("  # types: {age: int64}  # of columns that are not text; measured ones are numbers anyway\n")
+    elif layout.source.format in UNTYPED:
+        lines.append("  # types: {age: int64}  # of columns that are not text, which the first files did not tell\n")
     owners = [column for column, kind in _told(layout) if kind in ("int64", "string")]
     shown = f": {', '.join(map(_value, owners[:8]))}" if owners else ""
     lines.append(_PRIVACY.format(owners=shown, mark=FILL_IN))
@@ -100,8 +106,9 @@ def section_of(source: Source) -> dict[str, Any]:
         "path": source.paths[0] if len(source.paths) == 1 else list(source.paths),
         "entry": source.entry,
         "time": source.time,
-        "before": source.before,
-        "after": source.after,
+        "before": _state(source, "before"),
+        "after": _state(source, "after"),
+        "owner": dict(source.forms).get("owner"),
         "order": list(source.order),
         "timezone": source.timezone,
         "types": dict(source.types),
@@ -110,6 +117,11 @@ def section_of(source: Source) -> dict[str, Any]:
         "kafka": source.kafka,
     }
     return {key: value for key, value in section.items() if value}
+
+
+def _state(source: Source, side: str) -> Any:
+    name, form = {"before": source.before, "after": source.after}[side], dict(source.forms).get(side)
+    return name if form is None else {form: name}
 
 
 def in_flow(section: dict[str, Any]) -> str:

@@ -45,6 +45,18 @@ def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.
         raise pa.ArrowInvalid(type(error).__name__) from None
 
 
+def types_of(stream: pa.NativeFile) -> dict[Path, pa.DataType]:
+    """The types of all members of the records' objects, whether there are records or not.
+
+    Raises:
+        pa.ArrowInvalid: not an Avro file, or a spoilt one.
+    """
+    try:
+        return _types(fastavro.block_reader(stream).writer_schema)
+    except Exception as error:
+        raise pa.ArrowInvalid(type(error).__name__) from None
+
+
 def column(values: list[Any], type_: pa.DataType) -> pa.Array:
     """Values as fastavro gives them, as an array; null where the type is none that serves.
 

@@ -24,12 +24,12 @@ def read_avro(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch |
     try:
         with files.open_stream(place.file) as stream:
             for records, types in blocks(stream):
-                missing = [path for path in wanted.types if path[0] == "payload" and path not in types]
+                missing = [path for path in wanted if path[0] == "payload" and path not in types]
                 if missing:
                     yield dead_file(place.file, f"the file has no column {'.'.join(missing[0])!r}")
                     return
                 rows = np.arange(first, first + len(records))
-                columns = _columns(records, types, list(wanted.types))
+                columns = _columns(records, types, list(wanted))
                 yield from emit(datastream.unwrap(columns, layout), rows, layout, place, batch_rows)
                 first += len(records)
     except files.UNREADABLE as error:
@@ -48,7 +48,7 @@ def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[
         (name,): np.array([record.get(name) is not None for record in records], dtype=bool)
         for name in ("payload", "source_metadata")
     }
-    return Columns(rows=len(records), values=values, exists=exists, record=records.__getitem__)
+    return Columns(rows=len(records), values=values, exists=exists)
 
 
 def _texts(keys: Any) -> list[str | None] | None:

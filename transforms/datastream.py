@@ -19,17 +19,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.envelopes import Columns, Fields, Path, Unwrapped, Verdicts, join, sortable, state_fields, text_or
+from transforms.envelopes import TEXT, TEXTS, Columns, Fields, Unwrapped, Verdicts, sortable, state_fields
 from transforms.instants import convert_each, to_microseconds
+from transforms.kinds import to_key, to_kind
 from transforms.layout import Layout
 
-_TEXT = pa.string()
 _TIME = ("source_timestamp",)
 KEYS = ("sort_keys",)
 _CHANGE, _DELETED = ("source_metadata", "change_type"), ("source_metadata", "is_deleted")
-_EVENT = Fields(
-    types={_TIME: _TEXT, KEYS: pa.list_(_TEXT), _CHANGE: _TEXT, _DELETED: pa.bool_()}, loose=frozenset([_TIME])
-)
+_EVENT: Fields = {_TIME: TEXT, KEYS: TEXTS, _CHANGE: TEXT, _DELETED: TEXT}
+_DIGITS = "^-?[0-9]+$"
 _DELETIONS = ("DELETE", "UPDATE-DELETE")
 _STATES = ("INSERT", "UPDATE", "UPDATE-INSERT")
 
@@ -43,10 +42,9 @@ NO_ORDER = "the event has no sort_keys"
 
 def fields(layout: Layout) -> Fields:
     """What is read of each event."""
-    types: dict[Path, pa.DataType] = {}
-    if layout.owner is not None and layout.source.owner is not None:
-        types["payload", layout.source.owner] = text_or(layout.owner)
-    return join(state_fields(layout, ("payload",)), Fields(types=types, loose=frozenset()), _EVENT)
+    owner = layout.source.owner if layout.owner is not None else None
+    of_mutation: Fields = {} if owner is None else {("payload", owner): TEXT}
+    return state_fields(layout, ("payload",)) | of_mutation | _EVENT
 
 
 def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
@@ -57,7 +55,9 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
     verdicts.dead(_mask(columns.values[KEYS].is_null()), NO_ORDER)
     change = pc.utf8_upper(columns.values[_CHANGE])
     verdicts.dead(_mask(pc.is_valid(change)) & ~_is_in(change, _DELETIONS + _STATES), NO_CHANGE)
-    exists = ~(_mask(columns.values[_DELETED]) | _is_in(change, _DELETIONS))
+    deleted, bad = to_kind(columns.values[_DELETED], "bool")
+    verdicts.dead_at(bad, "is_deleted")
+    exists = ~(_mask(deleted) | _is_in(change, _DELETIONS))
 
     raw = {"entry": columns.values["payload", layout.source.entry]}
     raw["time"] = _time(columns.values[_TIME], verdicts)
@@ -72,15 +72,20 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
 
 
 def _time(values: pa.Array, verdicts: Verdicts) -> pa.Array:
+    """Of lines texts: digits alone are milliseconds."""
     verdicts.dead(_mask(values.is_null()), NO_TIME)
-    if pa.types.is_integer(values.type):
-        ticks, found = convert_each(values, lambda part: pc.multiply_checked(part, 1000))
-        bad = [(found, OUT_OF_RANGE)]
-    else:
+    if pa.types.is_timestamp(values.type):
         ticks, bad = to_microseconds(values, "UTC")
-        bad = [(positions, f"column 'source_timestamp': {reason}") for positions, reason in bad]
-    for positions, reason in bad:
-        verdicts.dead(np.isin(np.arange(len(values)), positions), reason)
+    else:
+        texts = values.cast(TEXT)
+        is_number = pc.match_substring_regex(texts, _DIGITS)
+        ticks, bad = to_microseconds(pc.if_else(is_number, None, texts), "UTC")
+        if pc.any(is_number).as_py():
+            numbers, beyond = to_key(pc.if_else(is_number, texts, None), "int64")
+            milliseconds, found = convert_each(numbers, lambda part: pc.multiply_checked(part, 1000))
+            verdicts.dead_at([(np.concatenate([found, *(rows for rows, _ in beyond)]), OUT_OF_RANGE)])
+            ticks = pc.coalesce(ticks, milliseconds)
+    verdicts.dead_at(bad, "source_timestamp")
     return ticks.cast(pa.timestamp("us", "UTC"))
 
 

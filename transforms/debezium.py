@@ -19,57 +19,40 @@ What becomes of an event, by `op`:
   is a dead letter if the column is needed.
 """
 
+import re
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.envelopes import (
-    Columns,
-    Fields,
-    Path,
-    Unwrapped,
-    Verdicts,
-    join,
-    sortable,
-    state_fields,
-    text_or,
-    under,
-)
+from transforms.envelopes import TEXT, Columns, Fields, Path, Unwrapped, Verdicts, sortable, state_fields, under
+from transforms.images import IMAGE, digest
 from transforms.instants import convert_each
-from transforms.kinds import is_text
+from transforms.json_columns import load
+from transforms.json_members import texts
+from transforms.json_text import lines_of
+from transforms.kinds import NUMERIC, to_key
 from transforms.layout import Layout
 from transforms.own_names import FINEST, POSITION
+from transforms.parquet_files import any_valid
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """Stands for an unchanged value that is not in the log, unless the connector is told another one."""
 
-_INT, _TEXT = pa.int64(), pa.string()
 _UNITS = ("ts_ns", "ts_us", "ts_ms")
-_LOG = {
-    "commit_lsn": _TEXT,  # SQL Server, Db2, Informix
-    "change_lsn": _TEXT,
-    "event_serial_no": _INT,
-    "file": _TEXT,  # MySQL, MariaDB
-    "pos": _INT,
-    "row": _INT,
-    "scn": _TEXT,  # Oracle
-    "rs_id": _TEXT,
-    "ssn": _INT,
-    "lsn": _INT,  # PostgreSQL
-    "sequence": _TEXT,  # PostgreSQL, where the position itself was left out: ["of the last commit", "of the event"]
-}
-_EVENT = Fields(
-    types={
-        ("op",): _TEXT,
-        **{(unit,): _INT for unit in _UNITS},
-        **{("source", unit): _INT for unit in _UNITS},
-        **{("source", name): type_ for name, type_ in _LOG.items()},
-    },
-    loose=frozenset(("source", name) for name in _LOG),
+_LOG = (
+    *("commit_lsn", "change_lsn", "event_serial_no"),  # SQL Server, Db2, Informix
+    *("file", "pos", "row"),  # MySQL, MariaDB
+    *("scn", "rs_id", "ssn"),  # Oracle
+    "lsn",  # PostgreSQL
+    "sequence",  # PostgreSQL, where the position itself was left out: ["of the last commit", "of the event"]
 )
+_SOURCE: Fields = {("source", name): TEXT for name in (*_UNITS, *_LOG)}
+_EVENT: Fields = {("op",): TEXT, **{(unit,): TEXT for unit in _UNITS}, **_SOURCE}
 _WRAPPED = ("payload",)
+_ZERO = r"^-?0+(\.0*)?([eE][+-]?[0-9]+)?$"
+_ZERO_IN_QUOTES = re.compile(rb'"(-?0[^"]*|false)"|\\u00')  # or one that is written otherwise
 
 NO_EVENT = "no Debezium change event: it has no op; flattened by ExtractNewRecordState? then it is format: jsonl"
 NO_OP = "no Debezium change event: its op is none of c, u, r, d, t and m"
@@ -80,6 +63,7 @@ NO_KEY = (
 )
 OTHER_KEY = "an update changes the column that changelog.entry names; choose one that stays, such as the primary key"
 NO_TIME = "the event has no time of the source (ts_ms, ts_us or ts_ns)"
+ODD_TIME = "a time of the event (ts_ms, ts_us or ts_ns) is no whole number"
 OUT_OF_RANGE = "the event's time is out of range of 64-bit microseconds"
 NOT_IN_LOG = "is needed, but unchanged and so not in the log: set REPLICA IDENTITY FULL for the table"
 
@@ -92,12 +76,9 @@ SCHEMA_CHANGE = "schema change"
 
 def fields(layout: Layout) -> Fields:
     """What is read of each event, bare or wrapped."""
-    orders = {_path(name): text_or(kind) for name, kind in zip(layout.source.order, layout.order, strict=True)}
-    own = (
-        Fields(types=orders, loose=frozenset(orders)) if layout.source.order != (POSITION,) else Fields({}, frozenset())
-    )
-    event = join(state_fields(layout, ("before",)), state_fields(layout, ("after",)), _EVENT, own)
-    return join(event, under(_WRAPPED, event))
+    own = {_path(name): TEXT for name in layout.source.order if name != POSITION}
+    event = state_fields(layout, ("before",)) | state_fields(layout, ("after",)) | _EVENT | own
+    return event | under(_WRAPPED, event)
 
 
 def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
@@ -105,7 +86,7 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
     event = _Event(columns)
     verdicts = Verdicts(columns.rows)
     _without_op(event, columns, verdicts)
-    after, before = event.exists(("after",)), event.exists(("before",))
+    after, before = (_holds(event, layout, side) for side in ("after", "before"))
     op = event.values(("op",))
     change, delete, truncate, message = (
         _mask(pc.is_in(op, value_set=pa.array(list(ops)))) for ops in ("cur", "d", "t", "m")
@@ -127,9 +108,9 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
         raw[side] = pa.array(exists)
         for column, _ in layout.states:
             values = event.values((side, column))
-            if is_text(values.type):
-                verdicts.dead(exists & _mask(pc.equal(values, UNAVAILABLE)), f"column {column!r} {NOT_IN_LOG}")
+            verdicts.dead(exists & _mask(pc.equal(values, UNAVAILABLE)), f"column {column!r} {NOT_IN_LOG}")
             raw[f"{side}.{column}"] = pc.if_else(pa.array(exists), values, pa.scalar(None, values.type))
+        raw[f"{IMAGE}.{side}"] = digest([("object", event.whole(side))], exists)
     raw["truncate"] = pa.array(truncate)
     return Unwrapped(pa.table(raw), verdicts)
 
@@ -147,19 +128,33 @@ class _Event:
             return bare
         if self._wrapped.all():
             return wrapped
-        if bare.type != wrapped.type:  # a number in one, written as text in the other
-            bare, wrapped = bare.cast(_TEXT), wrapped.cast(_TEXT)
         return pc.if_else(pa.array(self._wrapped), wrapped, bare)
 
     def exists(self, path: Path) -> np.ndarray:
         return np.where(self._wrapped, self._columns.exists[_WRAPPED + path], self._columns.exists[path])
+
+    def whole(self, side: str) -> pa.Array:
+        """The objects of a side as texts."""
+        lines, bare, wrapped = lines_of(self._columns.lines), (side,), (*_WRAPPED, side)
+        if not self._wrapped.any() or self._wrapped.all():
+            return texts(lines, [wrapped if self._wrapped.any() else bare])[0]
+        found = texts(lines, [bare, wrapped])
+        return pc.if_else(pa.array(self._wrapped), found[1], found[0])
+
+    def line(self, row: int) -> bytes:
+        return self._columns.line(row)
+
+    def record(self, row: int) -> dict[str, Any]:
+        """The event of a row in Python's own objects."""
+        record: dict[str, Any] = load(self.line(row))
+        return record["payload"] if self._wrapped[row] else record
 
 
 def _without_op(event: _Event, columns: Columns, verdicts: Verdicts) -> None:
     """Events of other kinds; each is looked at by itself, since there are few of them."""
     found: dict[tuple[str, bool], list[int]] = {}
     for row in np.flatnonzero(_mask(event.values(("op",)).is_null())).tolist():
-        found.setdefault(_kind(columns.record(row)), []).append(row)
+        found.setdefault(_kind(load(columns.line(row))), []).append(row)
     for (reason, skipped), rows in sorted(found.items()):
         mask = np.zeros(columns.rows, dtype=bool)
         mask[rows] = True
@@ -181,6 +176,16 @@ def _kind(record: dict[str, Any]) -> tuple[str, bool]:
     return NO_EVENT, False
 
 
+def _holds(event: _Event, layout: Layout, side: str) -> np.ndarray:
+    """Whether each row has a state there: an object in which something is not null."""
+    exists = event.exists((side,))
+    needed = {layout.source.entry, *(column for column, _ in layout.states)}
+    unclear = exists & ~any_valid([event.values((side, column)) for column in needed], len(exists))
+    for row in np.flatnonzero(unclear).tolist():
+        exists[row] = any(value is not None for value in event.record(row)[side].values())
+    return exists
+
+
 def _entry(event: _Event, layout: Layout, before: np.ndarray, after: np.ndarray, verdicts: Verdicts) -> pa.Array:
     name = layout.source.entry
     old, new = event.values(("before", name)), event.values(("after", name))
@@ -192,27 +197,31 @@ def _entry(event: _Event, layout: Layout, before: np.ndarray, after: np.ndarray,
 def _time(event: _Event, named: str, verdicts: Verdicts) -> pa.Array:
     """The time of the source, else of the event itself for rows that a snapshot read."""
     units = _UNITS if named == FINEST else (named.removeprefix("source."),)
-    source, wrong = _finest([(unit, event.values(("source", unit))) for unit in units])
-    own, wrong_own = _finest([(unit, event.values((unit,))) for unit in _UNITS])
-    read = pc.equal(event.values(("op",)), "r")
-    verdicts.dead(wrong | (wrong_own & _mask(source.is_null()) & _mask(read)), OUT_OF_RANGE)
-    time = pc.if_else(pc.and_(source.is_null(), pc.fill_null(read, False)), own, source)
+    source, wrong, odd = _finest([(unit, event.values(("source", unit))) for unit in units])
+    own, wrong_own, odd_own = _finest([(unit, event.values((unit,))) for unit in _UNITS])
+    read = _mask(pc.equal(event.values(("op",)), "r")) & _mask(source.is_null())
+    verdicts.dead(odd | (odd_own & read), ODD_TIME)
+    verdicts.dead(wrong | (wrong_own & read), OUT_OF_RANGE)
+    time = pc.if_else(pa.array(read), own, source)
     verdicts.dead(_mask(time.is_null()), NO_TIME)
     return time.cast(pa.timestamp("us", "UTC"))
 
 
-def _finest(units: list[tuple[str, pa.Array]]) -> tuple[pa.Array, np.ndarray]:
-    """Microseconds by the first unit that is there and not 0, and rows where they are out of range."""
-    found = pa.nulls(len(units[0][1]), _INT)
-    wrong = np.zeros(len(found), dtype=bool)
-    for unit, values in units:
+def _finest(units: list[tuple[str, pa.Array]]) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+    """Microseconds by the first unit that is there and not 0; rows out of range; where a unit is no number."""
+    found = pa.nulls(len(units[0][1]), pa.int64())
+    wrong, odd = np.zeros(len(found), dtype=bool), np.zeros(len(found), dtype=bool)
+    for unit, told in units:
+        values, unread = to_key(told, "int64")
+        for rows, _ in unread:
+            odd[rows] = True
         values = pc.if_else(pc.equal(values, 0), None, values)
         if values.null_count == len(values):
             continue
         ticks, bad = _microseconds(values, unit)
         wrong[bad] |= _mask(found.is_null())[bad]
         found = pc.coalesce(found, ticks)
-    return found, wrong
+    return found, wrong, odd
 
 
 def _microseconds(values: pa.Array, unit: str) -> tuple[pa.Array, np.ndarray]:
@@ -230,8 +239,8 @@ def _orders(event: _Event, layout: Layout) -> dict[str, pa.Array]:
     log = {name: event.values(("source", name)) for name in _LOG}
     sequence = log.pop("sequence")
     if log["lsn"].null_count and sequence.null_count < len(sequence):
-        last = pc.extract_regex(sequence.cast(_TEXT), r'"(?P<lsn>[0-9]+)"\]$').field("lsn")
-        log["lsn"] = pc.coalesce(log["lsn"].cast(_TEXT), last)
+        last = pc.extract_regex(sequence, r'"(?P<lsn>[0-9]+)"\]$').field("lsn")
+        log["lsn"] = pc.coalesce(log["lsn"], last)
     parts = [sortable(values) if values.null_count < len(values) else pa.scalar("") for values in log.values()]
     key = pc.binary_join_element_wise(*parts, " ")
     return {"order.0": pa.array([key.as_py()] * len(sequence)) if isinstance(key, pa.Scalar) else key}
@@ -240,19 +249,24 @@ def _orders(event: _Event, layout: Layout) -> dict[str, pa.Array]:
 def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
     """Those of the rows whose `before` tells nothing but the key: where another column is needed, if all are blank.
 
-    Where the log holds the key alone, Debezium fills columns that cannot be null with 0, an empty text or false.
+    Where the log holds the key alone, Debezium fills columns that cannot be null with 0, an empty text or false. In a
+    column of numbers each zero is blank, in other columns a text "0" or "false" is none.
     """
-    needed = [column for column, _ in layout.states if column != layout.source.entry]
+    needed = {column: kind for column, kind in layout.states if column != layout.source.entry}
     unknown = rows.copy() if needed else np.zeros(len(rows), dtype=bool)
-    for column in needed:
+    unclear = np.zeros(len(rows), dtype=bool)
+    for column, kind in needed.items():
         if not unknown.any():
-            break
+            return unknown
         values = event.values(("before", column))
-        blank = "" if is_text(values.type) else False if pa.types.is_boolean(values.type) else 0
-        is_blank = (
-            values.is_null() if pa.types.is_null(values.type) else pc.equal(values, pa.scalar(blank, values.type))
-        )
-        unknown &= pc.fill_null(is_blank, True).to_numpy(zero_copy_only=False)
+        zero = _mask(pc.or_(pc.match_substring_regex(values, _ZERO), pc.equal(values, "false")))
+        unknown &= _mask(pc.or_kleene(pc.is_null(values), pc.equal(values, ""))) | zero
+        unclear |= zero if kind not in (*NUMERIC, "bool") else False
+    for row in np.flatnonzero(unknown & unclear).tolist():
+        if _ZERO_IN_QUOTES.search(event.line(row)):
+            state = event.record(row)["before"]
+            texts = [state.get(column) for column, kind in needed.items() if kind not in (*NUMERIC, "bool")]
+            unknown[row] = not any(isinstance(text, str) and text for text in texts)
     return unknown
 
 

@@ -1,103 +1,71 @@
 """A first look into files of Debezium or Datastream: the states that their first events hold, as flat columns.
 
-in    the first lines or records of a file
-out   a table: the key under its own name, `before.<column>` and `after.<column>`, and what orders the events
+in    the first records of a file, or the types of their members
+out   the key under its own name, `before.<column>` and `after.<column>`, and what orders the events
 """
 
 import difflib
-import json
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 
-from transforms.avro_blocks import Path, Record, blocks, column
-from transforms.errors import InputError, SpecError
-from transforms.own_names import POSITION
+from transforms.avro_blocks import Path, Record
+from transforms.errors import SpecError
+from transforms.own_names import OWN_ORDERS
 from transforms.source import Source
 
-Infer = Callable[[list[bytes]], pa.Table]
 
-
-def sample_events(source: Source, path: str, lines: list[bytes], infer: Infer) -> pa.Table:
-    """Of JSON objects, one a line; `infer` makes a table of such lines.
+def states_in(source: Source, path: str, records: list[Record]) -> list[Record]:
+    """A flat row for each event with a state; none if there is no such event.
 
     Raises:
         SpecError: the columns that the spec names for key or order are not there.
-        InputError: no event with a state is among the lines.
     """
-    events = [_inner(json.loads(line)) for line in lines]
-    if source.format == "datastream":
-        sides = {"after": [event.get("payload") for event in events]}
-    else:
-        sides = {side: [event.get(side) for event in events] for side in ("before", "after")}
-    own = [name for name in source.order if name not in (POSITION, "sort_keys")]
-    orders = {name: [_at(event, tuple(name.split("."))) for event in events] for name in own}
-    columns: dict[str, dict[str, pa.Array]] = {}
-    for side, found in sides.items():
-        states = [state for state in found if isinstance(state, dict)]
-        table = infer([json.dumps(state).encode() for state in states]) if states else pa.table({})
-        columns[side] = {name: table[name].combine_chunks() for name in table.column_names}
-    for name, values in orders.items():
-        _refuse_absent(name, values, path)
-    told = [
-        json.dumps(values).encode()
-        for values in (dict(zip(orders, row, strict=True)) for row in zip(*orders.values(), strict=True))
-    ]
-    ordered = infer(told) if told else pa.table({})
-    return _flat(source, path, columns, {name: ordered[name].combine_chunks() for name in ordered.column_names})
+    rows, names = [], set[str]()
+    for event in map(_inner, records):
+        sides = {"after": "payload"} if source.format == "datastream" else {"before": "before", "after": "after"}
+        states = {side: event[name] for side, name in sides.items() if isinstance(event.get(name), dict)}
+        if states:
+            row: Record = {f"{side}.{name}": value for side, state in states.items() for name, value in state.items()}
+            row |= {name: state[name] for state in states.values() for name in _keys(source) if name in state}
+            row |= {name: _at(event, tuple(name.split("."))) for name in source.order if name not in OWN_ORDERS}
+            rows.append(row)
+            names.update(*states.values())
+    if rows:
+        _refuse_absent(source, path, names)
+    for name in source.order:
+        if rows and name not in OWN_ORDERS and all(row[name] is None for row in rows):
+            raise SpecError(
+                f"changelog.order: the first events of {path} have nothing at {name!r}; leave order out or name another"
+            )
+    return rows
 
 
-def sample_avro(source: Source, path: str, stream: pa.NativeFile) -> pa.Table:
-    """Of the first block of an Avro file that has records.
+def columns_of(source: Source, path: str, types: dict[Path, pa.DataType]) -> pa.Schema:
+    """Of Avro, by its schema.
 
     Raises:
-        pa.ArrowInvalid: not an Avro file, or a spoilt one.
-        SpecError, InputError: as for lines.
+        SpecError: the key is not there.
     """
-    for records, types in blocks(stream):
-        if records:
-            states = {
-                at[1]: column([_at(record, at) for record in records], type_)
-                for at, type_ in types.items()
-                if at[0] == "payload" and len(at) == 2
-            }
-            return _flat(source, path, {"after": states}, {})
-    return _flat(source, path, {"after": {}}, {})
+    states = {at[1]: type_ for at, type_ in types.items() if at[0] == "payload" and len(at) == 2}
+    _refuse_absent(source, path, states)
+    keys = {name: states[name] for name in _keys(source) if name in states}
+    return pa.schema([*((f"after.{name}", type_) for name, type_ in states.items()), *keys.items()])
 
 
-def _flat(source: Source, path: str, sides: dict[str, dict[str, pa.Array]], orders: dict[str, pa.Array]) -> pa.Table:
-    """All columns beside each other; shorter ones end with nulls, since only types and some values matter."""
-    names = list(dict.fromkeys(name for columns in sides.values() for name in columns))
-    if not names:
-        what = "`before` or `after`" if source.format == "debezium" else "`payload`"
-        raise InputError(
-            f"{path}: no event at its begin holds a state ({what}), to tell the columns; begin with a file of changes"
-        )
-    if source.entry not in names:
-        near = difflib.get_close_matches(source.entry, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
+def _keys(source: Source) -> list[str]:
+    """Columns of states that belong to the event: of Datastream's the owner, too, in deletions as well."""
+    owner = [source.owner] if source.format == "datastream" and source.owner is not None else []
+    return [source.entry, *owner]
+
+
+def _refuse_absent(source: Source, path: str, names: Iterable[str]) -> None:
+    known = sorted(names)
+    if source.entry not in known:
+        near = difflib.get_close_matches(source.entry, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, known[:12]))}"
         raise SpecError(f"changelog.entry: the states of {path} have no column {source.entry!r}; {hint}")
-    flat = {f"{side}.{name}": columns.get(name, pa.nulls(0)) for side, columns in sides.items() for name in names}
-    keys = [columns[source.entry] for columns in reversed(sides.values()) if source.entry in columns]
-    typed = [key for key in keys if not pa.types.is_null(key.type)] or keys
-    flat |= {source.entry: typed[0], **orders}
-    if source.format == "datastream" and source.owner in names:  # of each event, deletions too
-        flat[source.owner] = sides["after"][source.owner]
-    flat |= {name: pa.nulls(0, pa.string()) for name in source.order if name not in orders}
-    rows = max(len(values) for values in flat.values())
-    return pa.table({name: _lengthened(values, rows) for name, values in flat.items()})
-
-
-def _lengthened(values: pa.Array, rows: int) -> pa.Array:
-    return pa.concat_arrays([values, pa.nulls(rows - len(values), values.type)])
-
-
-def _refuse_absent(name: str, values: list[Any], path: str) -> None:
-    if all(value is None for value in values):
-        raise SpecError(
-            f"changelog.order: the first events of {path} have nothing at {name!r}; leave order out, or name another"
-        )
 
 
 def _inner(event: Record) -> Record:

@@ -8,32 +8,30 @@ decides about a record, it decides by that record alone.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.batches import Batch, dead_letters
-from transforms.kinds import ARROW, NUMERIC
+from transforms.instants import Bad
 from transforms.layout import Layout
 from transforms.normalise import Place, Skipped, normalise
 
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """What is read of each record.
+Fields = dict[Path, pa.DataType]
+"""What is read of each record: `TEXT` or `TEXTS` at each path, whatever scalars stand there, or an `OBJECT`."""
 
-    Attributes:
-        types: path to type; a list of strings takes an array of numbers and texts alike.
-        loose: paths of numbers that may be written as texts, or texts that may be written as numbers.
-    """
+TEXT = pa.string()
+TEXTS = pa.list_(TEXT)
+OBJECT = pa.struct([])
 
-    types: dict[Path, pa.DataType]
-    loose: frozenset[Path]
+
+def _no_line(row: int) -> bytes:
+    raise LookupError(f"row {row} stands in no line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +40,18 @@ class Columns:
 
     Attributes:
         rows: how many records.
-        values: path to values, in the order of the records; null where the path is not there.
+        values: path to values, in the order of the records; null where the path is not there. Of lines they are texts,
+            of Avro what its schema says.
         exists: path of an object to whether it is there, [rows] of bool.
-        record: the record of a row in full, for the few that need a closer look.
+        lines: the quoted lines (transforms.json_text); Avro has none.
+        line: the line of a row as it is, for the few that need a closer look.
     """
 
     rows: int
     values: dict[Path, pa.Array]
     exists: dict[Path, np.ndarray]
-    record: Callable[[int], Any]
+    lines: pa.Buffer | None = None
+    line: Callable[[int], bytes] = _no_line
 
 
 @dataclass(slots=True)
@@ -67,6 +68,13 @@ class Verdicts:
     def dead(self, mask: np.ndarray, reason: str) -> None:
         """Rows that should be changes but cannot be used."""
         self._add(mask, reason, skipped=False)
+
+    def dead_at(self, bad: Bad, column: str | None = None) -> None:
+        """Rows with a value that could not be converted."""
+        for positions, reason in bad:
+            mask = np.zeros(self.rows, dtype=bool)
+            mask[positions] = True
+            self.dead(mask, reason if column is None else f"column {column!r}: {reason}")
 
     def skip(self, mask: np.ndarray, reason: str) -> None:
         """Rows that are rightly there and are no changes."""
@@ -106,32 +114,13 @@ def emit(
 
 
 def state_fields(layout: Layout, path: Path) -> Fields:
-    """A state's needed columns and its key; measured text is read as well, since decimals are often written so."""
-    types = {(*path, column): text_or(kind) for column, kind in layout.states}
-    loose = frozenset((*path, column) for column, kind in layout.states if kind in NUMERIC)
-    entry = (*path, layout.source.entry)
-    return Fields(types={entry: text_or(layout.entry), **types}, loose=loose)
-
-
-def text_or(kind: str) -> pa.DataType:
-    """The type that JSON's values of a kind are parsed as: it has no times."""
-    return pa.string() if kind in ("string", "timestamp") else ARROW[kind]
-
-
-def join(*parts: Fields) -> Fields:
-    return Fields(
-        types={path: type_ for part in parts for path, type_ in part.types.items()},
-        loose=frozenset[Path]().union(*(part.loose for part in parts)),
-    )
+    """A state's needed columns and its key."""
+    return {(*path, column): TEXT for column in (layout.source.entry, *(column for column, _ in layout.states))}
 
 
 def under(prefix: Path, fields: Fields) -> Fields:
     """The same fields inside an object."""
-    return replace(
-        fields,
-        types={prefix + path: type_ for path, type_ in fields.types.items()},
-        loose=frozenset(prefix + path for path in fields.loose),
-    )
+    return {prefix + path: type_ for path, type_ in fields.items()}
 
 
 # A file's name has a sign that hexadecimal numbers (Oracle's places in the redo log, say) have not.
@@ -147,15 +136,14 @@ def sortable(values: pa.Array) -> pa.Array:
     >>> sortable(pa.array(["9", "binlog.000010", "A/1F", "a01b.000c.0010", None])).to_pylist()
     ['00000000000000000009', 'binlog.00000000000000000010', '0000000A0000001F', 'a01b.000c.0010', '']
     """
-    texts = values.cast(pa.string())
-    if not pa.types.is_integer(values.type):
-        number = pc.extract_regex(texts, _NUMBERED)
-        lsn = pc.extract_regex(pc.utf8_upper(texts), _LSN)
-        padded = pc.binary_join_element_wise(number.field("head"), _pad(number.field("digits"), 20), "")
-        halves = pc.binary_join_element_wise(_pad(lsn.field("high"), 8), _pad(lsn.field("low"), 8), "")
-        texts = pc.case_when(pc.make_struct(pc.is_valid(number), pc.is_valid(lsn)), padded, halves, texts)
-    else:
-        texts = _pad(texts, 20)
+    texts = values.cast(TEXT)
+    if pc.all(pc.ascii_is_decimal(texts), min_count=0).as_py():
+        return pc.fill_null(_pad(texts, 20), "")
+    number = pc.extract_regex(texts, _NUMBERED)
+    lsn = pc.extract_regex(pc.utf8_upper(texts), _LSN)
+    padded = pc.binary_join_element_wise(number.field("head"), _pad(number.field("digits"), 20), "")
+    halves = pc.binary_join_element_wise(_pad(lsn.field("high"), 8), _pad(lsn.field("low"), 8), "")
+    texts = pc.case_when(pc.make_struct(pc.is_valid(number), pc.is_valid(lsn)), padded, halves, texts)
     return pc.fill_null(texts, "")
 
 

@@ -46,15 +46,18 @@ class Listed:
     updated: float
 
 
-def find(paths: tuple[str, ...], *, taken: Iterable[Listed] = (), settings: str | None = None) -> tuple[Listed, ...]:
+def find(
+    paths: tuple[str, ...], *, taken: Iterable[Listed] = (), settings: str | None = None, lines: bool = False
+) -> tuple[Listed, ...]:
     """All files that match, sorted by path; of topics only what was not taken.
 
     Args:
         settings: as of `matching`.
+        lines: whether files hold lines of JSON: without a byte they have no lines. Avro has a header all the same.
 
     Raises:
         SpecError: a glob that matches nothing.
-        InputError: a file without any bytes, or a file system that cannot be listed.
+        InputError: a file without any bytes where there must be some, or a file system that cannot be listed.
     """
     found: set[Listed] = set()
     for pattern in paths:
@@ -63,7 +66,8 @@ def find(paths: tuple[str, ...], *, taken: Iterable[Listed] = (), settings: str 
             raise SpecError(f"changelog.path: no file matches {pattern!r}; check the path, relative to where you run")
         found.update(listed)
     for file in found:
-        if file.size == 0 and not is_of_topic(file.path):
+        may_be_empty = is_of_topic(file.path) or (lines and not file.path.endswith(".avro"))
+        if file.size == 0 and not may_be_empty:
             raise InputError(f"{file.path}: the file is empty (0 bytes); remove it, or write it again")
     return tuple(sorted(found, key=lambda file: file.path))
 

@@ -1,28 +1,32 @@
 """Changelogs as JSON lines, streamed in blocks that end with a line.
 
-A block is parsed as columns with the types of the layout. If that fails, halves of it are, until the lines
-that are to blame stand alone: these become dead letters, and the others still are columns. Lines may be rows, or
-events with states in them (transforms.envelopes).
+A block is parsed as columns of texts. If that fails, halves of it are, until the lines that are to blame stand alone:
+these become dead letters, and the others still are columns. Lines may be rows, or events with states in them
+(transforms.envelopes).
 
-A line is a dead letter if it does not begin with a brace, holds other than one object, has a needed member twice or of
-another type (times are texts; an integer has digits only, within 64 bits), or holds an exponent beyond a float's. What
-one line says is read as if it stood alone. NaN and Infinity, which JSON has not, are read; an empty key is a key.
+A number, true and false are read as the text that stands there, and become what the spec says of their column, as CSV's
+cells do. A line is a dead letter if it does not begin with a brace, holds other than one object, or has a needed member
+twice, or an object or a list where there must be a value. What one line says is read as if it stood alone. NaN and
+Infinity, which JSON has not, are numbers; an empty key is a key.
+
+A state exists if any member of it is not null: of its object, or of the row, without those that are no state. A list
+and an object in it are not null, whatever they hold.
 """
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json
 
 from transforms import datastream, debezium, files
 from transforms.batches import Batch, dead_file, dead_letters
-from transforms.envelopes import Unwrapped, Verdicts, emit, text_or
+from transforms.envelopes import OBJECT, TEXT, Fields, Path, Unwrapped, Verdicts, emit
 from transforms.first_file import Side
-from transforms.json_columns import load, parse, parse_paths
-from transforms.kinds import one_chunk
+from transforms.images import IMAGE, digest
+from transforms.json_columns import parse, parse_paths
+from transforms.json_members import texts
+from transforms.json_text import lines_of, names, quoted, strings
 from transforms.layout import Layout
 from transforms.normalise import Place, Skipped
 from transforms.parquet_files import any_valid
@@ -30,11 +34,12 @@ from transforms.samples import is_object
 
 _ENVELOPES = {"debezium": debezium, "datastream": datastream}
 _BLOCK = 1 << 22  # bytes
+_CELLS = 1 << 26  # of one table
 _DEEPEST = 500  # brackets in brackets
 _BLANKS = b" \t\r"
 
 NOT_JSON = "the line is not a JSON object in UTF-8, or is nested too deeply"
-NOT_OF_TYPES = "a value of the line is not of its column's type"
+NOT_OF_FORM = "the line has an object or a list in the place of a value, a value in the place of one, or a member twice"
 
 
 def read_json_lines(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
@@ -71,7 +76,7 @@ def _read_block(
     # brace hold whole objects, so that each holds one if there are as many as lines.
     usable = (data[starts] == ord("{")) & (data[_last(block, data, starts, ends)] == ord("}"))
     if (ends - starts > _DEEPEST).any():
-        usable &= _depth(data, starts) <= _DEEPEST
+        usable &= _shallow(data, starts)
     rows = first + np.arange(len(starts))
     if not usable.all():
         lines = [block[start:end] for start, end in zip(starts[~usable], ends[~usable], strict=True)]
@@ -97,13 +102,16 @@ def _last(block: bytes, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) 
     return last
 
 
-def _depth(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """How deep brackets are nested in each line, those in strings counted too; [lines]."""
+def _shallow(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Lines whose brackets, those in strings counted too, are not nested too deeply; [lines]."""
     opening = (data == ord("{")) | (data == ord("["))
+    found = np.searchsorted(np.flatnonzero(opening), np.append(starts, len(data)))
+    if (np.diff(found) <= _DEEPEST).all():
+        return np.ones(len(starts), dtype=bool)
     closing = (data == ord("}")) | (data == ord("]"))
     depth = np.cumsum(opening.astype(np.int8) - closing.astype(np.int8), dtype=np.int32)
     before = np.concatenate([[0], depth[starts[1:] - 1]])
-    return np.maximum.reduceat(depth, starts) - before
+    return np.maximum.reduceat(depth, starts) - before <= _DEEPEST
 
 
 def _read_lines(
@@ -117,7 +125,7 @@ def _read_lines(
     if unwrapped is not None:
         yield from emit(unwrapped, rows, layout, place, batch_rows)
     elif len(rows) == 1:
-        yield dead_letters(place.file, rows, NOT_OF_TYPES if is_object(block) else NOT_JSON)
+        yield dead_letters(place.file, rows, NOT_OF_FORM if is_object(block) else NOT_JSON)
     else:
         middle = len(rows) // 2
         cut = int(ends[middle - 1]) + 1
@@ -136,52 +144,61 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
 
 def _raw(block: bytes, rows: int, layout: Layout) -> pa.Table:
     """The raw table of lines that are rows themselves."""
-    schema = _schema(layout)
-    flat = any(not side.struct for side in layout.sides)
+    marks = strings(block)
+    lines = quoted(block, marks)
+    imaged = len(layout.sides) == 2
+    values, wholes = _read(block, marks, lines, rows, layout, whole=imaged)
+    raw = {name: values[column,] for name, column in layout.roles.items()}
+    for side in layout.sides:
+        states = {column: values[_path(side, column)] for column, _ in layout.states}
+        if imaged:
+            exists = any_valid(list(wholes[side].values()), rows)
+            raw[f"{IMAGE}.{side.side}"] = digest(wholes[side].items(), exists)
+        else:
+            own = [values for column, values in states.items() if side.path(column) not in layout.roles.values()]
+            exists = any_valid(own, rows)
+            unclear = np.flatnonzero(~exists)
+            if len(unclear):
+                exists[unclear] = _exists(lines_of(lines).take(pa.array(unclear)), side, layout)
+        raw[side.side] = pa.array(exists)
+        raw |= {f"{side.side}.{column}": values for column, values in states.items()}
+    return pa.table(raw)
+
+
+def _read(
+    block: bytes, marks: np.ndarray, lines: pa.Buffer, rows: int, layout: Layout, *, whole: bool
+) -> tuple[dict[Path, pa.Array], dict[Side, dict[str, pa.Array]]]:
+    """What is needed of the rows, by path; and if they are asked for, of each side all members of its states."""
+    needed: Fields = {(column,): TEXT for column in layout.roles.values()}
+    needed |= {(side.name,): OBJECT for side in layout.sides if side.struct}
+    needed |= {_path(side, column): TEXT for side in layout.sides for column, _ in layout.states}
+    told = names(block, marks) if whole else []
+    members = {side: _members(side, told, layout) for side in layout.sides}
+    others = {path: TEXT for found in members.values() for path in found.values() if path not in needed}
+    if rows > 1 and rows * len(others) > _CELLS:
+        raise pa.ArrowInvalid("too many names for so many lines at once")
     try:
-        # Members that nothing needs say whether a flat state exists.
-        table = parse(block, explicit_schema=schema, unexpected_field_behavior="infer" if flat else "ignore")
-        contradictory = False
-    except pa.ArrowInvalid:
-        table = parse(block, explicit_schema=schema, unexpected_field_behavior="ignore")
-        contradictory = flat  # a member that nothing needs has several types
-    if len(table) != rows:
-        raise pa.ArrowInvalid("a line holds more than one object")
-    columns = {name: table[column] for name, column in layout.roles.items()}
-    for side in layout.sides:
-        if side.struct:
-            struct = one_chunk(table[side.name])
-            columns[side.side] = struct.is_valid()
-            columns |= {f"{side.side}.{c}": pc.struct_field(struct, c) for c, _ in layout.states}
-        else:
-            exists = _exists(table, side, layout)
-            if contradictory and not exists.all():
-                exists |= np.array([_has_member(line, side, layout) for line in block[:-1].split(b"\n")])
-            columns[side.side] = pa.array(exists)
-            columns |= {f"{side.side}.{c}": table[side.path(c)] for c, _ in layout.states}
-    return pa.table(columns)
+        values, _ = parse(lines, rows, needed | others)
+    except pa.ArrowInvalid:  # one of the others is an object, say
+        values, _ = parse(lines, rows, needed)
+        values |= dict(zip(others, texts(lines_of(lines), list(others)), strict=True))
+    return values, {side: {name: values[path] for name, path in found.items()} for side, found in members.items()}
 
 
-def _exists(table: pa.Table, side: Side, layout: Layout) -> np.ndarray:
-    """Rows where any member of the side is not null."""
-    roles = set(layout.roles.values())
-    own = [side.path(column) for column, _ in layout.states if side.path(column) not in roles]
-    names = own + layout.rest(side, table.column_names)
-    return any_valid([one_chunk(table[name]) for name in names], len(table))
+def _exists(lines: pa.Array, side: Side, layout: Layout) -> np.ndarray:
+    """Of quoted lines, whether any member of the side is not null."""
+    buffer = lines.buffers()[2]
+    block = buffer.to_pybytes()
+    _, wholes = _read(block, strings(block), buffer, len(lines), layout, whole=True)
+    return any_valid(list(wholes[side].values()), len(lines))
 
 
-def _has_member(line: bytes, side: Side, layout: Layout) -> bool:
-    members = load(line)
-    return any(members[name] is not None for name in layout.rest(side, list(members)))
+def _members(side: Side, names_: Sequence[str], layout: Layout) -> dict[str, Path]:
+    """The paths of what may be members of a side's states."""
+    if side.struct:
+        return {name: (side.name, name) for name in names_}
+    return {name.removeprefix(side.name): (name,) for name in layout.members(side, names_)}
 
 
-def _schema(layout: Layout) -> pa.Schema:
-    keys = {"entry": layout.entry, "owner": layout.owner, "time": "string"}
-    keys |= {f"order.{place}": kind for place, kind in enumerate(layout.order)}
-    fields = {column: text_or(keys[name] or "string") for name, column in layout.roles.items()}
-    for side in layout.sides:
-        if side.struct:
-            fields[side.name] = pa.struct([(column, text_or(kind)) for column, kind in layout.states])
-        else:
-            fields |= {side.path(c): text_or(k) for c, k in layout.states if side.path(c) not in fields}
-    return pa.schema(list(fields.items()))
+def _path(side: Side, column: str) -> Path:
+    return (side.name, column) if side.struct else (side.path(column),)

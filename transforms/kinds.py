@@ -46,9 +46,9 @@ def to_kind(values: pa.Array, kind: str, timezone: str | None = None) -> tuple[p
     """A state's column as its kind; null where the value is null or bad. Naive times without a zone are UTC."""
     if values.type == ARROW[kind]:
         return values, []
-    if kind == "string":
-        texts, bad = to_key(values, "string")
-        return texts.dictionary_encode(), bad
+    if kind in ("string", "int64"):
+        keys, bad = to_key(values, kind)
+        return keys if kind == "int64" else keys.dictionary_encode(), bad
     if kind == "timestamp":
         ticks, bad = to_microseconds(plain(values), timezone or "UTC")
         return ticks.cast(ARROW[kind]), bad
@@ -56,8 +56,24 @@ def to_kind(values: pa.Array, kind: str, timezone: str | None = None) -> tuple[p
 
 
 def to_key(values: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
-    """A key's column as plain int64 or string; null where the value is null or bad."""
-    return _cast(plain(values), pa.string() if kind == "string" else pa.int64())
+    """A key's column as plain int64 or string; null where the value is null or bad.
+
+    A float that is a whole number is that number, up to where floats have gaps between them: many writers make floats
+    of a column of whole numbers if one row has none.
+
+    >>> to_key(pa.array([7.0, None, 1e15, 0.5]), "string")[0].to_pylist()
+    ['7', None, '1000000000000000', '0.5']
+    """
+    values = plain(values)
+    if not pa.types.is_floating(values.type):
+        return _cast(values, pa.string() if kind == "string" else pa.int64())
+    values = values.cast(pa.float64())
+    whole = pc.and_(pc.equal(pc.floor(values), values), pc.less_equal(pc.abs(values), 2.0**53))
+    numbers = pc.if_else(whole, values, None).cast(pa.int64())
+    if kind == "string":
+        return pc.coalesce(numbers.cast(pa.string()), values.cast(pa.string())), []
+    bad = np.flatnonzero(to_mask(pc.and_(values.is_valid(), numbers.is_null())))
+    return numbers, [(bad, "value not understood as int64")] if len(bad) else []
 
 
 def decode(values: pa.Array) -> tuple[pa.Array, Bad]:

@@ -3,7 +3,7 @@
 Readers on the workers hold every file against it: a file that differs becomes a dead letter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,9 +12,9 @@ from transforms import files
 from transforms.dated_files import of_files, snapshot_files
 from transforms.errors import ColumnError, InputError, SpecError
 from transforms.files import Listed
-from transforms.first_file import FirstFile, Side, find
-from transforms.kinds import kind_of
-from transforms.own_names import named
+from transforms.first_file import FirstFile, Side, find, members, sides_of, struct_fields
+from transforms.kinds import NUMERIC, kind_of
+from transforms.own_names import ENVELOPES, named
 from transforms.samples import sample
 from transforms.segments import is_of_topic
 from transforms.source import Source
@@ -59,22 +59,20 @@ class Layout:
         time = {} if source.time is None else {"time": source.time}
         return {"entry": source.entry, **time, **orders, **owner}
 
+    def members(self, side: Side, names: Sequence[str]) -> list[str]:
+        """Columns of a side without a struct: its state exists if one of them is not null."""
+        return members(side, names, self.sides, tuple(self.roles.values()))
+
     def rest(self, side: Side, names: Sequence[str]) -> list[str]:
         """Columns of a side without a struct that say whether its state exists, apart from those needed."""
-        if self.snapshots:
-            return []
-        told = {side.path(column) for column, _ in self.states} | set(self.roles.values())
-        return [name for name in self.members(side, names) if name not in told]
-
-    def members(self, side: Side, names: Sequence[str]) -> list[str]:
-        """All columns of a side without a struct."""
-        other = tuple(s.name for s in self.sides if s is not side and s.name)
-        return [name for name in names if name.startswith(side.name) and (side.name or not name.startswith(other))]
+        needed = {side.path(column) for column, _ in self.states}
+        return [] if self.snapshots else [name for name in self.members(side, names) if name not in needed]
 
     def fault(self, schema: pa.Schema) -> str | None:
         """Why a file with this schema cannot be read with the layout; None if it can.
 
-        Types must be of the layout's kinds; whole numbers may stand where floats are expected.
+        Types must be of the layout's kinds, but for what writers change where one row more or less has a null: floats
+        may stand where whole numbers are expected, and the other way round, and both where texts are.
         """
         declared = {column for column, _ in self.source.types}
         kinds = {"entry": self.entry, "time": "timestamp", "owner": self.owner or "string"}
@@ -88,14 +86,16 @@ class Layout:
                 return f"the file has no column {path!r}"
             if schema.names.count(path) > 1:
                 return f"the file has column {path!r} twice"
-            same = kind_of(type_) == kind or (kind == "float64" and kind_of(type_) == "int64")
-            if not (same or converted or pa.types.is_null(type_)):
+            if not (kind_of(type_) in _READ_AS.get(kind, (kind,)) or converted or pa.types.is_null(type_)):
                 return f"column {path!r} is {type_}, but the first file has {kind} there"
         time = pa.null() if self.source.time is None else schema.field(self.source.time).type
         if pa.types.is_timestamp(time) and time.tz is None and self.source.timezone is None:
             return f"column {self.source.time!r} has no time zone; name it as changelog.timezone"
         return None
 
+
+_READ_AS = {"int64": NUMERIC, "float64": NUMERIC, "string": ("string", *NUMERIC, "bool")}
+"""Kind of the layout to kinds of files that are converted to it, value by value."""
 
 _KINDS = {
     "parquet": "a Parquet file",
@@ -109,6 +109,8 @@ _KINDS = {
 def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> Layout:
     """Match the globs, look at the first file and decide how all files are read.
 
+    Of Parquet and Avro its schema decides, of text the spec alone: there the first rows only tell errors of the spec.
+
     Args:
         numbers: state columns that sums or means are taken of.
         others: state columns that anything else reads (`where`, `by`, classes, the owner).
@@ -118,25 +120,39 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
         InputError: an empty file, or a first file that cannot be read.
     """
     source = named(of_files(source))
-    found = files.find(source.paths, settings=source.kafka) if source.every is None else snapshot_files(source)
-    first = telling(found)
+    found = find_files(source) if source.every is None else snapshot_files(source)
+    return _layout(_look(source, telling(found)), found, numbers, others)
+
+
+def find_files(source: Source, taken: Iterable[Listed] = ()) -> tuple[Listed, ...]:
+    """The files of a source that is no snapshots; see `files.find`."""
+    lines = source.format in ("jsonl", *ENVELOPES)
+    return files.find(source.paths, taken=taken, settings=source.kafka, lines=lines)
+
+
+def _look(source: Source, first: str | None) -> FirstFile:
     try:
         schema, rows = sample(source, first)
     except files.UNREADABLE as error:
-        kind = _KINDS[source.format] + (", not Avro or Protobuf, in a topic" if is_of_topic(first) else "")
+        kind = _KINDS[source.format] + (", not Avro or Protobuf, in a topic" if first and is_of_topic(first) else "")
         usual = f"cannot be read as {kind} ({{}}); it may be truncated or of another format"
         raise InputError(f"{first}: {files.why(error, usual)}") from None
-    look = FirstFile(source=source, path=first, schema=schema, rows=rows, sides=_sides(source, schema))
+    return FirstFile(source=source, path=first, schema=schema, rows=rows, sides=sides_of(source, schema))
+
+
+def _layout(look: FirstFile, found: tuple[Listed, ...], numbers: frozenset[str], others: frozenset[str]) -> Layout:
+    source = look.source
+    look.check_sides()
     if source.time is not None:
         look.check_time()
     owner = source.owner
-    of_mutation = owner is not None and owner in schema.names
+    of_mutation = owner is not None and look.is_of_mutation(owner)
     states = (numbers | others) - {owner} if of_mutation else numbers | others | ({owner} if owner else set())
     owned = look.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None
     if owned == "string" and owner in numbers:
         raise SpecError(
-            f"queries: {owner!r} of {first} names the owner and is measured but not a number; measure another column, "
-            "or declare it int64 in changelog.types"
+            f"queries: {owner!r} of {look.path} names the owner and is measured but not a number; measure another "
+            "column, or declare it int64 in changelog.types"
         )
     return Layout(
         source=source,
@@ -157,18 +173,10 @@ def _kind(look: FirstFile, column: str, *, number: bool) -> str:
         raise ColumnError(str(error), column) from None
 
 
-def telling(found: Sequence[Listed]) -> str:
-    """The file that tells the columns: the first; of topics the fullest segment, as partitions may be next to empty.
-
-    Raises:
-        InputError: all topics are empty.
-    """
-    chosen = next((file for file in found if not is_of_topic(file.path)), max(found, key=lambda file: file.size))
-    if chosen.size == 0:
-        raise InputError(
-            f"{chosen.path}: the topic holds no records yet, which would tell its columns; run again later"
-        )
-    return chosen.path
+def telling(found: Sequence[Listed]) -> str | None:
+    """The file that tells the columns: the first that is not empty, of topics the fullest segment; None if all are."""
+    chosen = next((f for f in found if f.size and not is_of_topic(f.path)), max(found, key=lambda file: file.size))
+    return chosen.path if chosen.size else None
 
 
 def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -178,33 +186,18 @@ def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
         as `inspect`, which says more of what it finds.
     """
     layout = inspect(source, frozenset(), frozenset())
-    schema, _ = sample(layout.source, telling(layout.files))
+    schema, rows = sample(layout.source, telling(layout.files))
     found = [_columns_of(side, layout, schema) for side in layout.sides]
     declared = {column for column, _ in source.types}
     usable = [{name for name, type_ in one.items() if name in declared or kind_of(type_)} for one in found]
-    columns = frozenset(set.intersection(*usable))
+    # Lines need not hold every member.
+    columns = frozenset(set.intersection(*usable) if rows is None else set.union(*usable))
     return columns, tuple(sorted(set().union(*found) - columns))
 
 
 def _columns_of(side: Side, layout: Layout, schema: pa.Schema) -> dict[str, pa.DataType]:
     """The columns of a side, by the names that they have in a state."""
     if side.struct:
-        return {field.name: field.type for field in schema.field(side.name).type}
-    taken = {one.name for one in layout.sides if one.struct} | set(layout.roles.values())
-    prefixes = tuple(one.name for one in layout.sides if one is not side and one.name)
-    return {
-        field.name.removeprefix(side.name): field.type
-        for field in schema
-        if field.name.startswith(side.name)
-        and field.name not in taken
-        and (side.name or not field.name.startswith(prefixes))
-    }
-
-
-def _sides(source: Source, schema: pa.Schema) -> tuple[Side, ...]:
-    sides = []
-    for side, name in (("before", source.before), ("after", source.after)):
-        if side == "after" or name is not None:
-            struct = name in schema.names and pa.types.is_struct(schema.field(name).type)
-            sides.append(Side(side=side, name=name or "", struct=struct))
-    return tuple(sides)
+        return {field.name: field.type for field in struct_fields(schema, side)}
+    names = layout.members(side, schema.names)
+    return {field.name.removeprefix(side.name): field.type for field in schema if field.name in names}

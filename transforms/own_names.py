@@ -10,6 +10,9 @@ ENVELOPES = ("debezium", "datastream")
 POSITION = "position"
 """Stands for the order of changes in Debezium's source: their positions in the database's log."""
 
+OWN_ORDERS = (POSITION, "sort_keys")
+"""Orders that the formats of `ENVELOPES` give, as texts that sort as they do."""
+
 FINEST = "source.ts"
 """Stands for the finest of Debezium's times of the source that an event has."""
 

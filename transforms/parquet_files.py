@@ -1,7 +1,7 @@
 """Parquet changelogs: runs of row groups, of which only the needed columns are read.
 
-Where a state's columns stand under a prefix, whether the state exists can depend on columns that nothing else needs:
-these are read only for row groups where a row has all needed columns null. Where states before are there too, all
+Whether a state exists can depend on columns that nothing else needs: these are read only for row groups where a row has
+all needed columns null. Where states before are there too, all
 columns that both sides have are read, a few at a time, for the digests of the whole images (transforms.images).
 """
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from transforms import files
 from transforms.batches import Batch, dead_file
-from transforms.first_file import Side, find
+from transforms.first_file import Side, find, struct_fields
 from transforms.images import IMAGE, digest, shared
 from transforms.kinds import is_text, one_chunk, to_mask
 from transforms.layout import Layout
@@ -88,43 +88,43 @@ def _imaged(schema: pa.Schema, layout: Layout) -> list[str]:
     """The columns of states that digests are of; none where there are no states before."""
     if len(layout.sides) == 1:
         return []
-    return shared(
-        [field.name for field in schema.field(side.name).type]
+    found = [
+        [field.name for field in struct_fields(schema, side)]
         if side.struct
         else [name.removeprefix(side.name) for name in layout.members(side, schema.names)]
         for side in layout.sides
-    )
+    ]
+    return shared([names for names in found if names] or [[]])  # a struct that is null in all rows has no names
 
 
 def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
     """The raw table (see `normalise`) of one row group."""
-    names = file.schema_arrow.names
+    schema = file.schema_arrow
     wanted = set(layout.roles.values())
     for side in layout.sides:
-        if side.struct:
-            children = [column for column, _ in layout.states] or [file.schema_arrow.field(side.name).type[0].name]
-            wanted |= {side.path(child) for child in children}
-        else:
-            wanted |= {side.path(column) for column, _ in layout.states}
+        columns = {side.path(column) for column, _ in layout.states}
+        wanted |= columns if not side.struct or (columns and struct_fields(schema, side)) else {side.name}
     table = file.read_row_group(group, columns=sorted(wanted))
-    columns = {name: one_chunk(table[column]) for name, column in layout.roles.items()}
-    if TRUNCATES in (file.schema_arrow.metadata or {}):
-        columns["truncate"] = columns["entry"].is_null()
+    raw = {name: one_chunk(table[column]) for name, column in layout.roles.items()}
+    if TRUNCATES in (schema.metadata or {}):
+        raw["truncate"] = raw["entry"].is_null()
     for side in layout.sides:
-        if side.struct:
-            struct = one_chunk(table[side.name])
-            states = {column: pc.struct_field(struct, column) for column, _ in layout.states}
-            exists = struct.is_valid()
-        else:
-            states = {column: one_chunk(table[side.path(column)]) for column, _ in layout.states}
-            exists = _exists(file, group, side, layout, list(states.values()), names, table.num_rows)
-        columns[side.side] = exists
-        columns |= {f"{side.side}.{column}": values for column, values in states.items()}
+        states = {column: _column(table, side, column) for column, _ in layout.states}
+        raw[side.side] = pa.array(_exists(file, group, side, layout, states, table.num_rows))
+        raw |= {f"{side.side}.{column}": values for column, values in states.items()}
     if len(layout.sides) == 2:
         for side in layout.sides:
-            images = _states(file, group, side, _imaged(file.schema_arrow, layout), columns)
-            columns[f"{IMAGE}.{side.side}"] = digest(images, to_mask(columns[side.side]))
-    return pa.table(columns)
+            images = _states(file, group, side, _imaged(schema, layout), raw)
+            raw[f"{IMAGE}.{side.side}"] = digest(images, to_mask(raw[side.side]))
+    return pa.table(raw)
+
+
+def _column(table: pa.Table, side: Side, column: str) -> pa.Array:
+    """A column of a state; of a struct column that is null in all rows, nulls."""
+    if not side.struct:
+        return one_chunk(table[side.path(column)])
+    struct = one_chunk(table[side.name])
+    return pa.nulls(len(struct)) if pa.types.is_null(struct.type) else pc.struct_field(struct, column)
 
 
 def _states(
@@ -136,23 +136,25 @@ def _states(
     for begin in range(0, len(others), _AT_ONCE):
         names = others[begin : begin + _AT_ONCE]
         table = file.read_row_group(group, columns=[side.path(name) for name in names])
-        for name in names:
-            values = pc.struct_field(one_chunk(table[side.name]), name) if side.struct else table[side.path(name)]
-            yield name, one_chunk(values)
+        yield from ((name, _column(table, side, name)) for name in names)
 
 
 def _exists(
-    file: pq.ParquetFile, group: int, side: Side, layout: Layout, states: list[pa.Array], names: list[str], rows: int
-) -> pa.Array:
+    file: pq.ParquetFile, group: int, side: Side, layout: Layout, states: dict[str, pa.Array], rows: int
+) -> np.ndarray:
     """Rows where any column of the side is not null."""
+    schema = file.schema_arrow
     roles = set(layout.roles.values())
-    own = [values for (column, _), values in zip(layout.states, states, strict=True) if side.path(column) not in roles]
-    exists = any_valid(own, rows)
-    rest = layout.rest(side, names)
+    exists = any_valid([values for column, values in states.items() if side.path(column) not in roles], rows)
+    if side.struct:
+        rest = [side.path(field.name) for field in struct_fields(schema, side) if field.name not in states]
+    else:
+        rest = layout.rest(side, schema.names)
     if rest and not exists.all():
         table = file.read_row_group(group, columns=rest)
-        exists |= any_valid([one_chunk(column) for column in table.columns], rows)
-    return pa.array(exists)
+        columns = one_chunk(table[side.name]).flatten() if side.struct else table.columns
+        exists |= any_valid([one_chunk(column) for column in columns], rows)
+    return exists
 
 
 def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:

@@ -25,6 +25,7 @@ from transforms.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.expression import evaluate
 from transforms.images import IMAGE, digest, shared
 from transforms.joined import given, giving
+from transforms.kinds import to_key
 from transforms.queries import OTHER, Query, Scalar
 from transforms.several import Collections
 from transforms.source import Source
@@ -180,7 +181,7 @@ def _codes(
         found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(listed, type=pa.int64()))
     else:
         wanted = pa.array([_as_text(value) for value in listed], type=pa.string())
-        found = pc.index_in(column.cast(pa.string()), value_set=wanted)
+        found = pc.index_in(to_key(column, "string")[0], value_set=wanted)
     return np.array([*codes, unlisted], dtype=np.int32)[_to_numpy(found.fill_null(-1))]
 
 

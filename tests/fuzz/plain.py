@@ -3,10 +3,23 @@
 What becomes of a row is DEAD, SKIPPED, or its normalised values.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.fuzz.values import DEAD, UNAVAILABLE, Members, Number, instant, load, of_json, of_text, position, whole
+from tests.fuzz.values import (
+    DEAD,
+    UNAVAILABLE,
+    Members,
+    Number,
+    instant,
+    load,
+    of_json,
+    of_text,
+    position,
+    text_of,
+    whole,
+)
 
 SKIPPED = object()
 """Stands for a row that is rightly there and is no change."""
@@ -60,7 +73,7 @@ def objects(line: bytes) -> Any:
         state = row.get(side)
         if not isinstance(state, Members | None) or (state and state.twice & STATES.keys()):
             return DEAD
-        found |= _state(side, state, loose=False)
+        found |= _state(side, state)
     return _settled(found)
 
 
@@ -71,15 +84,15 @@ def debezium(line: bytes) -> Any:
     if row is None or row.twice & {"payload"} or not isinstance(row.get("payload"), Members | None):
         return DEAD
     payload = row.get("payload")
-    if not _typed(row) or not (payload is None or _typed(payload)):
+    if not _formed(row) or not (payload is None or _formed(payload)):
         return DEAD
     event = row if payload is None else payload
-    op = event.get("op")
+    op = text_of(event.get("op"))
     if op is None:
         return _without_op(row)
     if op == "m":
         return SKIPPED
-    before, after, source = event.get("before"), event.get("after"), event.get("source") or Members([])
+    before, after, source = _some(event.get("before")), _some(event.get("after")), event.get("source") or Members([])
     truncate = op == "t"
     if op not in "curdt" or len(op) != 1 or (op in "cur" and after is None):
         return DEAD
@@ -87,23 +100,23 @@ def debezium(line: bytes) -> Any:
         return DEAD
     if truncate:
         before = after = None
-    keys = [None if state is None else state.get("id") for state in (before, after)]
-    if before is not None and after is not None and None not in keys and whole(keys[0]) != whole(keys[1]):
+    keys = [None if state is None else text_of(state.get("id")) for state in (before, after)]
+    if None not in keys and keys[0] != keys[1]:
         return DEAD
-    entry = None if truncate else of_json(keys[after is not None], "int64")
+    entry = None if truncate else keys[after is not None]
     time = _source_time(source)
     if time is None and op == "r":
         time = _source_time(event)
-    if op == "d" and all(_blank(before.get(name)) for name in STATES):
+    if op == "d" and all(_blank(before.get(name), kind) for name, kind in STATES.items()):
         before = None
     if any(state and state.get(name) == UNAVAILABLE for state in (before, after) for name in STATES):
         return DEAD
-    found = _keys(entry, time) | _state("before", before, loose=True) | _state("after", after, loose=True)
-    log = {name: source.get(name) for name in _LOG}
+    found = _keys(entry, time) | _state("before", before) | _state("after", after)
+    log = {name: text_of(source.get(name)) for name in _LOG}
     sequence = log.pop("sequence")
     if log["lsn"] is None and sequence is not None:
         log["lsn"] = _last(sequence)
-    order = {"order.0": " ".join(position(_number(value)) for value in log.values())}
+    order = {"order.0": " ".join(map(position, log.values()))}
     return _settled(found | order, truncate=truncate)
 
 
@@ -117,33 +130,23 @@ def datastream(line: bytes) -> Any:
     if metadata.twice & {"change_type", "is_deleted"} or payload.twice & {"id", *STATES}:
         return DEAD
     change, deleted = of_json(metadata.get("change_type"), "string"), of_json(metadata.get("is_deleted"), "bool")
-    if DEAD in (change, deleted):
+    entry, texts = text_of(payload.get("id")), [text_of(key) for key in keys]
+    if DEAD in (change, deleted, entry, *texts) or any(text_of(payload.get(name)) is DEAD for name in STATES):
         return DEAD
     change = change and change.upper()
     if change not in (None, "INSERT", "UPDATE", "UPDATE-INSERT", "DELETE", "UPDATE-DELETE"):
         return DEAD
     exists = not deleted and change not in ("DELETE", "UPDATE-DELETE")
-    at = row.get("source_timestamp")
-    if isinstance(at, Number):
+    at = text_of(row.get("source_timestamp"))
+    if at is None or at is DEAD:
+        return DEAD
+    if re.fullmatch("-?[0-9]+", at):
         ticks = whole(at)
         time = DEAD if ticks is DEAD or abs(ticks * 1000) >= 2**63 else ticks * 1000
     else:
-        time = instant(at, "UTC") if isinstance(at, str) else DEAD
-    found = _keys(of_json(payload.get("id"), "int64"), time)
-    state = _state("after", payload, loose=True)
-    if not exists:
-        state = {name: value if value is DEAD else None for name, value in state.items()} | {"after": False}
-        # A value that a deletion does not need must be of its member's type all the same.
-        state |= {
-            f"after.{name}": None
-            for name in (*NUMBERS, "seen")
-            if isinstance(payload.get(name), str) and not isinstance(payload[name], Number)
-        }
-    numbers = [_number(key) for key in keys]
-    if any(not isinstance(number, int | str | None) or isinstance(number, bool) for number in numbers):
-        return _settled(found | state)  # ordered somehow
-    order = " ".join(map(position, numbers)) + (" 1" if exists else " 0")
-    return _settled(found | state | {"order.0": order})
+        time = instant(at, "UTC")
+    order = " ".join(map(position, texts)) + (" 1" if exists else " 0")
+    return _settled(_keys(entry, time, order) | _state("after", payload if exists else None))
 
 
 def csv(data: bytes) -> tuple[Reading, bool]:
@@ -225,43 +228,35 @@ def _settled(found: dict[str, Any], *, truncate: bool = False) -> Any:
     return DEAD if missing or any(value is DEAD for value in found.values()) else found
 
 
-def _state(side: str, state: Members | None, *, loose: bool) -> dict[str, Any]:
+def _state(side: str, state: Members | None) -> dict[str, Any]:
     values = {
-        name: None if state is None else of_json(state.get(name), kind, loose=loose, zone="UTC")
-        for name, kind in STATES.items()
+        name: None if state is None else of_json(state.get(name), kind, zone="UTC") for name, kind in STATES.items()
     }
-    return {side: state is not None} | {f"{side}.{name}": value for name, value in values.items()}
+    return {side: _some(state) is not None} | {f"{side}.{name}": value for name, value in values.items()}
+
+
+def _some(state: Members | None) -> Members | None:
+    """A state in which something is not null."""
+    return state if state and any(value is not None for value in state.values()) else None
 
 
 def _text_time(value: Any) -> Any:
-    return instant(value, None) if isinstance(value, str) and not isinstance(value, Number) else DEAD
+    return instant(value, None) if isinstance(value, str) else DEAD
 
 
-def _typed(event: Members) -> bool:
-    """Whether what is needed of a Debezium event has its types, bare or wrapped."""
+def _formed(event: Members) -> bool:
+    """Whether there are values and objects where a Debezium event needs them, bare or wrapped."""
     parts = {name: event.get(name) for name in ("before", "after", "source")}
     if event.twice & {"op", *_UNITS, *parts} or not all(isinstance(part, Members | None) for part in parts.values()):
         return False
-    found = [of_json(event.get("op"), "string"), *(of_json(event.get(unit), "int64") for unit in _UNITS)]
-    for state in (parts["before"], parts["after"]):
-        if state:
-            if state.twice & {"id", *STATES}:
-                return False
-            found.append(of_json(state.get("id"), "int64"))
-            for name, kind in STATES.items():
-                value = state.get(name)
-                text = isinstance(value, str) and not isinstance(value, Number)
-                skipped = text and (kind in ("string", "timestamp") or name in NUMBERS)  # looked at where it is needed
-                found.append(None if skipped else of_json(value, kind))
-    if source := parts["source"]:
-        if source.twice & {*_UNITS, *_LOG}:
+    needed: dict[str, Any] = {"before": {"id", *STATES}, "after": {"id", *STATES}, "source": {*_UNITS, *_LOG}}
+    found = [event.get(name) for name in ("op", *_UNITS)]
+    for part, names in needed.items():
+        state = parts[part] or Members([])
+        if state.twice & names:
             return False
-        found += [of_json(source.get(unit), "int64") for unit in _UNITS]
-        for name in _LOG:
-            value = source.get(name)
-            text = isinstance(value, str) and not isinstance(value, Number)
-            found.append(None if text or value is None else of_json(value, "int64"))
-    return not any(value is DEAD for value in found)
+        found += [state.get(name) for name in names]
+    return not any(text_of(value) is DEAD for value in found)
 
 
 def _without_op(row: Members) -> Any:
@@ -275,25 +270,24 @@ def _without_op(row: Members) -> Any:
 
 
 def _source_time(members: Members) -> Any:
+    told = {unit: of_json(members.get(unit), "int64") for unit in _UNITS}
+    if DEAD in told.values():
+        return DEAD
     for unit, (times, over) in _UNITS.items():
-        ticks = of_json(members.get(unit), "int64")
-        if ticks:
+        if ticks := told[unit]:
             found = ticks * times // over
             return found if -(2**63) <= found < 2**63 else DEAD
     return None
 
 
-def _blank(value: Any) -> bool:
+def _blank(value: Any, kind: str) -> bool:
+    if isinstance(value, str) and kind in ("int64", "float64", "bool"):
+        return value == "" or re.fullmatch(r"-?0+(\.0*)?([eE][+-]?[0-9]+)?|false", value) is not None
     if isinstance(value, Number):
         return float(value) == 0
     return value is None or value is False or value == ""
 
 
-def _last(sequence: Any) -> str | None:
-    text = str(_number(sequence))
-    digits = text.removesuffix('"]').rpartition('"')[2]
-    return digits if text.endswith(f'"{digits}"]') and digits.isascii() and digits.isdigit() else None
-
-
-def _number(value: Any) -> Any:
-    return whole(value) if isinstance(value, Number) else value
+def _last(sequence: str) -> str | None:
+    digits = sequence.removesuffix('"]').rpartition('"')[2]
+    return digits if sequence.endswith(f'"{digits}"]') and digits.isascii() and digits.isdigit() else None

@@ -19,13 +19,7 @@ _ODD = re.compile(r"[+-]?(nan(\(\w*\))?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 
 
 class Number(str):
-    """A number of JSON as it is written; one with an exponent beyond a float's spoils its line."""
-
-    def __new__(cls, text: str) -> "Number":
-        found = re.fullmatch(r"-?(\d+)(?:\.(\d+))?(?:[eE]\+?(\d{1,9}))?", text)
-        if found and int(found[3] or 0) > 308 + len(found[2] or ""):
-            raise ValueError("too large")
-        return super().__new__(cls, text)
+    """A number of JSON as it is written."""
 
 
 class Members(dict[str, Any]):
@@ -108,18 +102,17 @@ def of_text(text: str, kind: str, zone: str | None) -> Any:
     return text if kind == "string" else instant(text, zone)
 
 
-def of_json(value: Any, kind: str, *, loose: bool = False, zone: str | None = None) -> Any:
-    """A value of JSON; a loose number may be written as a text."""
-    if value is None:
-        return None
-    if isinstance(value, Number):
-        if kind not in ("int64", "float64"):
-            return DEAD
-        return of_text(str(value), kind, None)
-    if isinstance(value, str):
-        textual = kind in ("string", "timestamp") or (loose and kind in ("int64", "float64"))
-        return of_text(value, kind, zone) if textual else DEAD
-    return value if isinstance(value, bool) and kind == "bool" else DEAD
+def of_json(value: Any, kind: str, *, zone: str | None = None) -> Any:
+    """A value of JSON, as a cell with its text would be read."""
+    text = text_of(value)
+    return text if text in (None, DEAD) else of_text(text, kind, zone)
+
+
+def text_of(value: Any) -> Any:
+    """The text of a value; an object or a list has none."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str) else value if value is None else DEAD
 
 
 def position(value: Any) -> str:

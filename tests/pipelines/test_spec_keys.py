@@ -52,7 +52,7 @@ release: wards
 
 LEVELS = {
     "top": "release changelog privacy schedule queries strategy output",
-    "changelog": "format path entry time before after order timezone types nulls bad_rows every shrink kafka",
+    "changelog": "format path entry time before after owner order timezone types nulls bad_rows every shrink kafka",
     "privacy": "unit epsilon delta constraint mechanism accounting split adaptive_data states",
     "constraint": "at_most entries within by classes",
     "classes": "at_most entries within",

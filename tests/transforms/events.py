@@ -41,6 +41,7 @@ def write_lines(path: Path, lines: Iterable[Any]) -> Path:
 def see(path: Path, format_: str = "debezium", **changes: Any) -> Layout:
     """Inspect for queries that measure `cost` by `ward`."""
     usual = {"entry": "id", "time": None, "before": None, "after": None, "numbers": "cost", "others": "ward"}
+    usual["types"] = (("id", "int64"),)
     return look(path, format_, **(usual | changes))
 
 

@@ -74,14 +74,15 @@ def test_a_payload_is_the_state_from_then_on_or_that_of_a_deleted_entry(tmp_path
         ({"id": 1, "ward": "a"}, datastream.NO_EVENT),
         (event(1) | {"payload": None}, datastream.NO_PAYLOAD),
         (event(1) | {"sort_keys": None}, datastream.NO_ORDER),
-        (event(1) | {"sort_keys": 5}, datastream.NO_ORDER),
+        (event(1) | {"sort_keys": 5}, json_files.NOT_OF_FORM),
+        (event(1, deleted="perhaps"), "column 'is_deleted': value not understood as bool"),
         (event(1, at=None), datastream.NO_TIME),
         (event(1, at=2**62), datastream.OUT_OF_RANGE),
         (event(1, at="noon"), "column 'source_timestamp': time not understood"),
         (event(None), "column 'id': entry is null"),
         (event(1, cost="many"), "column 'after.cost': value not understood as double"),
-        (event(1, ward=3), json_files.NOT_OF_TYPES),
-        (event(1) | {"payload": "text"}, json_files.NOT_OF_TYPES),
+        (event(1, ward={"a": 3}), json_files.NOT_OF_FORM),
+        (event(1) | {"payload": "text"}, json_files.NOT_OF_FORM),
         ("null", json_files.NOT_JSON),
     ],
 )
@@ -342,9 +343,11 @@ def test_a_first_avro_file_that_is_none_is_an_input_error(tmp_path, content):
         see(tmp_path / "a.avro", "datastream")
 
 
-def test_an_avro_file_without_records_is_an_input_error_if_it_comes_first(tmp_path):
-    with pytest.raises(InputError, match="no event at its begin holds a state"):
-        see(write_avro(tmp_path / "a.avro", []), "datastream")
+def test_an_avro_file_without_records_tells_the_types_by_its_schema(tmp_path):
+    layout = see(write_avro(tmp_path / "a.avro", []), "datastream", types=())
+
+    assert (layout.entry, layout.states) == ("int64", (("cost", "float64"), ("ward", "string")))
+    assert read(layout) == []
 
 
 def test_what_the_payload_does_not_hold_is_named(tmp_path):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +32,7 @@ from transforms import debezium, json_files
 from transforms.batches import Batch
 from transforms.changelog import DEAD, READ, ReadChangelog
 from transforms.diagnostics import WriteDiagnostics, diagnose
-from transforms.errors import InputError, SpecError
+from transforms.errors import SpecError
 from transforms.normalise import Skipped
 
 ENVELOPE = (T0 + 5) * 1000
@@ -142,11 +143,14 @@ def test_a_run_keeps_the_counts_of_what_was_skipped_on_the_private_side(tmp_path
         (event("c", after=state(1, debezium.UNAVAILABLE)), f"column 'ward' {debezium.NOT_IN_LOG}"),
         (event("c", after=state(1, cost=debezium.UNAVAILABLE)), f"column 'cost' {debezium.NOT_IN_LOG}"),
         (event("c", after=state(1, cost="ATk=")), "column 'after.cost': value not understood as double"),
-        (event("c", after=state(1, cost=True)), json_files.NOT_OF_TYPES),
-        (event("c", after=state(1, ward=5)), json_files.NOT_OF_TYPES),
-        (event("c", after=[1]), json_files.NOT_OF_TYPES),
-        (event("c", after="text"), json_files.NOT_OF_TYPES),
-        ({"payload": 5}, json_files.NOT_OF_TYPES),
+        (event("c", after=state(1, cost=True)), "column 'after.cost': value not understood as double"),
+        (event("c", after=state(1, ward={"a": 5})), json_files.NOT_OF_FORM),
+        (event("c", after={"id": None, "ward": None}), debezium.NO_AFTER),
+        (event("d", before={}), debezium.NO_KEY),
+        (event("c", after=state(1), ts_us="soon"), debezium.ODD_TIME),
+        (event("c", after=[1]), json_files.NOT_OF_FORM),
+        (event("c", after="text"), json_files.NOT_OF_FORM),
+        ({"payload": 5}, json_files.NOT_OF_FORM),
         ("[1]", json_files.NOT_JSON),
         ('{"op": "c", "after": ', json_files.NOT_JSON),
         ("\udcff", json_files.NOT_JSON),
@@ -353,7 +357,7 @@ def test_decimals_as_bytes_are_refused_with_the_setting_that_mends_them(tmp_path
     ("changes", "message"),
     [
         ({"entry": "idd"}, r"changelog\.entry: the states of .*no column 'idd'; did you mean 'id'"),
-        ({"others": "wardd"}, r"no column 'before\.wardd'; did you mean 'before\.ward'"),
+        ({"others": "wardd"}, r"no column 'after\.wardd'; did you mean 'after\.ward'"),
         ({"order": ("source.lsnn",)}, r"changelog\.order: .*nothing at 'source\.lsnn'"),
         ({"numbers": "note"}, "measured but not a number"),
     ],
@@ -363,10 +367,15 @@ def test_what_the_events_do_not_hold_is_named(tmp_path, changes, message):
         see(write_lines(tmp_path / "a.jsonl", [event("c", after=state(1))]), **changes)
 
 
-@pytest.mark.parametrize("lines", [["null", event("t")], [{"id": 1, "ward": "a"}], [event("c", after="{'id': 1}")]])
-def test_a_first_file_without_a_state_is_an_input_error(tmp_path, lines):
-    with pytest.raises(InputError, match="no event at its begin holds a state"):
-        see(write_lines(tmp_path / "a.jsonl", [*lines, {"op": "c"}]))
+@pytest.mark.parametrize("lines", [[], ["null", event("t")], [{"id": 1, "ward": "a"}], [event("c", after="text")]])
+def test_a_first_file_without_a_state_changes_nothing(tmp_path, lines):
+    good = see(write_lines(tmp_path / "b.jsonl", [event("c", after=state(1))]))
+    write_lines(tmp_path / "a.jsonl", lines)
+
+    layout = see(tmp_path / "*.jsonl")
+
+    assert replace(layout, files=good.files) == replace(good, source=layout.source)
+    assert [row["entry"] for row in read(layout) if row["after"]] == [1]
 
 
 def test_a_declared_column_may_be_absent_from_the_first_events(tmp_path):

@@ -1,11 +1,13 @@
+import gzip
 import pickle
+from dataclasses import replace
 from datetime import UTC as UTC_ZONE
 from datetime import datetime
 
 import pyarrow as pa
 import pytest
 
-from tests.transforms.writing import NOON, UTC, look, write_csv, write_jsonl, write_parquet
+from tests.transforms.writing import NOON, UTC, look, read, write_csv, write_jsonl, write_parquet
 from transforms.errors import InputError, SpecError
 
 AT = pa.array([datetime(2013, 2, 8, 12, tzinfo=UTC_ZONE)], UTC)
@@ -54,15 +56,63 @@ def test_csv_holds_text_and_numbers_where_measured_whatever_its_values_look_like
     assert (layout.entry, layout.order) == ("string", ("int64",))
 
 
-def test_json_types_are_inferred_from_the_lines_that_can_be_read(tmp_path):
-    lines = [{"id": 5, "at": NOON, "after": {"x": 1, "n": 2, "ok": True, "w": "a", "day": "2013-02-08"}}]
-    path = write_jsonl(tmp_path / "a.jsonl", lines)
-    path.write_text("not json\n" + path.read_text() + '{"id": "of another type"}\n')
+@pytest.mark.parametrize("value", [4, 1.5, "x", True, None, 2**70])
+def test_json_holds_text_and_numbers_where_measured_whatever_its_values_look_like(tmp_path, value):
+    line = {"id": value, "at": NOON, "seq": 7, "after": {"x": 3, "n": value}}
+    write_jsonl(tmp_path / "a.jsonl", [line, {"id": 5, "at": NOON, "seq": value, "after": {"x": value}}])
 
-    layout = look(path, "jsonl", numbers="x", others="n ok w day", before=None, after="after")
+    layout = look(
+        tmp_path / "a.jsonl", "jsonl", numbers="x", others="n", before="before", after="after", order=("seq",)
+    )
 
-    assert dict(layout.states) == {"x": "float64", "n": "int64", "ok": "bool", "w": "string", "day": "string"}
-    assert layout.entry == "int64"
+    assert dict(layout.states) == {"x": "float64", "n": "string"}
+    assert (layout.entry, layout.order) == ("string", ("int64",))
+
+
+@pytest.mark.parametrize("before", [None, {"x": 1}, {}])
+def test_what_ends_in_a_letter_or_digit_is_an_object_of_json_lines_and_else_a_prefix(tmp_path, before):
+    """Whether the first lines have a state before, as in an initial load, decides nothing."""
+    line = {"id": 5, "at": NOON, "before": before, "after": {"x": 1}, "old_x": None, "new_x": 1}
+    path = write_jsonl(tmp_path / "a.jsonl", [line])
+
+    def structs(**changes):
+        return [side.struct for side in look(path, "jsonl", **changes).sides]
+
+    assert structs(before="before", after="after") == [True, True]
+    assert structs(before="old_", after="new_") == [False, False]
+    assert structs(before="before", after="new", forms=(("after", "prefix"),)) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("line", "changes", "message"),
+    [
+        ({"after_x": 1}, {"after": "after"}, r"no member 'after', but .* 'after_x'; write after: \{prefix: after\}"),
+        ({"new_": {"x": 1}}, {"after": "new_"}, r"an object at 'new_'; write after: \{struct: new_\}"),
+        ({"after": "x"}, {"after": "after"}, "no object at 'after'"),
+        ({"after": {"x": 1}, "p": "a"}, {"after": "after", "owner": "p"}, r"beside .*changelog\.owner: mutation"),
+    ],
+)
+def test_what_the_spec_says_of_states_and_the_first_lines_do_not_hold_is_an_error_with_its_cure(
+    tmp_path, line, changes, message
+):
+    path = write_jsonl(tmp_path / "a.jsonl", [{"id": 5, "at": NOON} | line])
+
+    with pytest.raises(SpecError, match=message):
+        look(path, "jsonl", before=None, **changes)
+
+
+def test_a_first_file_that_is_empty_says_nothing_and_changes_nothing(tmp_path):
+    (tmp_path / "a.jsonl").touch()
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b""))
+    asked = {"numbers": "x", "others": "w p", "before": "before", "after": "after", "order": ("seq",), "owner": "p"}
+
+    alone = look(tmp_path / "*", "jsonl", **asked)
+    line = {"id": 1, "at": NOON, "seq": 1, "after": {"x": 1, "w": 2, "p": 3}}
+    write_jsonl(tmp_path / "c.jsonl", [line])
+    beside = look(tmp_path / "*", "jsonl", **asked)
+
+    assert replace(alone, files=beside.files) == beside
+    assert [row["after.w"] for row in read(beside)] == ["2"]
 
 
 def test_a_declared_type_is_taken_as_it_is(tmp_path):
@@ -102,7 +152,7 @@ def test_a_column_that_is_missing_or_cannot_be_measured_is_named(tmp_path, needs
         look(tmp_path / "a.parquet", **needs)
 
 
-@pytest.mark.parametrize("keys", [[1.5], [True], pa.array([b"a"]), AT])
+@pytest.mark.parametrize("keys", [[[1]], [True], pa.array([b"a"]), AT])
 def test_a_key_must_be_a_whole_number_or_a_string(tmp_path, keys):
     write_parquet(tmp_path / "a.parquet", {**COLUMNS, "id": keys})
 
@@ -128,7 +178,7 @@ def test_a_parquet_time_must_be_a_timestamp_with_a_zone(tmp_path, times, message
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 @pytest.mark.parametrize(
     ("time", "message"),
-    [(1_360_324_800, "int64; write ISO 8601"), ("2013-02-08 12:00:00", "without a zone"), ("noon", "not understood")],
+    [(1_360_324_800, "not understood"), ("2013-02-08 12:00:00", "without a zone"), ("noon", "not understood")],
 )
 def test_a_time_in_text_must_be_iso_8601_with_an_offset(tmp_path, format_, time, message):
     path = tmp_path / f"a.{format_}"
