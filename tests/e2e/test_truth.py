@@ -177,6 +177,8 @@ def write(folder: Path, case: Case, mutations: list[Mutation]) -> None:
         changelog |= {"after": "after"} | ({"before": "before"} if case.before else {})
     elif case.before:
         changelog |= {"before": "before_", "after": "after_"}
+    if case.format == "jsonl" and case.unit == "person" and (case.struct or case.before):
+        changelog["owner"] = "mutation"
     order = {"order": ["lsn"] if case.coarse else ["lsn", "pos"]} if case.order else {}
     lines = [
         "release: wards",
