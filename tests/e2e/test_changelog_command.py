@@ -342,7 +342,8 @@ def test_debezium_comes_through_with_its_truncates(
     found = document["check"]
     assert [found[name] for name in ("entries", "mutations", "duplicates", "gaps", "truncates")] == [3, 6, 1, 0, 1]
     assert [found[name] for name in ("insertions_again", "rows_read", "rows_skipped")] == [1, 8, 2]
-    spec = re.sub(r"^changelog: .*$", f"changelog: {json.dumps(document['changelog'])}", ENVELOPED, flags=re.MULTILINE)
+    section = document["changelog"] | {"types": {"cost": "float64"}}  # what the events do not tell, the copy does not
+    spec = re.sub(r"^changelog: .*$", f"changelog: {json.dumps(section)}", ENVELOPED, flags=re.MULTILINE)
     (tmp_path / "spec.yaml").write_text(spec)
     shutil.rmtree(tmp_path / "topic")
     assert truth(tmp_path).equals(wanted)

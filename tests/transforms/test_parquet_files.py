@@ -204,6 +204,54 @@ def test_whole_numbers_may_stand_where_the_first_file_has_floats(tmp_path):
     assert dead(layout) == []
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_a_struct_that_is_null_in_all_rows_is_one_without_states_in_the_first_file_and_in_others(tmp_path, first):
+    """As pandas writes a file of insertions alone."""
+    state = [{"x": 1, "ward": "p"}]
+    write_parquet(tmp_path / "a.parquet", {"id": ["k"], "at": pa.array([NOON], UTC), "before": state, "after": state})
+    nothing = {"id": ["l"], "at": pa.array([NOON], UTC), "before": pa.nulls(1), "after": state}
+    write_parquet(tmp_path / ("b.parquet" if first == "a" else "0.parquet"), nothing)
+
+    layout = look(tmp_path / "*.parquet", numbers="x", others="ward", before="before", after="after")
+
+    assert dead(layout) == []
+    told = {row["entry"]: (row["before.ward"] if row["before"] else None, row["after.x"]) for row in read(layout)}
+    assert told == {"k": ("p", 1), "l": (None, 1)}
+
+
+def test_floats_that_are_whole_numbers_are_read_as_these_whatever_the_first_file_has(tmp_path):
+    """One row without a number makes floats of a whole column, where the writer takes types from the data."""
+    keys, none = [7.0, 8.0, None, 0.5, 2.0**60], pa.nulls(5)
+    whole = columns(3, id=[7, 8, 9], before_x=[1, 2, 3], before_n=none[:3], after_n=["7", "8", None], lsn=[1, 2, 3])
+    floats = columns(
+        5, id=keys, before_x=[1.0, None, 2.5, 1, 1], before_n=none, after_n=keys[:2] + [None] * 3, lsn=[1.0] * 5
+    )
+    for name, (first, later) in {"whole": (whole, floats), "floats": (floats, whole)}.items():
+        (tmp_path / name).mkdir()
+        write_parquet(tmp_path / name / "a.parquet", first)
+        write_parquet(tmp_path / name / "b.parquet", later)
+    usual = {"numbers": "x", "others": "n", "order": ("lsn",), "types": (("n", "string"), ("x", "float64"))}
+
+    for name in ("whole", "floats"):
+        layout = look(tmp_path / name / "*.parquet", **usual)
+        assert (layout.entry, layout.order) == ("int64", ("int64",))
+        found = {(row["entry"], row["before.x"], row["after.n"]) for row in read(layout)}
+        assert found == {(7, 1.0, "7"), (8, 2.0, "8"), (9, 3.0, None), (8, None, "8")}
+        assert {reason for _, reason in dead(layout)} == {
+            "column 'id': entry is null",
+            "column 'id': value not understood as int64",
+        }
+
+
+def test_whole_floats_stand_where_the_first_file_has_whole_numbers_and_others_are_bad_rows(tmp_path):
+    write_parquet(tmp_path / "a.parquet", columns(1, after_x=[1]))
+    write_parquet(tmp_path / "b.parquet", columns(3, after_x=[2.0, None, 2.5]))
+    layout = look(tmp_path / "*.parquet", numbers="x")
+
+    assert [row["after.x"] for row in read(layout)] == [1, 2, None]
+    assert dead(layout) == [(3, "column 'after_x': value not understood as int64")]
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

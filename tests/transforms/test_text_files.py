@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import random
 from functools import partial
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.fuzz.seeds import SEEDS
-from tests.transforms.writing import NOON, NOON_US, dead, look, read, write_csv, write_jsonl
+from tests.transforms.writing import NOON, NOON_US, dead, look, parts, read, write_csv, write_jsonl
 from transforms import csv_files, json_files
 from transforms.errors import InputError
 
@@ -208,6 +209,68 @@ def test_json_states_of_members_with_several_types_still_exist(tmp_path):
     rows = read(json_layout(write_jsonl(tmp_path / "a.jsonl", lines)))
 
     assert [row["after"] for row in rows] == [True, True, True, False]
+
+
+NUMBERS = ["1", "1.50", "-0", "1e3", "0.10000000000000000555111", "1096373912123456789", "9" * 30, "true", "false"]
+
+
+@pytest.mark.parametrize("side", [None, "after_", "after"])
+def test_numbers_and_truth_values_of_json_are_the_texts_that_stand_there_beside_any_others(tmp_path, side):
+    values = [*NUMBERS, '"1.50"', '"true"', '"a \\" b"', '" 1 : 2 , 3 "', "null"]
+    states = {None: '"w": %s', "after_": '"after_w": %s', "after": '"after": {"w": %s, "note": [1, {"w": 2.50}]}'}[side]
+    lines = [f'{{"id":{number} , "at": "{NOON}", {states % value}}}' for number, value in enumerate(values)]
+    expected = [*NUMBERS, "1.50", "true", 'a " b', " 1 : 2 , 3 ", None]
+    alone = [tmp_path / f"{number}.jsonl" for number in range(len(values))]
+    for path, line in zip(alone, lines, strict=True):
+        path.write_text(line)
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+
+    layouts = [look(path, "jsonl", others="w", before=None, after=side) for path in [tmp_path / "all.jsonl", *alone]]
+
+    assert [row["after.w"] for row in read(layouts[0])] == expected
+    assert [row["after.w"] for layout in layouts[1:] for row in read(layout)] == expected
+    assert [row["entry"] for row in read(layouts[0])] == [str(number) for number in range(len(values))]
+
+
+NO_VALUES = """
+    {1: 2} | {"id": tru} | {"id": 1.} | {"id": 01} | {"id": +1} | {"id": .5} | {"id": 1 2} | {"id": 1"x"} | {"id" 1}
+    {"id": 1, 2 : 3} | {"id": "a} | {"id": "a\\"} | {"id": 0x1F} | {"id": 1e} | {"id": nul} | {"id": "a", true:1}
+"""
+
+
+@pytest.mark.parametrize("line", [line.strip() for line in NO_VALUES.replace("\n", "|").split("|") if line.strip()])
+def test_a_word_that_is_no_value_makes_a_dead_letter_of_its_line_alone(tmp_path, line):
+    good = f'{{"id": "a", "at": "{NOON}", "after_x": 1}}'
+    (tmp_path / "a.jsonl").write_text(f"{good}\n{line}\n{good}\n")
+    layout = look(tmp_path / "a.jsonl", "jsonl", numbers="x", before=None)
+
+    assert len(read(layout)) == 2
+    assert dead(layout) == [(2, json_files.NOT_JSON)]
+
+
+@pytest.mark.parametrize("odd", ['{"a": 1}', "[]", '"x", "after_note": 2', "5", '"\\u0000"', "null"])
+@pytest.mark.parametrize("prefix", ["after_", "after"])
+def test_the_image_of_a_state_is_of_all_its_members_and_depends_on_no_other_line(tmp_path, prefix, odd):
+    def line(entry, note):
+        states = {side: {"x": 1, "note": note} for side in ("before", "after")}
+        if prefix == "after":
+            return {"id": entry, "at": NOON, **states}
+        members = {f"{side}_{name}": value for side, state in states.items() for name, value in state.items()}
+        return {"id": entry, "at": NOON} | dict(sorted(members.items(), key=lambda item: item[0], reverse=entry == "c"))
+
+    lines = [json.dumps(line(entry, note)) for entry, note in (("a", 1), ("b", "1"), ("c", 1), ("d", None))]
+    strange = json.dumps(line("e", "odd")).replace('"odd"', odd)
+    images = []
+    for number, text in enumerate(["\n".join(lines), "\n".join([strange, *lines])]):
+        (tmp_path / f"{number}.jsonl").write_text(f"{text}\n")
+        sides = {"before": prefix.replace("after", "before"), "after": prefix}
+        layout = look(tmp_path / f"{number}.jsonl", "jsonl", others="x", **sides)
+        (batch,) = (part for part in parts(layout) if not isinstance(part, pa.Table))
+        images.append(dict(zip(batch.table["entry"].to_pylist(), batch.table["image.after"].to_pylist(), strict=True)))
+        assert batch.table["image.before"].equals(batch.table["image.after"])
+
+    assert images[1] | images[0] == images[1]
+    assert images[0]["a"] == images[0]["b"] == images[0]["c"] != images[0]["d"] != 0
 
 
 def test_json_objects_are_states(tmp_path):
