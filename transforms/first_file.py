@@ -187,8 +187,8 @@ class FirstFile:
         kind = next(iter(kinds), "float64" if number else "string") or "string"
         if number and (kind not in NUMERIC or all(self._never(path, kind) for path in types)):
             raise SpecError(
-                f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column, or declare its "
-                f"type in changelog.types{self._decimals}"
+                f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column, or "
+                f"declare it in changelog.types{self._decimals}"
             )
         return kind
 

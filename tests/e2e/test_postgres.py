@@ -20,7 +20,7 @@ from tests.postgres.workload import Lived, live
 
 SPEC = """\
 release: hospital
-changelog: {{format: debezium, path: data/*, entry: id, types: {{price: float64}}}}
+changelog: {{format: debezium, path: data/*, entry: id, types: {{price: float64, age: int64, insured: bool}}}}
 privacy: {{{privacy}, constraint: {{at_most: 100}}}}
 schedule: {{start: "{start}", every: 1s, until: "{until}"}}
 queries: [{queries}]
