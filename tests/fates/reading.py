@@ -53,6 +53,11 @@ CASES = {
     "csv": Case(formats.csv, "csv", "csv", _FLAT),
     "csv in quotes": Case(partial(formats.csv, quoted=True), "csv", "csv", {**_FLAT, "nulls": ("", "null")}),
     "csv of new values": Case(partial(formats.csv, before=False), "csv", "csv", _NEW),
+    "json with prefixes": Case(formats.json_flat, "jsonl", "jsonl", _FLAT),
+    "json of new values": Case(partial(formats.json_flat, before=False), "jsonl", "jsonl", _NEW),
+    "json with objects": Case(formats.json_structs, "jsonl", "jsonl", _NESTED),
+    "debezium": Case(formats.debezium, "jsonl", "debezium", _OWN),
+    "datastream": Case(formats.datastream, "jsonl", "datastream", _OWN),
     "avro": Case(formats.avro, "avro", "datastream", _OWN, compressed=False),
     "parquet with prefixes": Case(formats.parquet, "parquet", "parquet", _FLAT, compressed=False),
     "parquet with structs": Case(
@@ -98,6 +103,8 @@ class Spec:
         if not own and choose.random() < 0.5:
             columns["order"] = ("seq",)
         unit = choose.choice([None, "u"] if own else [None, "u", "owner"])
+        if unit == "owner" and case.format == "jsonl" and case.source["after"] is not None:
+            columns["forms"] = (("owner", "mutation"),)  # beside the states
         measures = [Measure(kind="count"), Measure(kind="sum", low=-3, high=500), Measure(kind="mean", low=0, high=9)]
         queries = tuple(
             Query(
@@ -201,7 +208,7 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 def _blocks(choose: Random) -> Iterator[None]:
     """Blocks of a line, of a few, or of the usual size."""
     kept = json_files._BLOCK, csv_files._BLOCK
-    json_files._BLOCK = choose.choice([64, 1000, kept[0]])
+    json_files._BLOCK = choose.choice([300, 1000, kept[0], kept[0]])
     csv_files._BLOCK = choose.choice([3000, kept[1]])
     try:
         yield
