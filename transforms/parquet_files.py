@@ -60,7 +60,7 @@ def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) 
     try:
         with files.open_random(place.file) as stream:
             metadata = pq.read_metadata(stream)
-            schema = metadata.schema.to_arrow_schema()
+            schema = pq.ParquetFile(stream, metadata=metadata).schema_arrow
             fault = layout.fault(schema)
             if fault is not None:
                 yield dead_file(place.file, fault)

@@ -89,7 +89,9 @@ def levels(slackwater: CommandLine, changelog: str, *queries: str) -> list[float
     return told.sort_by("window_start")["exact"].to_pylist()
 
 
-@pytest.mark.parametrize(("format_", "before"), [("parquet", True), ("csv", True), ("csv", False), ("jsonl", False)])
+@pytest.mark.parametrize(
+    ("format_", "before"), [("parquet", True), ("csv", True), ("csv", False), ("jsonl", True), ("jsonl", False)]
+)
 def test_levels_of_a_log_with_daily_times_are_right_whatever_else_is_asked(
     slackwater: CommandLine, format_: str, before: bool
 ) -> None:
