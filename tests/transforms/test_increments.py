@@ -15,9 +15,9 @@ from tests import reference
 from tests.privacy.test_sensitivity import claim, norms, wild_units
 from tests.reference import Mutation, Runs, batch_table
 from tests.strategies import ALONE, COLUMNS, COUNT, QUERIES, TIMELINE, changelogs
-from tests.transforms.test_bounding import CONSTRAINTS
+from tests.transforms.test_bounding import CONSTRAINTS, stay
 from transforms.batches import POSITION
-from transforms.bounded_sums import Aggregation, NodeKey, bound_and_sum, dense
+from transforms.bounded_sums import BOUNDED, Aggregation, NodeKey, bound_and_sum, dense
 from transforms.increments import ShardState, advance_shard, state_from_bytes, state_to_bytes
 from transforms.projection import Projection, project
 from transforms.queries import Query, Timeline
@@ -154,6 +154,26 @@ def test_late_and_repeated_rows_give_the_sums_of_the_reference(
     for (_, number, family, _), got in sums.items():
         expected = reference.leaf_sums_of_runs(arrivals, QUERIES[number], family, FINE, constraint)
         np.testing.assert_array_equal(got, expected, err_msg=f"{QUERIES[number].name} {family}")
+
+
+def test_an_owner_with_too_many_entries_at_once_never_counts_again_in_any_run():
+    """The second stay begins in the second run. In the third one of them is left, and does not count."""
+    mutations = [
+        stay("e", "a", 5),
+        stay("f", "b", 15),
+        stay("e", None, 25, was="a"),
+        stay("f", "a", 35, was="b"),
+        stay("f", None, 45, was="a"),
+    ]
+    arrivals = [([m for m in mutations if 10 * n <= m.time < 10 * n + 10], n + 1) for n in range(6)]
+
+    sums, _ = in_runs(arrivals, AtMost(9, entries=1), TIMELINE)
+
+    assert sums[(BOUNDED, 0, "net", 0)].sum(axis=(0, 2)).cumsum().tolist() == [0, 1, 1, 1, 1, 1, 1]
+    assert sums[(BOUNDED, 0, "left", 0)].sum() == 0
+    whole = in_one_run(mutations, AtMost(9, entries=1), TIMELINE)
+    for key, expected in whole.items():
+        np.testing.assert_array_equal(sums[key], expected, err_msg=str(key))
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS), st.booleans())
