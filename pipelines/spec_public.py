@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from pipelines.spec_document import document_of
 from transforms.segments import is_of_topic
 
-_COLUMNS = {"entry", "time", "before", "after", "order", "timezone", "types", "nulls"}
+_COLUMNS = {"entry", "owner", "time", "before", "after", "order", "timezone", "types", "nulls"}
 
 SHOWN: dict[str, frozenset[str] | None] = {
     "release": None,
