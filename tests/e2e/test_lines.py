@@ -77,8 +77,12 @@ ODD_ROWS = {
 
 def truth(folder: Path, monkeypatch: pytest.MonkeyPatch, changelog: str, lines: list[Line]) -> pa.Table:
     """What would be told without noise."""
+    return truth_of(folder, monkeypatch, changelog, "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def truth_of(folder: Path, monkeypatch: pytest.MonkeyPatch, changelog: str, text: str) -> pa.Table:
     (folder / "data").mkdir(parents=True)
-    (folder / "data/a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (folder / "data/a.jsonl").write_text(text, encoding="utf-8")
     (folder / "spec.yaml").write_text(SPEC.format(changelog=changelog), encoding="utf-8")
     monkeypatch.chdir(folder)
     assert main(["evaluate", "spec.yaml", "--truth=truth.parquet", "--runs=1"]) == 0
@@ -102,6 +106,28 @@ def test_one_row_more_changes_no_number_by_more_than_its_own(
         other = truth(tmp_path / name, monkeypatch, changelog, more)["bounded"].to_numpy()
 
         assert abs(other - number).max() <= 1, name
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl", "datastream"])
+def test_one_row_with_an_odd_time_makes_no_others_dead_or_alive(
+    format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = [AT] * 93 + ["2020-09-13T08Z"] * 4 + ["2020-09-13T08+05"] * 3
+    truths = []
+    for name, odd in {"without": [], "with": ["noon"], "with a local one": ["2020-09-13 08:00:00"]}.items():
+        if format_ == "datastream":
+            found = [datastream(n, None, STATE) | {"source_timestamp": at} for n, at in enumerate([*times, *odd])]
+            changelog, lines = "format: datastream", [json.dumps(line) for line in found]
+        elif format_ == "jsonl":
+            found = [row(n, None, STATE) | {"at": at} for n, at in enumerate([*times, *odd])]
+            changelog, lines = SOURCES["objects"][0], [json.dumps(line) for line in found]
+        else:
+            lines = ["id,at,ward,cost,note", *(f"{n},{at},1,1,1" for n, at in enumerate([*times, *odd]))]
+            changelog = "format: csv, time: at"
+        truths.append(truth_of(tmp_path / name, monkeypatch, changelog, "\n".join(lines) + "\n")["bounded"].to_numpy())
+
+    assert truths[0].max() == 93  # hours alone are no time
+    assert all(abs(other - truths[0]).max() <= 1 for other in truths[1:])
 
 
 def test_bare_and_wrapped_deletions_of_a_key_alone_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
