@@ -128,8 +128,12 @@ def _query(sql: str, states: pa.Table) -> pa.Table:
         connection.unregister("states")
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
-    """One for each thread, closed to files, network and settings."""
+def _connection() -> "duckdb.DuckDBPyConnection":
+    """One for each thread, closed to files, network and settings.
+
+    The class stands in quotes: if compiled code of others keeps something of this module when the interpreter ends, the
+    class would be kept along, and DuckDB would print a list of what has leaked.
+    """
     if not hasattr(_LOCAL, "connection"):
         connection = duckdb.connect(":memory:")
         for setting in _SETTINGS:
