@@ -112,8 +112,9 @@ class FirstFile:
         Raises:
             SpecError: it is not there, or twice.
         """
-        type_ = self.schema.types[self.schema.names.index(column)] if column in self.schema.names else None
-        return self._there(type_, column, key)
+        names = self.schema.names
+        type_ = self.schema.types[names.index(column)] if column in names else None
+        return self._there(type_, column, key, names)
 
     def is_of_mutation(self, owner: str) -> bool:
         """Whether the owner's column is one of the mutation, and not of its states.
@@ -198,8 +199,7 @@ class FirstFile:
         debezium = self.source.format == "debezium"
         return ", or set the connector's decimal.handling.mode to string or double" if debezium else ""
 
-    def _there(self, type_: pa.DataType | None, column: str, key: str) -> pa.DataType:
-        names = self._names()
+    def _there(self, type_: pa.DataType | None, column: str, key: str, names: list[str]) -> pa.DataType:
         if type_ is None and names:
             near = difflib.get_close_matches(column, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
@@ -225,7 +225,8 @@ class FirstFile:
             if there or declared or not states:
                 return there or dict.fromkeys(found, pa.null())
             found = dict([found.popitem()])  # the state after, which most lines have
-        return {path: self._there(type_, path, key) for path, type_ in found.items()}
+        names = self._names()
+        return {path: self._there(type_, path, key, names) for path, type_ in found.items()}
 
     def _never(self, path: str, kind: str) -> bool:
         """Whether texts stand there and none can be read as the kind: single bad rows are dead letters."""
@@ -243,9 +244,9 @@ class FirstFile:
         """
         if self.source.format != "jsonl" or not self.schema.names:
             return
-        for side in self.sides:
+        for side in (side for side in self.sides if side.name):
             type_ = self.schema.field(side.name).type if side.name in self.schema.names else None
-            longer = [name for name in self.schema.names if name.startswith(side.name) and name != side.name != ""]
+            longer = [name for name in self.schema.names if name.startswith(side.name) and name != side.name]
             where = f"changelog.{side.side}: {self.path}"
             if side.struct and type_ is None and longer:
                 raise SpecError(

@@ -80,6 +80,9 @@ class Layout:
         expected = [(path, kinds[role], path in declared) for role, path in self.roles.items()]
         for side in self.sides:
             expected += [(side.path(column), kind, column in declared) for column, kind in self.states]
+        for side in self.sides:
+            if side.struct and not any(f.name == side.name and _may_be_struct(f.type) for f in schema):
+                return f"the file has no struct column {side.name!r}"
         for path, kind, converted in expected:
             type_ = find(schema, path, self.sides)
             if type_ is None:
@@ -96,6 +99,11 @@ class Layout:
 
 _READ_AS = {"int64": NUMERIC, "float64": NUMERIC, "string": ("string", *NUMERIC, "bool")}
 """Kind of the layout to kinds of files that are converted to it, value by value."""
+
+
+def _may_be_struct(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(type_) or pa.types.is_null(type_))
+
 
 _KINDS = {
     "parquet": "a Parquet file",

@@ -11,7 +11,15 @@ from tests.transforms.writing import NOON, UTC, look, read, write_csv, write_jso
 from transforms.errors import InputError, SpecError
 
 AT = pa.array([datetime(2013, 2, 8, 12, tzinfo=UTC_ZONE)], UTC)
-COLUMNS = {"id": ["a"], "at": AT, "before_x": [1], "after_x": [2], "before_ward": ["p"], "after_ward": ["q"]}
+COLUMNS = {
+    "id": ["a"],
+    "s": [{"id": 1}],
+    "at": AT,
+    "before_x": [1],
+    "after_x": [2],
+    "before_ward": ["p"],
+    "after_ward": ["q"],
+}
 
 
 def test_types_of_a_parquet_file_are_taken_from_its_schema(tmp_path):
@@ -140,6 +148,7 @@ def test_the_owner_is_a_column_of_the_mutation_if_there_is_one(tmp_path):
         ({"entry": "idd"}, r"changelog\.entry: .*'idd'; did you mean 'id'"),
         ({"time": "att"}, r"changelog\.time: .*'att'; did you mean 'at'"),
         ({"order": ("lsn",)}, r"changelog\.order: .*'lsn'"),
+        ({"entry": "after.id"}, r"no column 'after\.id'; did you mean 'after_x'"),
         ({"owner": "person"}, "'before_person'"),
         ({"numbers": "ward"}, "measured but not a number"),
         ({"numbers": "x", "types": (("x", "string"),)}, "measured but not a number"),

@@ -272,6 +272,17 @@ def test_a_later_file_of_other_types_is_one_dead_letter(tmp_path, changed, reaso
     assert len(read(layout)) == 3
 
 
+@pytest.mark.parametrize("states", [None, ["text"]])
+def test_a_later_file_without_the_struct_of_a_state_is_one_dead_letter(tmp_path, states):
+    usual = {"id": ["k"], "at": pa.array([NOON], UTC)}
+    write_parquet(tmp_path / "a.parquet", {**usual, "after": [{"x": 1}]})
+    write_parquet(tmp_path / "b.parquet", usual if states is None else {**usual, "after": states})
+
+    assert dead(look(tmp_path / "*.parquet", before=None, after="after")) == [
+        (None, "the file has no struct column 'after'")
+    ]
+
+
 def test_a_later_file_without_a_needed_column_is_one_dead_letter(tmp_path):
     write_parquet(tmp_path / "a.parquet", columns())
     write_parquet(tmp_path / "b.parquet", {name: v for name, v in columns().items() if name != "after_x"})

@@ -248,6 +248,22 @@ def test_a_word_that_is_no_value_makes_a_dead_letter_of_its_line_alone(tmp_path,
     assert dead(layout) == [(2, json_files.NOT_JSON)]
 
 
+@pytest.mark.parametrize("name", ["", "a\0b", "~/0", "it's", '"', "\\", "é" * 300, "after_", "x\u2028"])
+@pytest.mark.parametrize("value", ["1", "{}"])
+@pytest.mark.parametrize("after", [None, "after", "after_"])
+def test_a_member_may_have_any_name(tmp_path, name, value, after):
+    own, long = json.dumps(name), json.dumps(f"after_{name}")
+    said = f'{own}: {value}, {long}: {value}, "after": {{{own}: {value}, "x": 1}}, "after_x": 1, "x": 1'
+    (tmp_path / "a.jsonl").write_text(f'{{"id": "a", "at": "{NOON}", {said}}}\n{{"id": "b", "at": "{NOON}"}}\n')
+    layout = look(tmp_path / "a.jsonl", "jsonl", numbers="x", before="before_", after=after)
+
+    assert dead(layout) == []
+    assert [(row["entry"], row["after"], row["after.x"]) for row in read(layout)] == [
+        ("a", True, 1.0),
+        ("b", False, None),
+    ]
+
+
 @pytest.mark.parametrize("odd", ['{"a": 1}', "[]", '"x", "after_note": 2', "5", '"\\u0000"', "null"])
 @pytest.mark.parametrize("prefix", ["after_", "after"])
 def test_the_image_of_a_state_is_of_all_its_members_and_depends_on_no_other_line(tmp_path, prefix, odd):
