@@ -270,8 +270,11 @@ BAD: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
         ["data/2026-01-32.parquet: its path holds no date that 'data/%Y-%m-%d.parquet' can mean"],
     ),
     "another type": (
-        lambda folder: write(pa.table({"stay": [f"{KEY}-1"], "ward": [1]}), folder / "data/2026-01-04.parquet"),
-        ["data/2026-01-04.parquet: column 'ward' is int64, but the first file has string there", "never skipped"],
+        lambda folder: write(pa.table({"stay": [f"{KEY}-1"], "ward": [START]}), folder / "data/2026-01-04.parquet"),
+        [
+            "data/2026-01-04.parquet: column 'ward' is timestamp[us, tz=UTC], but the first file has string there",
+            "never skipped",
+        ],
     ),
 }
 
