@@ -138,7 +138,7 @@ def write_spec(folder: Path, *changes: tuple[str, str], name: str = "spec.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command said and its exit code."""
+    """What a command said and its exit code; not how far it was, which it tells on a busy machine."""
 
     code: int
     out: str
@@ -178,7 +178,11 @@ class CommandLine:
             except SystemExit as left:  # argparse, for a usage error
                 code = int(left.code or 0)
         told = self.capsys.readouterr()
-        return Said(code, told.out, told.err)
+        return Said(code, told.out, without_progress(told.err))
+
+
+def without_progress(err: str) -> str:
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("working: "))
 
 
 def files_under(folder: Path) -> list[Path]:
