@@ -35,6 +35,7 @@ from tests.e2e.specs import (
     files_under,
     mutation,
     published,
+    without_progress,
     write,
     write_spec,
 )
