@@ -34,7 +34,7 @@ def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | 
       Lines without anything are not rows.
     * Whole numbers are decimal digits with at most a minus, or bits as in 0x1F; floats may be nan or inf, and are inf
       beyond their range; nothing else, blanks included, may stand in a number's cell. An empty text is a key.
-    * A needed cell that is not UTF-8, or holds U+001A, is a dead letter.
+    * A needed cell that is not UTF-8, or holds NUL or U+001A, is a dead letter.
     """
     rows = _Rows()
     try:
@@ -97,7 +97,8 @@ class _Rows:
 class _Told(io.RawIOBase):
     """A stream with one more line, which the parser reports as a row of wrong length, unless a quote is open.
 
-    Bytes that are not UTF-8 are substituted, since the parser cannot report the rows that they stand in.
+    Bytes that are not UTF-8 are substituted, since the parser cannot report the rows that they stand in; NUL as well,
+    since the parser may miss a comma, a quote or the end of a row that stands near it.
     """
 
     def __init__(self, stream: pa.NativeFile, end: str) -> None:
@@ -131,6 +132,7 @@ class _Told(io.RawIOBase):
         data, self._cut = data[:end], data[end:]
         if not data.isascii() and not _is_utf8(data):
             data = _ESCAPED.sub(_SUBSTITUTE.decode(), data.decode(errors="surrogateescape")).encode()
+        data = data.replace(b"\0", _SUBSTITUTE)
         self.substituted |= _SUBSTITUTE in data
         return data
 

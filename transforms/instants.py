@@ -33,7 +33,7 @@ _ZONED = rf"^{_DATE}{_CLOCK}(?:Z|[+-]{_HOUR}(?::?{_SIXTIETH})?)$"
 _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
 
 _FINER = r"([.][0-9]{6})[0-9]+"
-_LONGEST = len("2013-02-08T12:00:00.123456Z")  # a longer text may hold more than microseconds
+_LONGEST = len("2013-02-08T12:00:00.123456")  # no shorter time holds more than microseconds
 _UNITS = {"s": 1_000_000, "ms": 1_000}
 _MOST = 2**63 - 3 * 86_400_000_000  # local times nearer to the range's ends may lie outside of it
 

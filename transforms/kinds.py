@@ -81,7 +81,7 @@ def decode(values: pa.Array) -> tuple[pa.Array, Bad]:
     if not pa.types.is_binary(values.type):
         return values, []
     texts, bad = convert_each(values, lambda part: pc.cast(part, pa.string()))
-    return texts, [(bad, "not UTF-8")] if len(bad) else []
+    return texts, [(bad, "not text in UTF-8")] if len(bad) else []
 
 
 def plain(values: pa.Array) -> pa.Array:

@@ -119,7 +119,7 @@ def test_csv_rows_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_pa
     assert "without a zone" in found[6]
     assert "not understood: ISO 8601" in found[7]
     assert found[8] == "column 'after_x': value not understood as double"
-    assert found[10] == "column 'after_w': not UTF-8"
+    assert found[10] == "column 'after_w': not text in UTF-8"
 
 
 def test_csv_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
@@ -135,6 +135,19 @@ def test_csv_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
     assert all(row["entry"] == f"e{row['order.position']}" for row in rows)
     assert {row["order.position"] for row in rows} == set(range(1, 201)) - wrong
     assert {row for row, _ in dead(layout)} == wrong
+
+
+@pytest.mark.parametrize("cell", ["\0", '"\0"', "p\0p", '"\0,\n"'])
+def test_a_csv_cell_with_a_nul_is_dead_and_takes_no_row_with_it(tmp_path, monkeypatch, cell):
+    """Arrow's parser misses commas, quotes and line ends near a NUL, from the second block on and with longer cells."""
+    monkeypatch.setattr(csv_files, "_BLOCK", 2000)
+    lines = [f"e{row},{NOON},1," + (cell if row in (50, 90) else "w" * 40) for row in range(1, 101)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([",".join(HEADER), *lines]) + "\n")
+    layout = csv_layout(path)
+
+    assert [row["entry"] for row in read(layout)] == [f"e{row}" for row in range(1, 101) if row not in (50, 90)]
+    assert dead(layout) == [(row, "column 'after_w': not text in UTF-8") for row in (50, 90)]
 
 
 @pytest.mark.parametrize("tail", ['"never closed', '"never closed\nf,1\ng,2\n'])
