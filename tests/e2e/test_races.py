@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pipelines.store import Release, Store
+from pipelines.store import Made, Release, Store
 from pipelines.store_attempt import Attempt
 from pipelines.store_commit import Commit
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
@@ -41,9 +41,9 @@ def run(folder: Path, until: str, gate: Any, *, late: float, at_the_commit: bool
         found.append(0 if release is None else len(release.commits))
         return release
 
-    def committing(store: Store, attempt: Attempt, record: Commit) -> Commit:
+    def committing(store: Store, attempt: Attempt, record: Commit, made: Made) -> Commit:
         gate.wait(PATIENCE)
-        return commit(store, attempt, record)
+        return commit(store, attempt, record, made)
 
     Store.open = looking  # type: ignore[method-assign]
     if at_the_commit:
