@@ -6,9 +6,10 @@
 import apache_beam as beam
 import pyarrow as pa
 
-from transforms.batches import Batch
-from transforms.bounded_sums import Aggregation, BoundedSums
-from transforms.projection import Project
+from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.projection import Project
+from transforms.common.batches import Batch
 
 
 def batch_of(changes: pa.Table) -> Batch:

@@ -15,25 +15,26 @@ from pathlib import Path
 import apache_beam as beam
 import pyarrow.compute as pc
 
-from pipelines.pipeline import options_of
-from pipelines.times import microseconds, parse_time
-from privacy.accounting import Loss
+from pipelines.epochs.batch import options_of
+from pipelines.spec.times import microseconds, parse_time
+from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.plan import Demand, Plan, make_plan
+from privacy.planning.plan import Demand, Plan, make_plan
 from privacy.series import Series
-from transforms.bounded_sums import Aggregation, BoundedSums
-from transforms.changelog import DEAD, READ, ReadChangelog
-from transforms.diagnostics import WriteDiagnostics, diagnose
-from transforms.errors import InputError, RefusedError
-from transforms.expression import Condition
-from transforms.layout import inspect
-from transforms.projection import Project
-from transforms.queries import Query, Timeline
-from transforms.release import ESTIMATES, Release, ReleasePlan
-from transforms.sharding import from_bytes, to_bytes
-from transforms.sinks import WriteTables
-from transforms.source import Source
+from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.projection import Project
+from transforms.aggregation.queries import Query, Timeline
+from transforms.common.errors import InputError, RefusedError
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.sinks import WriteTables
+from transforms.common.source import Source
+from transforms.release.release import ESTIMATES, Release, ReleasePlan
+from transforms.sources.changelog import DEAD, READ, ReadChangelog
+from transforms.sources.diagnostics import WriteDiagnostics, diagnose
+from transforms.sources.layout import inspect
 
 MANY = 100
 DAY = 86_400_000_000  # microseconds, as all times

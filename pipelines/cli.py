@@ -12,17 +12,17 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pipelines.changelog_arguments import add_changelog
-from pipelines.durations import parse_duration
-from pipelines.times import microseconds, parse_time
-from transforms.errors import SlackwaterError
+from pipelines.changelog.arguments import add_changelog
+from pipelines.spec.durations import parse_duration
+from pipelines.spec.times import microseconds, parse_time
+from transforms.common.errors import SlackwaterError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     parser = _parser()
     arguments, flags = parser.parse_known_args(argv)
-    # A remote runner hands its failures over as log lines that may quote data; pipelines.failures keeps them.
+    # A remote runner hands its failures over as log lines that may quote data; pipelines.epochs.failures keeps them.
     logging.basicConfig(level=logging.CRITICAL)
     # Only now, since Beam is slow to import and warns about clients that nobody asked for.
     from pipelines import commands

@@ -13,10 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines import evaluate as evaluation
-from pipelines.changelog_command import changelog
-from pipelines.cloud import refuse_unreachable
-from pipelines.epochs import (
+from pipelines.changelog.command import changelog
+from pipelines.epochs.batch import (
+    is_rehearsal,
+    options_of,
+    refuse_local_paths,
+    run_release,
+    run_sums,
+    submit_release,
+)
+from pipelines.epochs.failures import failures_kept, winner_told
+from pipelines.epochs.input_quality import refuse_unusable
+from pipelines.epochs.job import Job, job_of, plan_of, timeline_of
+from pipelines.epochs.settled import (
     files_of,
     goes_on,
     keep_settled,
@@ -26,34 +35,25 @@ from pipelines.epochs import (
     settled_by,
     state_folder,
 )
-from pipelines.failures import failures_kept, winner_told
-from pipelines.job import Job, job_of, plan_of, timeline_of
-from pipelines.judgement import refuse_unusable
-from pipelines.known_releases import known
-from pipelines.ledger import ledger_document, ledger_text
-from pipelines.metrics import metrics
-from pipelines.new_release import tell_others, write_spec
-from pipelines.pipeline import (
-    is_rehearsal,
-    options_of,
-    refuse_local_paths,
-    run_release,
-    run_sums,
-    submit_release,
-)
-from pipelines.plan_report import plan_document, plan_text
-from pipelines.spec import Spec, load
-from pipelines.spec_models import within
-from pipelines.store import Release, Store
-from pipelines.store_attempt import Reading
-from pipelines.store_commit import Commit
-from pipelines.streaming import Pace, is_streaming, run_stream, stream_job
-from pipelines.times import moment_text, now
-from transforms.diagnostics import Diagnosis
-from transforms.errors import SpecError
-from transforms.queries import Timeline
-from transforms.shrinks import shrinks
-from transforms.sinks import make_folder, write_table
+from pipelines.epochs.stream import Pace, is_streaming, run_stream, stream_job
+from pipelines.reports import evaluate as evaluation
+from pipelines.reports.ledger import ledger_document, ledger_text
+from pipelines.reports.metrics import metrics
+from pipelines.reports.new_release import tell_others, write_spec
+from pipelines.reports.plan_report import plan_document, plan_text
+from pipelines.spec.load import Spec, load
+from pipelines.spec.models import within
+from pipelines.spec.times import moment_text, now
+from pipelines.store.attempt import Reading
+from pipelines.store.commit import Commit
+from pipelines.store.known_releases import known
+from pipelines.store.store import Release, Store
+from transforms.aggregation.queries import Timeline
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import SpecError
+from transforms.common.sinks import make_folder, write_table
+from transforms.sources.diagnostics import Diagnosis
+from transforms.sources.snapshot_sizes import shrinks
 
 Result = tuple[dict[str, Any], str]
 """What a command says: as a document and as text."""

@@ -1,7 +1,8 @@
 """What one privacy unit may contribute: a policy that is enforced by truncation, never assumed.
 
-A constraint is a value. `transforms.bounding` enforces it and `privacy.sensitivity` prices it; both read the
-same value, so that what is priced is what was enforced. The rules (docs/design.md, "Rules of constraints"):
+A constraint is a value. `transforms.aggregation.contribution_bounding` enforces it and `privacy.planning.sensitivity`
+prices it; both read the same value, so that what is priced is what was enforced. The rules (docs/design.md, "Rules of
+constraints"):
 
 * `AtMost(k)`: per query, the first k projected changes of the unit count; later ones are dropped and every
   entry keeps the value that it had, for ever.

@@ -55,7 +55,7 @@ def estimate(
         sums: noisy component sums in grid steps, each [numbers, cells].
         deviations: standard deviations of their noise, likewise in steps, each [numbers].
         widths: half widths h in steps, each [numbers]: the noise is within h with probability at least
-            `confidence_of` the number of components (privacy.weighted.spreads gives both).
+            `confidence_of` the number of components (privacy.noise.weighted.spreads gives both).
     """
     grids = [component.grid for component in measure.components]
     values = [np.asarray(numbers, dtype=np.float64) * grid for numbers, grid in zip(sums, grids, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within
-from transforms.queries import OTHER, Query, Timeline
+from transforms.aggregation.queries import OTHER, Query, Timeline
 
 State = dict[str, Any] | None
 
@@ -188,7 +188,7 @@ def batch_table(
     seq: bool = True,
     owned: bool = False,
 ) -> pa.Table:
-    """The mutations as a normalised table, as `transforms.changelog` gives them."""
+    """The mutations as a normalised table, as `transforms.sources.changelog` gives them."""
     table: dict[str, Any] = {
         "entry": pa.array([m.entry for m in mutations], type=pa.string()),
         "time": pa.array([m.time for m in mutations], type=pa.int64()),

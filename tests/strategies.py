@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from privacy.measure import Measure
 from tests.reference import Mutation, State
-from transforms.queries import Query, Timeline
+from transforms.aggregation.queries import Query, Timeline
 
 COLUMNS = {"ward": pa.string(), "x": pa.float64(), "fare": pa.string()}
 TIMELINE = Timeline(start=0, every=10, windows=6)

@@ -9,17 +9,36 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("privacy", "transforms", "pipelines")
 
-# What each package may import of the three; the others point upward.
-BELOW = {
-    "privacy": {"privacy"},
-    "transforms": {"transforms", "privacy"},
-    "pipelines": {"pipelines", "transforms", "privacy"},
+# The rooms of each package, and which of its others each may import; files beside the rooms count as one.
+ROOMS = {
+    "privacy": (),
+    "privacy.noise": ("privacy",),
+    "privacy.accounting": ("privacy",),
+    "privacy.strategies": ("privacy",),
+    "privacy.planning": ("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies"),
+    "transforms.common": (),
+    "transforms.sources": ("transforms.common",),
+    "transforms.aggregation": ("transforms.common",),
+    "transforms.release": ("transforms.common", "transforms.aggregation"),
+    "transforms.streams": ("transforms.common", "transforms.sources", "transforms.aggregation", "transforms.release"),
+    "pipelines.spec": (),
+    "pipelines.store": ("pipelines.spec",),
+    "pipelines.epochs": ("pipelines.spec", "pipelines.store"),
+    "pipelines.changelog": ("pipelines.spec", "pipelines.epochs"),
+    "pipelines.reports": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
+    "pipelines": ("pipelines.spec", "pipelines.store", "pipelines.epochs", "pipelines.changelog", "pipelines.reports"),
 }
+BELOW = {"privacy": set[str](), "transforms": {"privacy"}, "pipelines": {"privacy", "transforms"}}
+"""Which packages each may import, any room of them."""
+
+LATE = {("pipelines/cli.py", "pipelines.commands")}
+"""Imports inside functions: `--help` answers before Beam is loaded."""
 
 # The mathematics knows no files, no clock, no process and no pipeline.
 NOT_MATHEMATICS = {
@@ -86,16 +105,66 @@ def run(*command: str) -> None:
     assert finished.returncode == 0, f"{' '.join(command)}\n{finished.stdout}{finished.stderr}"
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_imports_run_from_pipelines_to_transforms_to_privacy(package: str) -> None:
-    upward = {
-        f"{path.relative_to(ROOT)} imports {name}"
-        for path in modules(package)
-        for name in imported(path) & {*PACKAGES, "tests", "examples", "benchmarks", "."}
-        if name not in BELOW[package]
-    }
+def named(path: Path) -> str:
+    """A module's name; a package's for its __init__.py."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
-    assert upward == set()
+
+def uses(path: Path) -> set[str]:
+    """Modules of ours, of tests and of others that are no packages, which a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name for name in names if name in MODULES} or {"." * node.level + str(node.module)}
+    return {name for name in found if name.split(".")[0] in {*PACKAGES, "tests", "examples", "benchmarks", ""}}
+
+
+MODULES = {named(path) for package in PACKAGES for path in modules(package) if path.name != "__init__.py"}
+
+
+def room_of(module: str) -> str:
+    return module.rpartition(".")[0]
+
+
+def test_imports_run_one_way_between_packages_and_between_rooms() -> None:
+    wrong = set()
+    for path in (path for package in PACKAGES for path in modules(package)):
+        own = room_of(named(path)) if path.name != "__init__.py" else named(path)
+        for name in uses(path):
+            room, package = room_of(name), own.split(".")[0]
+            if name not in MODULES or not (room == own or room in ROOMS[own] or room.split(".")[0] in BELOW[package]):
+                wrong.add(f"{path.relative_to(ROOT)} imports {name}")
+
+    assert wrong == set()
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    arrows = [(named(path), name) for package in PACKAGES for path in modules(package) for name in uses(path)]
+
+    assert [
+        circle for circle in networkx.strongly_connected_components(networkx.DiGraph(arrows)) if len(circle) > 1
+    ] == []
+
+
+def test_imports_stand_at_the_top_of_their_files() -> None:
+    """One inside a function hides a circle, or what a room depends on."""
+    inside = set()
+    for path in (path for package in PACKAGES for path in modules(package)):
+        tree = ast.parse(path.read_text())
+        for node in (n for part in ast.walk(tree) if isinstance(part, ast.FunctionDef) for n in ast.walk(part)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in PACKAGES:
+                inside |= {(str(path.relative_to(ROOT)), f"{node.module}.{alias.name}") for alias in node.names}
+            elif isinstance(node, ast.Import):
+                inside |= {
+                    (str(path.relative_to(ROOT)), alias.name)
+                    for alias in node.names
+                    if alias.name.split(".")[0] in PACKAGES
+                }
+
+    assert inside == LATE
 
 
 def test_privacy_imports_neither_a_pipeline_nor_files_nor_a_clock() -> None:

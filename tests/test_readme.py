@@ -14,19 +14,27 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from pipelines.cli import _parser, main
-from pipelines.pipeline import options_of
-from pipelines.spec import load
-from pipelines.spec_fields import Section
-from pipelines.spec_models import SpecModel
-from privacy.statement import ALWAYS, NOT_REACTING, REACTING
-from transforms.errors import InputError, RefusedError, SlackwaterError, SpecError
+from pipelines.epochs.batch import options_of
+from pipelines.spec.fields import Section
+from pipelines.spec.load import load
+from pipelines.spec.models import SpecModel
+from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
+from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 GUIDE = ROOT / "docs/guide.md"
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "templates/*.md", "privacy/*.md", "benchmarks/*.md")
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "templates/*.md",
+        "privacy/**/*.md",
+        "transforms/*.md",
+        "pipelines/*.md",
+        "benchmarks/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 WITH_COMMANDS = [README, ROOT / "CONTRIBUTING.md", ROOT / "templates/README.md"]

@@ -10,7 +10,12 @@ import pytest
 from benchmarks.emptied import emptied
 from tests.test_readme import PAGES, ROOT, blocks, name_of, recipe
 
-SOURCES = [*PAGES, *ROOT.glob("templates/**/*.yaml"), *ROOT.glob("examples/**/*.yaml"), ROOT / "pipelines/suggest.py"]
+SOURCES = [
+    *PAGES,
+    *ROOT.glob("templates/**/*.yaml"),
+    *ROOT.glob("examples/**/*.yaml"),
+    ROOT / "pipelines/changelog/suggest.py",
+]
 TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from pipelines.spec_models import SpecModel
+from pipelines.spec.models import SpecModel
 from tests.test_house import ROOT, canonical, setup_arguments
 from tests.test_readme import PAGES, keys_of, name_of
 

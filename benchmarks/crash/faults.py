@@ -14,8 +14,8 @@ from apache_beam.io.filesystems import FileSystems
 from benchmarks.crash.checks import demand
 from benchmarks.crash.runs import Ended
 from benchmarks.crash.setting import Place, document_of
-from pipelines.store_gcs import GcsFolder
-from pipelines.store_local import LocalFolder
+from pipelines.store.gcs import GcsFolder
+from pipelines.store.local import LocalFolder
 
 WRITES, READS = 22, 30
 """About so many of each there are in a run."""

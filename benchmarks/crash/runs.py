@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from pipelines import cli
-from pipelines.store import Store
+from pipelines.store.store import Store
 
 for _name in (
     "pipelines.commands",

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from benchmarks.error.setting import Setting, sigma
-from privacy.composition import Law
+from privacy.accounting.composition import Law
 from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
-from privacy.planner import Choice, Option, Question, certified, options
+from privacy.planning.planner import Choice, Option, Question, certified, options
 from privacy.series import Series
 
 LAWS: tuple[Law, ...] = ("gaussian", "laplace")

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.crash.checks import Standing, Watch, demand
-from pipelines.store import Store
+from pipelines.store.store import Store
 from templates.flink.local import Cluster
-from transforms.kept import from_parquet
+from transforms.common.parquet_state import from_parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = timedelta(seconds=3)

@@ -20,9 +20,9 @@ from benchmarks.flink.live import PATIENCE, ROOT, cancel_jobs, running_jobs
 from benchmarks.throughput import __main__ as throughput
 from benchmarks.throughput.generate import START, YEAR
 from benchmarks.throughput.ours import write_spec
-from pipelines.store import Store
+from pipelines.store.store import Store
 from templates.flink.local import Cluster
-from transforms.increments import state_from_bytes
+from transforms.aggregation.shard_kernel import state_from_bytes
 
 MUTATIONS_A_UNIT = 4.2
 """On average, in the changelog of benchmarks.throughput."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.memory.ours import Told
 from benchmarks.memory.setting import changes, squares, strategy
-from privacy.counters import Counter
 from privacy.series import Ints
-from privacy.strategies import Floats
-from privacy.trees import Tree
+from privacy.strategies.base import Floats
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
 
 
 def run(name: str, cells: int, windows: int) -> Told:

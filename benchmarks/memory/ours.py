@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.memory.setting import changes, squares, strategy
-from privacy.trees import Carry
+from privacy.strategies.tree import Carry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacy.counters import Counter
-from privacy.fitting import dyadic, zolotarev
 from privacy.series import Ints
-from privacy.strategies import Floats
-from privacy.trees import Tree
+from privacy.strategies.base import Floats
+from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised_fitting import dyadic, zolotarev
+from privacy.strategies.tree import Tree
 
 NAMES = ("tree-16-3", "tree-2-10", "arma")
 """Two trees without a horizon, by branching and height, and a factorised counter."""

@@ -16,8 +16,8 @@ from statistics import median
 
 from benchmarks.nights.setting import COMING, STAY, until, write_day
 from benchmarks.throughput.process import measure
-from pipelines.store import Store
-from transforms.increments import state_from_bytes
+from pipelines.store.store import Store
+from transforms.aggregation.shard_kernel import state_from_bytes
 
 OUT = Path("out/benchmarks/nights")
 

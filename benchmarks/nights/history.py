@@ -14,10 +14,10 @@ from pathlib import Path
 
 from benchmarks.nights.setting import DAY, START, path_of, spec, until, write_day
 from pipelines.cli import main as slackwater
-from pipelines.store import STATE, Store
-from pipelines.store_commit import Commit
-from pipelines.times import microseconds
-from transforms.release import ESTIMATES, NODES
+from pipelines.spec.times import microseconds
+from pipelines.store.commit import Commit
+from pipelines.store.store import STATE, Store
+from transforms.release.release import ESTIMATES, NODES
 
 
 def make(folder: Path, days: int) -> None:

@@ -13,12 +13,12 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.throughput import __main__ as throughput
-from transforms import snapshots
-from transforms.batches import Batch
-from transforms.layout import inspect
-from transforms.normalise import Place
-from transforms.parquet_files import read_parquet, runs
-from transforms.source import Source
+from transforms.common.batches import Batch
+from transforms.common.source import Source
+from transforms.sources import snapshots
+from transforms.sources.layout import inspect
+from transforms.sources.normalise import Place
+from transforms.sources.parquet_files import read_parquet, runs
 
 OUT = Path("out/benchmarks/snapshots")
 DAY = 86_400_000_000

@@ -16,10 +16,10 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 
-from pipelines.spec import Spec, load
-from pipelines.store import Store
-from pipelines.streaming import StreamRelease, stream_job
-from pipelines.times import microseconds
+from pipelines.epochs.stream import StreamRelease, stream_job
+from pipelines.spec.load import Spec, load
+from pipelines.spec.times import microseconds
+from pipelines.store.store import Store
 
 LAG = timedelta(minutes=1)
 TICK = b""

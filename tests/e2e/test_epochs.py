@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import commands
-from pipelines.store import Store
-from pipelines.store_attempt import own_name
+from pipelines.store.attempt import own_name
+from pipelines.store.store import Store
 from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
 from tests.pipelines.releases import attempt_at, planned
-from transforms import sinks
-from transforms.sinks import write_table
+from transforms.common import sinks
+from transforms.common.sinks import write_table
 
 FALSE_ALARM = 1e-6
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -267,7 +267,7 @@ def test_state_of_another_version_of_the_program_is_refused_in_one_line(
 ) -> None:
     prepare(slackwater, "disjoint")
     [public] = nights(slackwater, [START + timedelta(days=2)])
-    monkeypatch.setattr("pipelines.epochs.VERSION", b"99")
+    monkeypatch.setattr("pipelines.epochs.settled.VERSION", b"99")
 
     said = slackwater("run", "spec.yaml", until(START + timedelta(days=3)))
 

@@ -19,7 +19,7 @@ from gcp_storage_emulator.server import create_server
 from google.cloud import storage
 
 from benchmarks.crash.server import strict_gcs
-from pipelines.spec_public import public_spec
+from pipelines.spec.public import public_spec
 from tests.e2e.specs import DAY, START, CommandLine, changelog, write, write_spec
 
 DIAGNOSTICS = ("private/diagnostics/dead_letters.parquet", "private/diagnostics/read.json")

@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.store import Store
-from pipelines.times import microseconds
+from pipelines.spec.times import microseconds
+from pipelines.store.store import Store
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import Measure
 from privacy.series import Series, totals
 from tests import reference
 from tests.e2e.changelogs import DAYS, START, WRITERS, Mutation, flat, generate, table
 from tests.e2e.specs import CommandLine, contents, files_under, published
-from transforms.queries import Query, Timeline
+from transforms.aggregation.queries import Query, Timeline
 
 DAY = timedelta(days=1)
 TIMELINE = Timeline(start=microseconds(START), every=86_400_000_000, windows=DAYS)

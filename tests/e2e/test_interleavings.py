@@ -20,16 +20,16 @@ from apache_beam.utils.timestamp import Timestamp
 from benchmarks.crash.checks import Watch
 from benchmarks.flink.live import contents, leaves
 from pipelines.cli import main
-from pipelines.spec import load
-from pipelines.store import Store
-from pipelines.stream_publish import Committed, _for_one_worker, _PublishDoFn
-from pipelines.streaming import stream_job
+from pipelines.epochs.stream import stream_job
+from pipelines.epochs.stream_publish import Committed, _for_one_worker, _PublishDoFn
+from pipelines.spec.load import load
+from pipelines.store.store import Store
 from tests.e2e.specs import START, WINDOWS, CommandLine, Row, changelog, write, write_spec
 from tests.e2e.test_streaming import ENDS, FORMS, LAG, by_day
 from tests.runner_states import States, states
-from transforms.close_windows import _CloseDoFn
-from transforms.errors import RefusedError
-from transforms.landing import _FindDoFn, _ReadDoFn
+from transforms.common.errors import RefusedError
+from transforms.streams.close_windows import _CloseDoFn
+from transforms.streams.file_batches import _FindDoFn, _ReadDoFn
 
 SEEDS = range(4)
 

@@ -15,13 +15,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.crash.server import strict_gcs
-from pipelines.failures import keep_trace
-from pipelines.store import Store
+from pipelines.epochs.failures import keep_trace
+from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, CommandLine, Row, changelog, contents, mutation, write, write_spec
 from tests.e2e.test_gcs import with_buckets
 from tests.e2e.test_streaming import by_day, stream
 from tests.pipelines.releases import attempt_at, planned
-from transforms.sharding import unit_hash
+from transforms.common.hashing import unit_hash
 
 PRIVATE = "slackwater_private_"
 SHARDS = 3

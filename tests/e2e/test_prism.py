@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.flink.live import leaves
-from pipelines.store import Store
+from pipelines.store.store import Store
 from tests.e2e.prism import NO_GO, flags
 from tests.e2e.specs import SPEC, CommandLine, contents, mutation, write
 from tests.pipelines.spec_text import changed

@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pipelines.store import Made, Release, Store
-from pipelines.store_attempt import Attempt
-from pipelines.store_commit import Commit
+from pipelines.store.attempt import Attempt
+from pipelines.store.commit import Commit
+from pipelines.store.store import Made, Release, Store
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
 from tests.processes import CLEAN
 

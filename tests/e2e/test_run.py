@@ -21,7 +21,7 @@ import pytest
 from scipy.stats import binom
 
 from pipelines import cli, commands
-from pipelines.spec_public import public_spec
+from pipelines.spec.public import public_spec
 from tests.e2e.specs import (
     AGE,
     KEY,
@@ -39,7 +39,7 @@ from tests.e2e.specs import (
     write,
     write_spec,
 )
-from transforms import increments
+from transforms.aggregation import shard_kernel as increments
 
 FALSE_ALARM = 1e-6
 TIME = pa.timestamp("us", "UTC")

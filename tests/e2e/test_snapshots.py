@@ -147,8 +147,8 @@ def test_truth_is_what_the_definitions_say_of_the_tables(
         case.deliver(tmp_path, day, now)
     (tmp_path / "spec.yaml").write_text(case.spec(), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("transforms.snapshots.SPAN", 3)
-    monkeypatch.setattr("transforms.snapshots.GROUP_BYTES", 10_000)
+    monkeypatch.setattr("transforms.sources.snapshots.SPAN", 3)
+    monkeypatch.setattr("transforms.sources.snapshots.GROUP_BYTES", 10_000)
 
     told = numbers(truth(tmp_path, *case.flags, shards=3))
 

@@ -13,14 +13,14 @@ import pytest
 from google.cloud import storage
 
 from benchmarks.crash.server import strict_gcs
-from pipelines.store import Release, Store
-from pipelines.store_attempt import Run
-from pipelines.store_commit import Commit
-from pipelines.store_gcs import GcsFolder
+from pipelines.store.attempt import Run
+from pipelines.store.commit import Commit
+from pipelines.store.gcs import GcsFolder
+from pipelines.store.store import Release, Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
-from transforms.errors import RefusedError
+from transforms.common.errors import RefusedError
 
 RACERS = 8
 RELEASES, EPOCHS = 10, 5

@@ -14,16 +14,16 @@ from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.flink.live import leaves
-from pipelines.spec import load
-from pipelines.store import Store
-from pipelines.stream_publish import Committed, _PublishDoFn, publish
-from pipelines.streaming import StreamRelease, stream_job
+from pipelines.epochs.stream import StreamRelease, stream_job
+from pipelines.epochs.stream_publish import Committed, _PublishDoFn, publish
+from pipelines.spec.load import load
+from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, WINDOWS, CommandLine, Row, changelog, contents, published, write, write_spec
 from tests.pipelines.spec_text import changed
 from tests.runner_states import states
-from transforms.bound_increment import file_of
-from transforms.close_windows import Proposal, close, digest
-from transforms.errors import RefusedError
+from transforms.aggregation.bound_increment import file_of
+from transforms.common.errors import RefusedError
+from transforms.streams.close_windows import Proposal, close, digest
 
 LAG = timedelta(minutes=1)
 ENDS = [START + DAY * (window + 1) for window in range(WINDOWS)]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from benchmarks.flink.live import leaves
-from pipelines.store import Store
+from pipelines.store.store import Store
 from templates.flink.local import Cluster
 from tests.e2e import prism
 from tests.e2e.flink import ON_FLINK, one_at_a_time

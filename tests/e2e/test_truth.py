@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli import main
-from pipelines.times import microseconds
+from pipelines.spec.times import microseconds
 from tests.e2e.changelogs import DAYS, START, WRITERS, Mutation, cut, flat, generate, table
 from tests.e2e.definitions import SLIDING, Asked, expected
 

@@ -14,17 +14,17 @@ import pyarrow as pa
 from privacy.measure import Measure
 from tests.fates import formats
 from tests.fates.rows import KINDS, Row, plain
-from transforms import csv_files, json_files
-from transforms.batches import FILE, POSITION, Batch
-from transforms.changelog import read_split, splits
-from transforms.errors import InputError, SpecError
-from transforms.expression import Condition
-from transforms.files import Listed
-from transforms.layout import Layout, inspect
-from transforms.normalise import Place, Skipped
-from transforms.projection import Projection, project
-from transforms.queries import Query
-from transforms.source import Source
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.queries import Query
+from transforms.common.batches import FILE, POSITION, Batch
+from transforms.common.errors import InputError, SpecError
+from transforms.common.source import Source
+from transforms.sources import csv_files, json_files
+from transforms.sources.changelog import read_split, splits
+from transforms.sources.files import Listed
+from transforms.sources.layout import Layout, inspect
+from transforms.sources.normalise import Place, Skipped
 
 Fate = tuple[Any, ...]
 Write = Callable[[Sequence[Row], Path, Random], list[int]]

@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from transforms.expression import Condition, check, evaluate
-from transforms.kinds import ARROW
+from transforms.aggregation.expression import Condition, check, evaluate
+from transforms.common.kinds import ARROW
 
 KINDS = {"n": "int64", "ok": "bool", "seen": "timestamp", "w": "string", "x": "float64"}
 VALUES: dict[str, list[object]] = {

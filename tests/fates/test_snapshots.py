@@ -11,8 +11,8 @@ from tests.fates import formats
 from tests.fates.rows import Row, plain, row_of
 from tests.fates.test_fates import SEED, SPECS
 from tests.transforms.writing import look, parts
-from transforms.batches import Batch
-from transforms.snapshots import compare, comparison_of, route
+from transforms.common.batches import Batch
+from transforms.sources.snapshots import compare, comparison_of, route
 
 DAY = 86_400_000_000
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")

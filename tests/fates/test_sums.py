@@ -15,13 +15,14 @@ from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import Measure
 from tests.fates.test_fates import SEED, SPECS
 from tests.transforms.writing import parts, source
-from transforms.batches import Batch
-from transforms.bounded_sums import Aggregation, NodeKey, dense
-from transforms.increments import ShardState, advance_shard
-from transforms.layout import inspect
-from transforms.projection import project
-from transforms.queries import Query, Timeline
-from transforms.sharding import from_bytes, shard_table
+from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
+from transforms.aggregation.projection import project
+from transforms.aggregation.queries import Query, Timeline
+from transforms.aggregation.shard_kernel import ShardState, advance_shard
+from transforms.aggregation.sharding import shard_table
+from transforms.common.batches import Batch
+from transforms.common.ipc import from_bytes
+from transforms.sources.layout import inspect
 
 DAY = 86_400_000_000
 TIMELINE = Timeline(start=16_000 * DAY, every=DAY, windows=4)

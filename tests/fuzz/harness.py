@@ -22,13 +22,13 @@ import pyarrow as pa
 from tests.fuzz import avro, plain
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.values import DEAD
-from transforms import csv_files, json_files
-from transforms.batches import Batch
-from transforms.changelog import Split, read_split
-from transforms.errors import InputError, SpecError
-from transforms.layout import Layout, inspect
-from transforms.normalise import Place, Skipped
-from transforms.source import Source
+from transforms.common.batches import Batch
+from transforms.common.errors import InputError, SpecError
+from transforms.common.source import Source
+from transforms.sources import csv_files, json_files
+from transforms.sources.changelog import Split, read_split
+from transforms.sources.layout import Layout, inspect
+from transforms.sources.normalise import Place, Skipped
 
 TYPES = (("n", "int64"), ("ok", "bool"), ("seen", "timestamp"))
 _EXTENSIONS = {"avro": "avro", "csv": "csv"}

@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz.harness import Read, check
 from tests.fuzz.seeds import SEEDS
 from tests.transforms.writing import dead, look, read, write_csv
-from transforms import csv_files, json_files
+from transforms.sources import csv_files, json_files
 
 AT = "2013-02-08T12:00:00Z"
 GOOD = json.loads(SEEDS["objects"][0].splitlines()[0])

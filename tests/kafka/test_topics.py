@@ -18,17 +18,17 @@ from confluent_kafka import Producer
 
 from benchmarks.flink.live import leaves
 from pipelines import cli
-from pipelines.spec import load
-from pipelines.store import Store
-from pipelines.streaming import StreamRelease, stream_job
+from pipelines.epochs.stream import StreamRelease, stream_job
+from pipelines.spec.load import load
+from pipelines.store.store import Store
 from templates.flink.distribution import missing
 from tests.e2e.specs import DAY, SECRETS, CommandLine, Row, Said, changelog, write, write_spec
 from tests.e2e.test_streaming import ENDS, LAG, by_day
 from tests.kafka.server import PASSWORD, USER, Broker, broker
 from tests.processes import CLEAN
-from transforms.errors import InputError
-from transforms.files import find, open_stream
-from transforms.segments import Segment
+from transforms.common.errors import InputError
+from transforms.sources.files import find, open_stream
+from transforms.sources.topic_segments import Segment
 
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=f"NO TEST WITH KAFKA: {missing()} is not installed"),

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.spec_public import public_spec
-from pipelines.store import STATE, Made, Store
-from pipelines.store_attempt import Attempt
-from pipelines.store_commit import Commit, Source, manifest_json
-from transforms.release import ESTIMATES, NODES
+from pipelines.spec.public import public_spec
+from pipelines.store.attempt import Attempt
+from pipelines.store.commit import Commit, Source, manifest_json
+from pipelines.store.store import STATE, Made, Store
+from transforms.release.release import ESTIMATES, NODES
 
 SPEC = "release: wards\n"
 SECRET = "data/secret-part.parquet"

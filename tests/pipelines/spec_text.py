@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec import Spec, load
-from transforms.errors import SpecError
+from pipelines.spec.load import Spec, load
+from transforms.common.errors import SpecError
 
 GOOD = """\
 release: wards

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.changelog_check import check, check_text
+from pipelines.changelog.check import check, check_text
 
 STATE = pa.struct([("ward", pa.string()), ("age", pa.int64())])
 SCHEMA = pa.schema(

@@ -16,8 +16,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from pipelines import cloud
 from tests.e2e.specs import CommandLine, Said, changelog, write, write_spec
+from transforms.common import cloud
 
 INPUT = ("data/*.parquet", "gs://there/data/*.parquet")
 OUTPUT = (("public: public", "public: gs://there/public"), ("private: private", "private: gs://there/private"))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.durations import LONGEST, duration_text, parse_duration
-from pipelines.times import microseconds, parse_time, time_text
+from pipelines.spec.durations import LONGEST, duration_text, parse_duration
+from pipelines.spec.times import microseconds, parse_time, time_text
 
 
 @given(st.integers(0, LONGEST))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipelines.pipeline import EMBEDDED_RUNNER, options_of
-from transforms.errors import SpecError
+from pipelines.epochs.batch import EMBEDDED_RUNNER, options_of
+from transforms.common.errors import SpecError
 
 
 def test_the_embedded_runner_is_the_default() -> None:

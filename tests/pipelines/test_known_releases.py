@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.known_releases import known, remember
-from pipelines.spec import Spec, load
-from pipelines.store import Store
+from pipelines.spec.load import Spec, load
+from pipelines.store.known_releases import known, remember
+from pipelines.store.store import Store
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from tests.pipelines.releases import attempt_at, planned, record
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from pipelines import ledger
-from pipelines.job import plan_of
-from pipelines.ledger import ledger_document, ledger_text
-from pipelines.plan_report import plan_document, plan_text
-from pipelines.spec import Spec
-from privacy.accounting import Loss
-from privacy.plan import Plan
-from privacy.spent import Spent
+from pipelines.epochs.job import plan_of
+from pipelines.reports import ledger
+from pipelines.reports.ledger import ledger_document, ledger_text
+from pipelines.reports.plan_report import plan_document, plan_text
+from pipelines.spec.load import Spec
+from privacy.accounting.accounting import Loss
+from privacy.planning.plan import Plan
+from privacy.planning.spent import Spent
 from tests.pipelines.spec_text import loaded
-from transforms.errors import RefusedError
+from transforms.common.errors import RefusedError
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.crash.power import NAMES, Chance, Disk, forget
-from pipelines.store import Store
-from pipelines.store_attempt import Attempt
+from pipelines.store.attempt import Attempt
+from pipelines.store.store import Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import planned, record
 from tests.processes import alone

@@ -14,11 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipelines import progress as display
-from pipelines.progress import Display
+from pipelines.epochs.progress import Display
+from pipelines.epochs.settled import progress as display
 from tests.transforms.writing import NOON, NOON_US, UTC, look, write_jsonl, write_parquet
-from transforms import progress
-from transforms.layout import Layout
+from transforms.common import progress
+from transforms.sources.layout import Layout
 
 ROWS = 1_000
 

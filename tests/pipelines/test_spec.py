@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec import Query, load
+from pipelines.spec.load import Query, load
 from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
 from privacy.series import Series

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.spec import load
-from pipelines.spec_document import Place, read_document
+from pipelines.spec.document import Place, read_document
+from pipelines.spec.load import load
 from tests.pipelines.spec_text import GOOD, loaded
-from transforms.errors import SpecError
+from transforms.common.errors import SpecError
 
 WORDS = ["auto", "count", "other", "1d", "2026-01-01T00:00:00Z", "gs://", "", "\n", "é", "a\0b"]
 SCALARS = st.one_of(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec import load
-from pipelines.spec_document import read_document
+from pipelines.spec.document import read_document
+from pipelines.spec.load import load
 from tests.pipelines.spec_text import problems
-from transforms.errors import SpecError
+from transforms.common.errors import SpecError
 
 NOT_A_SPEC = [
     ("", "1: the file is empty"),

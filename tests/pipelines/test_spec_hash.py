@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.spec_document import read_document
+from pipelines.spec.document import read_document
 from tests.pipelines.spec_text import GOOD, changed, loaded
 
 FULL = """\

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec import load
-from pipelines.spec_models import ChangelogSection, OutputSection, SpecModel
-from pipelines.spec_public import SHOWN, public_spec
-from pipelines.store import Store
+from pipelines.spec.load import load
+from pipelines.spec.models import ChangelogSection, OutputSection, SpecModel
+from pipelines.spec.public import SHOWN, public_spec
+from pipelines.store.store import Store
 from tests.pipelines.releases import SPEC, released
 from tests.pipelines.spec_text import changed
 from tests.pipelines.test_spec_hash import FULL

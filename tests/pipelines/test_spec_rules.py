@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec import Query
-from privacy.planner import Choice
+from pipelines.spec.load import Query
+from privacy.planning.planner import Choice
 from privacy.series import Series
 from tests.pipelines.spec_text import GOOD, changed, loaded, problems
 

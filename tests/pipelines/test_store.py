@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from pipelines.store import Release, Store
-from pipelines.store_attempt import Attempt, Run
-from pipelines.store_commit import Commit, Digest, Source, manifest_json
-from pipelines.store_local import LocalFolder
+from pipelines.store.attempt import Attempt, Run
+from pipelines.store.commit import Commit, Digest, Source, manifest_json
+from pipelines.store.local import LocalFolder
+from pipelines.store.store import Release, Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import MADE, SECRET, attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
 from tests.rights import plain_rights
-from transforms.errors import RefusedError
+from transforms.common.errors import RefusedError
 
 
 @pytest.fixture
@@ -611,7 +611,7 @@ def test_a_committed_attempt_is_never_discarded(store: Store) -> None:
 
 
 def test_a_process_is_told_alive_until_it_ends() -> None:
-    code = "from pipelines.store_attempt import Run; print(Run.this().to_json().decode(), flush=True); input()"
+    code = "from pipelines.store.attempt import Run; print(Run.this().to_json().decode(), flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         run = Run.from_json(child.stdout.readline())

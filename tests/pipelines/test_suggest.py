@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 from ruamel.yaml import YAML
 
-from pipelines.spec import load
-from pipelines.suggest import FILL_IN, in_flow, section_of, suggest
+from pipelines.changelog.suggest import FILL_IN, in_flow, section_of, suggest
+from pipelines.spec.load import load
 from tests.e2e.specs import SECRETS, changelog, write
-from transforms.errors import SpecError
-from transforms.layout import inspect, state_columns
-from transforms.source import Source
+from transforms.common.errors import SpecError
+from transforms.common.source import Source
+from transforms.sources.layout import inspect, state_columns
 
 FILLED = {"epsilon": "1.0", "at_most": "4", "start": "2026-01-01T00:00:00Z"}
 

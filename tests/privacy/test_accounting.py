@@ -14,7 +14,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting import (
+from privacy.accounting.accounting import (
     ACCOUNTINGS,
     TOLERANCE,
     Loss,
@@ -23,7 +23,7 @@ from privacy.accounting import (
     epsilon_spent,
     paper_epsilon,
 )
-from privacy.curves import gaussian_epsilon
+from privacy.accounting.curves import gaussian_epsilon
 
 STEPS = 2.0**24
 BUDGETS = (Loss(epsilon=0.1, delta=1e-9), Loss(epsilon=1, delta=1e-6), Loss(epsilon=6, delta=1e-4))
@@ -52,7 +52,7 @@ COARSE = 1e-3
 
 @lru_cache(maxsize=128)
 def calibrated(measurements, budget, mechanism, accounting, steps=STEPS, tolerance=TOLERANCE):
-    with patch("privacy.accounting.TOLERANCE", tolerance):
+    with patch("privacy.accounting.accounting.TOLERANCE", tolerance):
         return calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
 
 

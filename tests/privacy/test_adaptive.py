@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
-from privacy.accounting import Loss, Measurement, calibrate
+from privacy.accounting.accounting import Loss, Measurement, calibrate
 from privacy.series import Series
-from privacy.trees import Tree
+from privacy.strategies.tree import Tree
 
 ROOT = Tree(branching=2, height=2, refine="least_squares", windows=2, opening=False)
 """Of an endless row of such roots, which share no noise."""

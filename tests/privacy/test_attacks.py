@@ -16,21 +16,21 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privacy.accounting import Accounting, Law, Loss
+from privacy.accounting.accounting import Accounting, Law, Loss
 from privacy.constraint import AtMost, Constraint, Within
-from privacy.counters import Counter
-from privacy.direct import Direct
 from privacy.measure import Component, Measure
-from privacy.mechanisms import DiscreteGaussian
-from privacy.plan import Demand, Plan, Released, make_plan
-from privacy.planner import REFINES, Choice
-from privacy.sensitivity import Contribution, Sensitivity, of_net
+from privacy.noise.distributions import DiscreteGaussian
+from privacy.planning.plan import Demand, Plan, Released, make_plan
+from privacy.planning.planner import REFINES, Choice
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_net
 from privacy.series import Series
-from privacy.trees import Tree
-from transforms.bounded_sums import Aggregation
-from transforms.published import estimates_table, nodes_table
-from transforms.queries import Query, Timeline
-from transforms.release import add_noise, merge
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.queries import Query, Timeline
+from transforms.release.published_tables import estimates_table, nodes_table
+from transforms.release.release import add_noise, merge
 
 Strategy = Tree | Direct | Counter
 WINDOW = 10
@@ -171,8 +171,8 @@ def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves(
 
 
 def of_linear(counter: Counter, components: tuple[Component, ...], part: Within) -> float:
-    from privacy.filters import of_filter
     from privacy.states import in_l2_squared
+    from privacy.strategies.factorised_filters import of_filter
 
     return of_filter(
         counter.coefficients,

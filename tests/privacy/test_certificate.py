@@ -6,8 +6,8 @@ Nothing is sampled but the maps and the starting points of searches, whose finds
 import numpy as np
 import pytest
 
-from privacy.certificate import MOST_LEAVES, certify
-from privacy.energy import columns, toggles
+from privacy.strategies.factorised_certificate import MOST_LEAVES, certify
+from privacy.strategies.factorised_energy import columns, toggles
 from tests.privacy.test_energy import SLACK, climbed, exact, filters, is_convex, leaky, square_root, toeplitz
 
 
@@ -79,7 +79,7 @@ def test_no_search_over_1024_leaves_exceeds_the_certificate(k):
 
 def test_many_changes_are_bounded_one_by_one_beyond_the_work_allowed(monkeypatch):
     c = square_root(12)
-    monkeypatch.setattr("privacy.certificate.MOST_WORK", 4 * 12**2)
+    monkeypatch.setattr("privacy.strategies.factorised_certificate.MOST_WORK", 4 * 12**2)
     bound = certify(c, 12)
 
     assert (exact(toeplitz(c, 12)) <= bound * SLACK).all()

@@ -10,17 +10,17 @@ from fractions import Fraction
 
 import pytest
 
-from privacy.accounting import Loss
+from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost, Within
-from privacy.direct import Direct
 from privacy.measure import Component, Measure
-from privacy.odd_nodes import most_odd, most_odd_within
-from privacy.plan import Demand, make_plan
-from privacy.planner import Choice
-from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.planning.plan import Demand, make_plan
+from privacy.planning.planner import Choice
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.planning.spent import spent
 from privacy.series import Family, Series
-from privacy.spent import spent
-from privacy.trees import Tree
+from privacy.strategies.direct import Direct
+from privacy.strategies.tree import Tree
+from privacy.strategies.tree_odd_nodes import most_odd, most_odd_within
 
 THIRDS = Component(name="sum", grid=1.0, low=-7, high=21)
 SEVENTHS = Component(name="squares", grid=1.0, low=-5, high=7)

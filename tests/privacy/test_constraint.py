@@ -6,7 +6,7 @@ import pytest
 from privacy.constraint import AtMost, ByClass, Within, parts
 from tests.reference import Mutation
 from tests.transforms.test_bounding import kernel
-from transforms.bounded_sums import BOUNDED
+from transforms.aggregation.node_sums import BOUNDED
 
 LONG_AGO, FAR_OFF = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy import coefficients
-from privacy.counters import Counter
-from privacy.fitting import dyadic, zolotarev
 from privacy.series import BEFORE_ALL, Series, totals
+from privacy.strategies import factorised_coefficients as coefficients
+from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised_fitting import dyadic, zolotarev
 
 POLES = dyadic(*zolotarev(0.02, 0.02, 4))
 SERIES = [

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from privacy.covers import cover_runs, walk_runs
-from privacy.paper import cover_nodes_claimed, exact_nodes
+from privacy.planning.paper import cover_nodes_claimed, exact_nodes
+from privacy.strategies.tree_covers import cover_runs, walk_runs
 
 FORESTS = list(itertools.product(range(2, 9), range(1, 7)))
 WINDOWS = 600

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privacy.accounting import Loss, Measurement, calibrate
-from privacy.curves import ORDERS, advanced_epsilon, renyi_epsilon, rounding_gap, zcdp_epsilon
+from privacy.accounting.accounting import Loss, Measurement, calibrate
+from privacy.accounting.curves import ORDERS, advanced_epsilon, renyi_epsilon, rounding_gap, zcdp_epsilon
 
 STEPS = 2.0**24
 ONE = Measurement(l1=1, l2=1, nodes=1, node_l1=1, node_l2=1, coordinates=1)

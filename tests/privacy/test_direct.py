@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.direct import Direct
 from privacy.series import KINDS, Series
-from privacy.trees import Tree
+from privacy.strategies.direct import Direct
+from privacy.strategies.tree import Tree
 
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from privacy import certificate
-from privacy.energy import columns, convex, energies, falling, spaced, toggles, within
+from privacy.strategies import factorised_certificate as certificate
+from privacy.strategies.factorised_energy import columns, convex, energies, falling, spaced, toggles, within
 
 SLACK = 1 + 1e-12
 ALL_STATES = {n: (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float) for n in range(1, 15)}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
 from privacy.measure import KINDS, Kind, Measure
-from privacy.mechanisms import DiscreteLaplace
+from privacy.noise.distributions import DiscreteLaplace
 
 LOW, HIGH = -3.0, 5.0
 RATIOS: list[Kind] = ["mean", "second_moment", "variance"]

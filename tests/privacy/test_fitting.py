@@ -7,12 +7,13 @@ Nothing here is random.
 import numpy as np
 import pytest
 
-from privacy import coefficients, vectors
-from privacy.certificate import certify
-from privacy.counters import Counter
-from privacy.energy import toggles
-from privacy.fitting import dyadic, fit, zolotarev
 from privacy.series import Series
+from privacy.strategies import factorised_coefficients as coefficients
+from privacy.strategies import factorised_vectors as vectors
+from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised_certificate import certify
+from privacy.strategies.factorised_energy import toggles
+from privacy.strategies.factorised_fitting import dyadic, fit, zolotarev
 from tests.privacy.test_vectors import HISTOGRAM
 
 LEVEL = Series(kind="level")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 
 SCALES = (0.3, 0.9, 1.0, 2.5, 20.0)
 LAWS = (DiscreteLaplace, DiscreteGaussian)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privacy.noise import CHUNK, LARGEST_SCALE, discrete_gaussian, discrete_laplace
+from privacy.noise.sampling import CHUNK, LARGEST_SCALE, discrete_gaussian, discrete_laplace
 from tests.processes import alone
 
 SAMPLERS = (discrete_laplace, discrete_gaussian)

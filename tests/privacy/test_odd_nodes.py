@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy import odd_nodes
-from privacy.odd_nodes import layer_sizes, most_odd, most_odd_within
+from privacy.strategies import tree_odd_nodes as odd_nodes
+from privacy.strategies.tree_odd_nodes import layer_sizes, most_odd, most_odd_within
 
 
 def count_odd(toggled: np.ndarray, *, branching: int, height: int) -> np.ndarray:

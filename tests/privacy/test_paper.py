@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from privacy import paper
-from privacy.odd_nodes import most_odd
+from privacy.planning import paper
+from privacy.strategies.tree_odd_nodes import most_odd
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
-from privacy.composition import paper_epsilon
+from privacy.accounting.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
+from privacy.accounting.composition import paper_epsilon
+from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
-from privacy.curves import zcdp_epsilon
 from privacy.measure import STEPS, Measure
-from privacy.plan import Demand, Plan, make_plan, stddev
-from privacy.planner import Choice
-from privacy.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
+from privacy.planning.plan import Demand, Plan, make_plan, stddev
+from privacy.planning.planner import Choice
+from privacy.planning.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
 from privacy.series import Kind, Series
 
 FOUR = AtMost(4)
@@ -164,7 +164,7 @@ def test_families_of_a_query_share_its_weight_evenly():
 @pytest.mark.parametrize(("mechanism", "accounting", "delta"), [*LAPLACE, *WITH_DELTA])
 def test_the_loss_is_the_budget_and_never_above(mechanism, accounting, delta):
     for epsilon in (0.1, 1.0, 8.0):
-        with patch("privacy.accounting.TOLERANCE", 1e-5):
+        with patch("privacy.accounting.accounting.TOLERANCE", 1e-5):
             made = plan(
                 *several(fine=mechanism == "gaussian"),
                 epsilon=epsilon,
@@ -240,7 +240,7 @@ def test_the_papers_composition_never_needs_less_noise_than_the_joint_one(change
         demand(("level",), measure=Measure(kind="mean", low=-1, high=5, fine=mechanism == "gaussian"), cells=cells),
         demand(("change", "entered"), measure=Measure(kind="count", fine=mechanism == "gaussian"), cells=cells),
     ]
-    with patch("privacy.accounting.TOLERANCE", 1e-5):
+    with patch("privacy.accounting.accounting.TOLERANCE", 1e-5):
         ours, paper = (
             plan(
                 *asked,

@@ -6,18 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from privacy.accounting import Loss
-from privacy.composition import Law
+from privacy.accounting.accounting import Loss
+from privacy.accounting.composition import Law
+from privacy.accounting.curves import gaussian_epsilon
 from privacy.constraint import AtMost, Constraint, Within
-from privacy.curves import gaussian_epsilon
-from privacy.direct import Direct
 from privacy.measure import Measure
-from privacy.paper import derived_wins
-from privacy.plan import Demand, Plan, make_plan, stddev
-from privacy.planner import Choice, Question, options
-from privacy.sensitivity import Contribution, of_net
+from privacy.planning.paper import derived_wins
+from privacy.planning.plan import Demand, Plan, make_plan, stddev
+from privacy.planning.planner import Choice, Question, options
+from privacy.planning.sensitivity import Contribution, of_net
 from privacy.series import Kind, Series
-from privacy.trees import Tree
+from privacy.strategies.direct import Direct
+from privacy.strategies.tree import Tree
 
 COUNT = Measure(kind="count")
 LEVEL = Series(kind="level")
@@ -67,7 +67,7 @@ GRID: list[tuple[int, int, Constraint, int | None, Law]] = [
 def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatch):
     """Direct and derived sliding windows, each computed here anew: 600 settings in all, without the slow filters."""
     assert len(GRID) >= 500
-    monkeypatch.setattr("privacy.planner.FORMS", ())
+    monkeypatch.setattr("privacy.planning.planner.FORMS", ())
     taken = set()
     for case in GRID:
         if case[0] != width:

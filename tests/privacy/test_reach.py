@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from privacy.constraint import AtMost, Constraint, Within
-from privacy.counters import Counter
-from privacy.direct import Direct
 from privacy.measure import Component, Measure
-from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
-from privacy.trees import Tree
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
 
 COUNT = Measure(kind="count").components
 FINE = Measure(kind="count", fine=True).components
@@ -126,8 +126,8 @@ FORMS = ("square_root", "leaky", "arma", "window")
 
 
 def counter_of(form: str, windows: int, *, opening: bool) -> Counter:
-    from privacy.fitting import fit
     from privacy.series import Series
+    from privacy.strategies.factorised_fitting import fit
 
     return fit(
         form,
@@ -237,8 +237,8 @@ def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
 
 
 def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
-    from privacy.fitting import fit
     from privacy.series import Series
+    from privacy.strategies.factorised_fitting import fit
 
     counter = fit(
         "window",

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, Constraint, Within, parts
 from privacy.measure import Measure
-from privacy.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.series import Family
-from privacy.trees import Tree
+from privacy.strategies.tree import Tree
 from tests.reference import Mutation
 from tests.strategies import COUNT, QUERIES, STATES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, kernel
-from transforms.bounded_sums import BOUNDED
-from transforms.queries import Query
+from transforms.aggregation.node_sums import BOUNDED
+from transforms.aggregation.queries import Query
 
 
 def disjoint(windows: int | None, *, opening: bool = False) -> Tree:

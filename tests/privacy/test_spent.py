@@ -8,16 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privacy.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
+from privacy.accounting.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
-from privacy.plan import Demand, Plan, make_plan
-from privacy.planner import Choice
-from privacy.sensitivity import Contribution, of_net
+from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.planner import Choice
+from privacy.planning.sensitivity import Contribution, of_net
+from privacy.planning.spent import spent, whole
 from privacy.series import Series
-from privacy.spent import spent, whole
-from privacy.strategies import Strategy
-from privacy.trees import Tree
+from privacy.strategies.base import Strategy
+from privacy.strategies.tree import Tree
 
 LEVEL, CHANGE, ENTERED = Series(kind="level"), Series(kind="change"), Series(kind="entered")
 SLIDING = Series(kind="sliding", width=3)

@@ -2,18 +2,18 @@
 
 import pytest
 
-from privacy.accounting import Accounting, Loss
-from privacy.composition import Law
+from privacy.accounting.accounting import Accounting, Loss
+from privacy.accounting.composition import Law
 from privacy.constraint import AtMost
-from privacy.counters import Counter
-from privacy.direct import Direct
 from privacy.measure import Measure
-from privacy.plan import Demand, Plan, make_plan
-from privacy.planner import REFINES, Choice
+from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.planner import REFINES, Choice
+from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
-from privacy.statement import ALWAYS, NOT_REACTING, REACTING
-from privacy.strategies import Strategy
-from privacy.trees import Tree
+from privacy.strategies.base import Strategy
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
 
 LEVEL, WEEK = Series(kind="level"), Series(kind="sliding", width=7)
 COUNTERS = [Counter(form="leaky", windows=21, opening=o, leak=0.1) for o in (True, False)]

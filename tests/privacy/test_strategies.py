@@ -1,15 +1,15 @@
-"""What every strategy promises (privacy.strategies.Strategy), held against all of them."""
+"""What every strategy promises (privacy.strategies.base.Strategy), held against all of them."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from privacy.counters import FORMS, Counter
-from privacy.direct import Direct
-from privacy.fitting import fit
 from privacy.series import BEFORE_ALL, Series, totals
-from privacy.trees import Tree
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import FORMS, Counter
+from privacy.strategies.factorised_fitting import fit
+from privacy.strategies.tree import Tree
 
 WINDOWS = 53
 LEVEL, CHANGE, WEEK = Series(kind="level"), Series(kind="change"), Series(kind="sliding", width=7, every=2)

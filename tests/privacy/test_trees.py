@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.series import BEFORE_ALL, Series, totals
-from privacy.trees import Refine, Tree
+from privacy.strategies.tree import Refine, Tree
 
 LEVEL = Series(kind="level")
 SERIES = [LEVEL, Series(kind="change"), Series(kind="entered"), Series(kind="sliding", width=5, every=2)]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from privacy.constraint import AtMost, Within
-from privacy.filters import of_filter
 from privacy.states import States
-from privacy.vectors import changes, shapes, within
+from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.factorised_vectors import changes, shapes, within
 from tests.privacy.test_energy import SLACK, filters, increments, leaky, square_root, toeplitz
 
 STATES = {

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 from scipy.special import ndtri
 
-from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from privacy.weighted import SMOOTH, half_width, minorant, spreads
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.weighted import SMOOTH, half_width, minorant, spreads
 
 PARTS = 20
 """All weights here are whole multiples of 1 / PARTS, so that a sum lies on a lattice."""

@@ -15,8 +15,8 @@ from scipy.stats import binom
 from privacy.consistency import consistent
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
 from privacy.measure import Kind, Measure
-from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from privacy.weighted import spreads
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.weighted import spreads
 
 FALSE_ALARM = 1e-6
 N = 4_000

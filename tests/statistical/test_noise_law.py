@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
 
 FALSE_ALARM = 1e-6
 TESTS = 3

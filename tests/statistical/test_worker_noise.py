@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privacy.mechanisms import DiscreteGaussian, DiscreteLaplace
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 from tests.processes import alone
 
 RUN = 64

@@ -14,13 +14,13 @@ import yaml
 from google.cloud.dataflow_v1beta3 import LaunchFlexTemplateParameter, TemplateMetadata
 
 from pipelines.cli import _parser, main
-from pipelines.pipeline import options_of
-from pipelines.spec import load
-from pipelines.times import parse_time
+from pipelines.epochs.batch import options_of
+from pipelines.spec.load import load
+from pipelines.spec.times import parse_time
 from templates.dataflow import main as flex
 from tests.e2e.specs import KEY, SECRETS, WARD, changelog, files_under, write, write_spec
 from tests.templates.graphs import DATAFLOW, REMOTE, Graph, built, gcs, graph, names, slackwater, upload
-from transforms.errors import SpecError
+from transforms.common.errors import SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "templates/dataflow"

@@ -5,8 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from transforms.arrow_coders import BatchCoder, TableCoder
-from transforms.batches import Batch
+from transforms.common.arrow_coders import BatchCoder, TableCoder
+from transforms.common.batches import Batch
 
 TABLE = pa.table(
     {

@@ -9,9 +9,11 @@ from privacy.constraint import AtMost, ByClass, Constraint, Within
 from tests import reference
 from tests.reference import Mutation, batch_table
 from tests.strategies import COLUMNS, QUERIES, TIMELINE, changelogs
-from transforms.bounded_sums import BOUNDED, EXACT, Aggregation, NodeKey, bound_and_sum, dense
-from transforms.projection import Projection, project
-from transforms.sharding import from_bytes, shard_table
+from transforms.aggregation.bounded_sums import bound_and_sum
+from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, dense
+from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.sharding import shard_table
+from transforms.common.ipc import from_bytes
 
 CONSTRAINTS: list[Constraint] = [
     AtMost(1),

@@ -8,13 +8,13 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from pipelines.spec import load
-from pipelines.store import Store
-from pipelines.streaming import stream_job
+from pipelines.epochs.stream import stream_job
+from pipelines.spec.load import load
+from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, WINDOWS, changelog, write, write_spec
-from transforms.bounded_sums import Aggregation
-from transforms.close_windows import CloseWindows, Proposal, arrival, mark
-from transforms.files import Listed
+from transforms.aggregation.node_sums import Aggregation
+from transforms.sources.files import Listed
+from transforms.streams.close_windows import CloseWindows, Proposal, arrival, mark
 
 LAG = timedelta(hours=1)
 

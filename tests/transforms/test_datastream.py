@@ -12,10 +12,10 @@ import pytest
 
 from tests.transforms.events import FIXTURES, in_order, see, sides, skipped, write_lines
 from tests.transforms.writing import dead, read
-from transforms import datastream, json_files
-from transforms.bounding import changed
-from transforms.chains import build_chains
-from transforms.errors import InputError, SpecError
+from transforms.aggregation.chains import build_chains
+from transforms.aggregation.contribution_bounding import changed
+from transforms.common.errors import InputError, SpecError
+from transforms.sources import datastream, json_files
 
 AT = "2025-11-05T18:23:31.393000Z"
 AT_US = 1_762_367_011_393_000

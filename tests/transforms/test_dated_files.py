@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.times import microseconds
-from transforms.dated_files import base_of, instant_of, of_files, path_at, path_problem, refuse_gaps, snapshot_files
-from transforms.errors import InputError, SpecError
-from transforms.source import Source
+from pipelines.spec.times import microseconds
+from transforms.common.errors import InputError, SpecError
+from transforms.common.source import Source
+from transforms.sources.snapshot_paths import (
+    base_of,
+    instant_of,
+    of_files,
+    path_at,
+    path_problem,
+    refuse_gaps,
+    snapshot_files,
+)
 
 DAY = timedelta(days=1)
 HOUR = 3_600_000_000

@@ -28,12 +28,12 @@ from tests.transforms.events import (
     write_lines,
 )
 from tests.transforms.writing import dead, look, parts, read
-from transforms import debezium, json_files
-from transforms.batches import Batch
-from transforms.changelog import DEAD, READ, ReadChangelog
-from transforms.diagnostics import WriteDiagnostics, diagnose
-from transforms.errors import SpecError
-from transforms.normalise import Skipped
+from transforms.common.batches import Batch
+from transforms.common.errors import SpecError
+from transforms.sources import debezium, json_files
+from transforms.sources.changelog import DEAD, READ, ReadChangelog
+from transforms.sources.diagnostics import WriteDiagnostics, diagnose
+from transforms.sources.normalise import Skipped
 
 ENVELOPE = (T0 + 5) * 1000
 """When the connector handled an event of `event`, in microseconds."""

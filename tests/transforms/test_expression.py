@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import SpecError
-from transforms.expression import Condition, check, evaluate
+from transforms.aggregation.expression import Condition, check, evaluate
+from transforms.common.errors import SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = pa.table(
@@ -213,12 +213,12 @@ def test_a_comparison_agrees_with_python(values, bound):
 KEPT_FOR_EVER = """
 import ctypes, importlib, pathlib
 for folder in ("transforms", "pipelines"):
-    for path in pathlib.Path(folder).glob("[a-z]*.py"):
-        module = importlib.import_module(f"{folder}.{path.stem}")
+    for path in pathlib.Path(folder).rglob("[a-z]*.py"):
+        module = importlib.import_module(".".join(path.with_suffix("").parts))
         for kept in list(vars(module).values()):
             if getattr(kept, "__module__", None) == module.__name__:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-from transforms.expression import Condition
+from transforms.aggregation.expression import Condition
 Condition.parse("a = 1")
 """
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.transforms.writing import UTC, look, parts, write_csv, write_parquet
-from transforms.batches import Batch
-from transforms.images import digest, shared
+from transforms.common.batches import Batch
+from transforms.common.images import digest, shared
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int64(), pa.uint8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64()]
 TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view()]

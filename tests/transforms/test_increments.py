@@ -16,12 +16,14 @@ from tests.privacy.test_sensitivity import claim, norms, wild_units
 from tests.reference import Mutation, Runs, batch_table
 from tests.strategies import ALONE, COLUMNS, COUNT, QUERIES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, stay
-from transforms.batches import POSITION
-from transforms.bounded_sums import BOUNDED, Aggregation, NodeKey, bound_and_sum, dense
-from transforms.increments import ShardState, advance_shard, state_from_bytes, state_to_bytes
-from transforms.projection import Projection, project
-from transforms.queries import Query, Timeline
-from transforms.sharding import from_bytes, shard_table
+from transforms.aggregation.bounded_sums import bound_and_sum
+from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense
+from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.queries import Query, Timeline
+from transforms.aggregation.shard_kernel import ShardState, advance_shard, state_from_bytes, state_to_bytes
+from transforms.aggregation.sharding import shard_table
+from transforms.common.batches import POSITION
+from transforms.common.ipc import from_bytes
 
 FINE = Timeline(start=0, every=2, windows=30)
 """The same time as TIMELINE, in windows enough for thirty runs."""
@@ -508,7 +510,7 @@ def test_what_does_not_follow_the_state_is_refused():
 
 def test_a_state_of_another_version_is_refused(monkeypatch):
     payload = state_to_bytes(advance_shard(None, None, ONE)[1])
-    monkeypatch.setattr("transforms.increments.VERSION", b"3")
+    monkeypatch.setattr("transforms.aggregation.shard_kernel.VERSION", b"3")
 
     with pytest.raises(ValueError, match="version b'2'"):
         state_from_bytes(payload)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tests.fuzz.values import DEAD, instant
-from transforms.instants import NO_ZONE, NOT_UNDERSTOOD, OUT_OF_RANGE, to_microseconds
-from transforms.kinds import to_kind
+from transforms.common.instants import NO_ZONE, NOT_UNDERSTOOD, OUT_OF_RANGE, to_microseconds
+from transforms.common.kinds import to_kind
 
 DATES = (
     *("2013-02-08", "2012-02-29", "2013-02-29", "1900-02-29", "2000-02-29", "2013-04-31", "0000-01-01", "0001-01-01"),

@@ -13,20 +13,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privacy.accounting import Loss
+from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost, ByClass
 from privacy.measure import Measure
-from privacy.plan import Demand, Plan, make_plan
+from privacy.planning.plan import Demand, Plan, make_plan
 from privacy.series import Series
-from transforms.bound_increment import BoundIncrement
-from transforms.bounded_sums import Aggregation, BoundedSums
-from transforms.changelog import ReadChangelog
-from transforms.expression import Condition
-from transforms.layout import inspect
-from transforms.projection import Project
-from transforms.queries import Query, Timeline
-from transforms.release import Release, ReleasePlan
-from transforms.source import Source
+from transforms.aggregation.bound_increment import BoundIncrement
+from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.projection import Project
+from transforms.aggregation.queries import Query, Timeline
+from transforms.common.source import Source
+from transforms.release.release import Release, ReleasePlan
+from transforms.sources.changelog import ReadChangelog
+from transforms.sources.layout import inspect
 
 AGE = Measure(kind="sum", low=0, high=100)
 QUERIES = (

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms import kafka
-from transforms.errors import InputError, SpecError
-from transforms.files import Listed, joined
-from transforms.kafka import new_segments
-from transforms.landing import look
-from transforms.segments import RECORDS, Segment, following, topic_problem
-from transforms.segments import joined as joined_segments
+from transforms.common.errors import InputError, SpecError
+from transforms.sources import kafka
+from transforms.sources.files import Listed, joined
+from transforms.sources.kafka import new_segments
+from transforms.sources.topic_segments import RECORDS, Segment, following, topic_problem
+from transforms.sources.topic_segments import joined as joined_segments
+from transforms.streams.file_batches import look
 
 TOPIC = "kafka://k:9092/stays"
 OTHER = "kafka://k:9092/beds"

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from transforms import kept
+from transforms.common import parquet_state as kept
 
 KEYS = [f"entry {i}" for i in range(10)]
 

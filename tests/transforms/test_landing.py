@@ -13,11 +13,11 @@ from apache_beam.utils.timestamp import Timestamp
 from tests.runner_states import Bag, Cell, States, states
 from tests.transforms.writing import look as layout_of
 from tests.transforms.writing import write_parquet
-from transforms.errors import InputError
-from transforms.files import Listed
-from transforms.landing import _FindDoFn
-from transforms.layout import Layout
-from transforms.payloads import unpack
+from transforms.common.errors import InputError
+from transforms.common.payloads import unpack
+from transforms.sources.files import Listed
+from transforms.sources.layout import Layout
+from transforms.streams.file_batches import _FindDoFn
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.transforms.writing import NOON, UTC, look, read, write_csv, write_jsonl, write_parquet
-from transforms.errors import InputError, SpecError
+from transforms.common.errors import InputError, SpecError
 
 AT = pa.array([datetime(2013, 2, 8, 12, tzinfo=UTC_ZONE)], UTC)
 COLUMNS = {

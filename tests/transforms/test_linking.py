@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.images import NONE
-from transforms.linking import UNKNOWN, link
+from transforms.aggregation.linking import UNKNOWN, link
+from transforms.common.images import NONE
 
 WALKS = st.lists(st.integers(0, 5), min_size=2, max_size=9)
 

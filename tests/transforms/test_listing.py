@@ -6,8 +6,8 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 
 from tests.rights import plain_rights
-from transforms.errors import InputError, SpecError
-from transforms.files import find, matching
+from transforms.common.errors import InputError, SpecError
+from transforms.sources.files import find, matching
 
 PATTERNS = (
     "*.csv",

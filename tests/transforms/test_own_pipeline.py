@@ -16,12 +16,13 @@ from apache_beam.testing.util import assert_that
 
 from examples import own_pipeline
 from examples.elsewhere import bounded
-from transforms.bounded_sums import BoundedSums, NodeKey, dense
-from transforms.changelog import ReadChangelog
-from transforms.errors import InputError, RefusedError, SlackwaterError
-from transforms.layout import inspect
-from transforms.projection import Project
-from transforms.source import Source
+from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.node_sums import NodeKey, dense
+from transforms.aggregation.projection import Project
+from transforms.common.errors import InputError, RefusedError, SlackwaterError
+from transforms.common.source import Source
+from transforms.sources.changelog import ReadChangelog
+from transforms.sources.layout import inspect
 
 DAY = 86_400_000_000
 STORM = 38  # the day, from 0

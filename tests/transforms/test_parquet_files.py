@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.transforms.writing import NOON_US, UTC, dead, look, parts, read, write_parquet
-from transforms.batches import Batch
+from transforms.common.batches import Batch
 
 NOON = datetime(2013, 2, 8, 12, tzinfo=UTC_ZONE)
 

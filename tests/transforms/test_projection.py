@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from privacy.measure import Measure
 from tests.reference import project_state
 from tests.strategies import QUERIES, STATES
-from transforms.expression import Condition
-from transforms.projection import GONE, Projection, cell_codes, project
-from transforms.queries import Query
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.projection import GONE, Projection, cell_codes, project
+from transforms.aggregation.queries import Query
 
 INF, NAN = float("inf"), float("nan")
 COUNT = Query(name="all", measure=Measure(kind="count"))

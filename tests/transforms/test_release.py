@@ -11,16 +11,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
-from privacy.accounting import Loss
+from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.mechanisms import DiscreteLaplace
-from privacy.plan import Demand, Plan, Released, make_plan
-from privacy.planner import FORMS, REFINES, Choice
+from privacy.noise.distributions import DiscreteLaplace
+from privacy.planning.plan import Demand, Plan, Released, make_plan
+from privacy.planning.planner import FORMS, REFINES, Choice
 from privacy.series import Family, Kind, Series, totals
-from transforms.bounded_sums import BOUNDED, Aggregation, NodeKey, dense
-from transforms.queries import Query, Timeline
-from transforms.release import add_noise
+from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense
+from transforms.aggregation.queries import Query, Timeline
+from transforms.release.release import add_noise
 
 FALSE_ALARM = 1e-6
 CONSTRAINT = AtMost(3)

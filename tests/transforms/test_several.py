@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def transforms() -> Iterator[type[beam.PTransform]]:
-    for path in sorted([*ROOT.glob("transforms/*.py"), *ROOT.glob("pipelines/*.py")]):
-        name = f"{path.parent.name}.{path.stem}"
-        if path.stem != "__main__":
+    for path in sorted([*ROOT.glob("transforms/**/*.py"), *ROOT.glob("pipelines/**/*.py")]):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if not path.stem.startswith("__"):
             for _, found in inspect.getmembers(importlib.import_module(name), inspect.isclass):
                 if issubclass(found, beam.PTransform) and found.__module__ == name:
                     yield found

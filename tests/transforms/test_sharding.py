@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.sharding import ShardByUnit, from_bytes, shard_table, to_bytes, unit_hash
+from transforms.aggregation.sharding import ShardByUnit, shard_table
+from transforms.common.hashing import unit_hash
+from transforms.common.ipc import from_bytes, to_bytes
 
 PINNED_TEXTS = {
     "": 0xA706DD2F4D197E6F,

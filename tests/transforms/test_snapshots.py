@@ -16,16 +16,16 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.times import microseconds
+from pipelines.spec.times import microseconds
 from tests.transforms.writing import write_csv, write_parquet
-from transforms import snapshots
-from transforms.changelog import DEAD, READ, ReadChangelog
-from transforms.errors import SpecError
-from transforms.layout import Layout, inspect
-from transforms.normalise import Place
-from transforms.parquet_files import read_parquet, runs
-from transforms.snapshots import REPEATED, differences
-from transforms.source import Source
+from transforms.common.errors import SpecError
+from transforms.common.source import Source
+from transforms.sources import snapshots
+from transforms.sources.changelog import DEAD, READ, ReadChangelog
+from transforms.sources.layout import Layout, inspect
+from transforms.sources.normalise import Place
+from transforms.sources.parquet_files import read_parquet, runs
+from transforms.sources.snapshots import REPEATED, differences
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.fuzz.seeds import SEEDS
 from tests.transforms.writing import NOON, NOON_US, dead, look, parts, read, write_csv, write_jsonl
-from transforms import csv_files, json_files
-from transforms.errors import InputError
+from transforms.common.errors import InputError
+from transforms.sources import csv_files, json_files
 
 HEADER = ["id", "at", "after_x", "after_w"]
 

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from transforms.batches import FILE, POSITION, ROW_BITS
-from transforms.bounded_sums import Aggregation, NodeKey, dense
-from transforms.expression import Condition
-from transforms.increments import advance_shard, state_from_bytes, state_to_bytes
-from transforms.projection import Projection, project
-from transforms.queries import Query, Timeline
-from transforms.sharding import from_bytes, shard_table
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
+from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.queries import Query, Timeline
+from transforms.aggregation.shard_kernel import advance_shard, state_from_bytes, state_to_bytes
+from transforms.aggregation.sharding import shard_table
+from transforms.common.batches import FILE, POSITION, ROW_BITS
+from transforms.common.ipc import from_bytes
 
 State = tuple[str, int, str] | None
 """(ward, x, owner)"""

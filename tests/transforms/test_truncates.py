@@ -14,8 +14,9 @@ from tests.reference import Mutation, Runs
 from tests.strategies import COUNT, QUERIES, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS
 from tests.transforms.test_increments import FINE, in_runs, runs
-from transforms.projection import Projection, project
-from transforms.sharding import from_bytes, shard_table
+from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.sharding import shard_table
+from transforms.common.ipc import from_bytes
 
 
 def truncate(time: int, seq: int) -> Mutation:

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.batches import Batch
-from transforms.changelog import Split, read_split
-from transforms.layout import Layout, inspect
-from transforms.normalise import Place, Skipped
-from transforms.parquet_files import runs
-from transforms.source import Source
+from transforms.common.batches import Batch
+from transforms.common.source import Source
+from transforms.sources.changelog import Split, read_split
+from transforms.sources.layout import Layout, inspect
+from transforms.sources.normalise import Place, Skipped
+from transforms.sources.parquet_files import runs
 
 UTC = pa.timestamp("us", "UTC")
 NOON = "2013-02-08T12:00:00Z"

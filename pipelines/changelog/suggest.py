@@ -1,0 +1,175 @@
+"""A spec to start from: what the files' schema tells, and marked places for what only their owner may say.
+
+Nothing is read off the rows. A constraint, bounds, cells or a horizon taken from the data would tell of people, and no
+accounting covers that; the spec, its comments too, is published with the release.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pipelines.spec.durations import duration_text
+from pipelines.spec.queries import PUBLISHED
+from transforms.common.kinds import NUMERIC
+from transforms.common.source import Source
+from transforms.sources.envelope_names import ENVELOPES
+from transforms.sources.layout import Layout
+
+FILL_IN = "# FILL IN"
+"""Marks what is missing: the key before it has no value yet, so that no command takes the spec as it is."""
+
+UNTYPED = ("csv", "jsonl", *ENVELOPES)
+"""Formats of which the spec alone says what is a number. (Avro is one that says it itself.)"""
+
+_HEAD = """\
+# A spec to start from. Whatever is marked FILL IN is for you to say, from what is known of the business and is no
+# secret. Do not read it off this data: a limit, bounds, cells or dates chosen so tell of people, and no epsilon
+# covers that. This file is published with the release, comments too: write nothing private here.
+"""
+
+_PRIVACY = """\
+privacy:
+  unit: entry  # one entry is protected; or name the column of the person behind it{owners}
+  epsilon:  {mark}: the whole loss of everything ever published, such as 1.0
+  # delta: 1.0e-9  # allows Gaussian noise; far below one in the number of people
+  constraint:
+    at_most:  {mark}: so many changes of a unit count, the rest is cut off; or within: 31d in its place
+"""
+
+_SCHEDULE = """\
+schedule:
+  start:  {mark}: 2026-01-01T00:00:00Z, say; the day of the first change seen is itself data, so take a public one
+  every: 1d
+  # until: 2027-01-01T00:00:00Z  # the end of the last window; without it the release has no end
+"""
+
+_COUNT = """\
+queries:
+  - name: entries
+    measure: count
+    publish: [level, entered, left]
+    # where: "column = 'value'"  # in SQL, over the columns of one state
+"""
+
+_BY = """\
+  # - name: {name}
+  #   measure: count
+  #   by: {{{column}: []}}  {mark}: public values, and other for all that are not listed: [a, b, other]
+  #   publish: [level]
+"""
+
+_SUM = """\
+  # - name: {name}
+  #   measure:
+  #     {{sum: {column}, min: , max: }}  {mark}: bounds; values beyond them count as the bound
+  #   publish: [level]
+"""
+
+_OUTPUT = """\
+output:
+  public: releases/first-release/public
+  private: releases/first-release/private
+"""
+
+
+def suggest(source: Source, layout: Layout) -> str:
+    """The spec's text.
+
+    Args:
+        source: the changelog that the spec will read.
+        layout: the columns of its states; of the files that it was made from, if it was converted.
+    """
+    untyped = source.format in UNTYPED
+    section = section_of(source)
+    lines = [_HEAD, "release: first-release\n", "changelog:\n"]
+    lines += [f"  {key}: {_value(value)}\n" for key, value in section.items()]
+    if untyped:
+        lines.append("  # types: {age: int64}  # of columns that are not text; measured ones are numbers anyway\n")
+    elif layout.source.format in UNTYPED:
+        lines.append("  # types: {age: int64}  # of columns that are not text, which the first files did not tell\n")
+    owners = [column for column, kind in _told(layout) if kind in ("int64", "string")]
+    shown = f": {', '.join(map(_value, owners[:8]))}" if owners else ""
+    lines.append(_PRIVACY.format(owners=shown, mark=FILL_IN))
+    lines += [_SCHEDULE.format(mark=FILL_IN), _COUNT]
+    lines += [
+        template.format(name=name, column=_value(column), mark=FILL_IN)
+        for name, column, template in _examples(layout, untyped)
+    ]
+    return "".join([*lines, _OUTPUT]).rstrip("\n")
+
+
+def section_of(source: Source) -> dict[str, Any]:
+    """The `changelog` section of a spec that reads this."""
+    section: dict[str, Any] = {
+        "format": source.format,
+        "path": source.paths[0] if len(source.paths) == 1 else list(source.paths),
+        "entry": source.entry,
+        "time": source.time,
+        "before": _state(source, "before"),
+        "after": _state(source, "after"),
+        "owner": dict(source.forms).get("owner"),
+        "order": list(source.order),
+        "timezone": source.timezone,
+        "types": dict(source.types),
+        "nulls": list(source.nulls),
+        "every": None if source.every is None else duration_text(source.every),
+        "kafka": source.kafka,
+    }
+    return {key: value for key, value in section.items() if value}
+
+
+def _state(source: Source, side: str) -> Any:
+    name, form = {"before": source.before, "after": source.after}[side], dict(source.forms).get(side)
+    return name if form is None else {form: name}
+
+
+def in_flow(section: dict[str, Any]) -> str:
+    """On one line, as YAML has it."""
+    return _value(section)
+
+
+def _examples(layout: Layout, untyped: bool) -> Iterator[tuple[str, str, str]]:
+    """(name, column, template) of the queries that the columns suggest."""
+    names: set[str] = {"entries"}
+    for column, kind in _told(layout):
+        listed = kind in ("string", "bool") and column.lower() not in PUBLISHED
+        for prefix, template, fits in (("by", _BY, listed), ("sum", _SUM, kind in NUMERIC or untyped)):
+            if fits:
+                yield _query_name(f"{prefix}_{column}", names), column, template
+
+
+def _told(layout: Layout) -> list[tuple[str, str]]:
+    """The columns of the states, with their kinds, but for the key."""
+    return [(column, kind) for column, kind in layout.states if column != layout.source.entry]
+
+
+def _query_name(wanted: str, taken: set[str]) -> str:
+    """A name that a query may have, and no other has.
+
+    >>> _query_name("by_Ort (neu)", {"by_Ort_neu"})
+    'by_Ort_neu_2'
+    """
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", wanted).strip("_")[:90]
+    number = 1
+    name = plain
+    while name in taken:
+        number += 1
+        name = f"{plain}_{number}"
+    taken.add(name)
+    return name
+
+
+def _value(value: Any) -> str:
+    """A value in YAML's flow style; text in quotes unless it can be nothing else.
+
+    >>> _value({"path": "a/*.parquet", "order": ["lsn", "no: 1"]})
+    '{path: a/*.parquet, order: [lsn, "no: 1"]}'
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_value(key)}: {_value(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    words = ("true", "false", "null", "yes", "no", "on", "off", "nan", "inf")
+    plain = re.fullmatch(r"[A-Za-z_/][A-Za-z0-9_./*-]*", value) and value.lower() not in words
+    return value if plain else json.dumps(value)

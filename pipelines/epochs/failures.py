@@ -1,0 +1,116 @@
+"""What is told of a failure: of one of a disk the folder and the cure, of one that nobody foresaw as good as nothing.
+
+The details of that may quote data, so they are kept on the private side.
+"""
+
+import errno
+import os
+import pwd
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.spec.load import Spec
+from pipelines.store.store import Store
+from transforms.common.cloud import forbidden
+from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
+
+TRACE = "failure.txt"
+
+_RIGHTS = "account {account} may not read or write it; give it the right, or run as the account that owns the release"
+_SPACE = "make room and run again: nothing that was drawn and committed is lost"
+_CURES = {
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.EROFS: "mount it so that account {account} may write, or choose folders on another disk before the first run",
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+}
+"""What a person can do about a folder; every other number is a failure that nobody foresaw."""
+
+
+def keep_trace(folder: str, error: Exception) -> str:
+    """Write the details into a private folder, and say where they are."""
+    content = "".join(traceback.format_exception(error))
+    try:
+        if "://" in folder:
+            trace = FileSystems.join(folder, TRACE)
+            with FileSystems.create(trace, mime_type="application/octet-stream") as file:
+                file.write(content.encode())
+        else:
+            path = Path(folder, TRACE)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.chmod(0o600)
+            path.write_text(content)
+            trace = str(path)
+    except Exception as refused:  # whatever ended the run may be in the way here too
+        return f"no details are kept, since {folder} cannot be written ({type(refused).__name__})"
+    return f"details (private): {trace}"
+
+
+@contextmanager
+def winner_told(store: Store, epoch: int) -> Iterator[None]:
+    """If another run has won the epoch meanwhile, tell this: what the one that fails starts from may be removed."""
+    try:
+        yield
+    except (SpecError, InputError):
+        raise
+    except Exception:
+        store.refuse_if_won(epoch)
+        raise
+
+
+@contextmanager
+def failures_kept(spec: Spec, *, done: str = "nothing was published") -> Iterator[None]:
+    """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
+    try:
+        yield
+    except SlackwaterError:
+        raise
+    except Exception as error:
+        reason = forbidden(error)
+        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else done
+        told = _of_a_disk(error)
+        if told is not None:
+            raise RefusedError(f"{told}; {stands}") from None
+        kept = keep_trace(spec.output.private, error)
+        if reason is not None:
+            raise RefusedError(f"{reason}; {stands}; {kept}") from None
+        raise SlackwaterError(f"the run failed with {type(error).__name__}; {stands}; {kept}") from None
+
+
+def _of_a_disk(error: BaseException) -> str | None:
+    """One line for what a folder or a disk refuses; None for all else."""
+    found = _refusal(error)
+    if found is None:
+        return None
+    number, path = found
+    try:
+        account = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        account = str(os.geteuid())
+    return f"{path}: {os.strerror(number)}; {_CURES[number].format(account=account)}"
+
+
+def _refusal(error: BaseException) -> tuple[int, str] | None:
+    """The number of the system's error and the path, from the exception or from what a worker said of one."""
+    if isinstance(error, OSError) and error.errno in _CURES and error.filename is not None:
+        return error.errno, os.fsdecode(error.filename)
+    for number, path in reversed(re.findall(r"\[Errno (\d+)\] [^:\n]+: '([^'\n]+)'", str(error))):
+        if int(number) in _CURES:
+            return int(number), path
+    return None
+
+
+def _awaits(spec: Spec) -> bool:
+    """Whether something is committed and not yet shown, as far as that can be seen."""
+    try:
+        release = Store(spec.output.public, spec.output.private).open()
+    except Exception:  # what ended the run may be in the way here too
+        return False
+    return release is not None and release.shown < len(release.commits)

@@ -1,0 +1,208 @@
+"""From a spec to what the transforms need: the plan without data, and the job once the first file was looked at."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+
+from pipelines.spec.columns import told_by_line
+from pipelines.spec.load import Spec
+from privacy.accounting.accounting import Loss
+from privacy.constraint import ByClass
+from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.planner import NOMINAL
+from transforms.aggregation.expression import Condition, check
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.queries import Query, Timeline
+from transforms.common.errors import InputError, SpecError
+from transforms.common.kinds import ARROW
+from transforms.common.source import Source
+from transforms.release.release import ReleasePlan, refuse_mismatch
+from transforms.sources.envelope_names import named
+from transforms.sources.files import Listed
+from transforms.sources.layout import Layout, find_files, inspect
+from transforms.sources.snapshot_paths import base_of, instant_of, of_files, refuse_gaps, snapshot_files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything that a pipeline over the changelog is built from.
+
+    Attributes:
+        layout: files, and the types of their columns.
+        aggregation: what is summed.
+        plan: the noise and its loss.
+        shards: into how many parts the units are split.
+    """
+
+    layout: Layout
+    aggregation: Aggregation
+    plan: Plan
+    shards: int
+
+    def __post_init__(self) -> None:
+        refuse_mismatch(self.plan, self.aggregation)
+        if self.layout.source.owner != self.aggregation.owner:
+            raise ValueError("the changelog is read for another privacy unit than the one that is bounded")
+
+    @property
+    def release(self) -> ReleasePlan:
+        """The plan with the aggregation that it is for."""
+        return ReleasePlan(plan=self.plan, aggregation=self.aggregation)
+
+
+SHARD_BYTES = 16 * 2**20
+"""About so much of the input goes into one shard, which is held in memory as a whole."""
+
+
+def plan_of(spec: Spec) -> Plan:
+    """The plan of a release; looks at no data."""
+    schedule = spec.schedule
+    windows = None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
+    demands = [
+        Demand(
+            name=query.name,
+            measure=query.measure,
+            cells=query.cells,
+            series=query.publish,
+            weight=query.weight,
+            choice=query.strategy,
+            expected=query.expected,
+        )
+        for query in spec.queries
+    ]
+    try:
+        return make_plan(
+            demands,
+            constraint=spec.privacy.constraint,
+            window=schedule.every,
+            windows=windows,
+            owner=spec.privacy.owner is not None,
+            budget=Loss(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
+            mechanism=spec.privacy.mechanism,
+            accounting=spec.privacy.accounting,
+            split=spec.privacy.split,
+            adaptive_data=spec.privacy.adaptive_data,
+        )
+    except ValueError as error:
+        raise SpecError(f"{spec.path}: {error}") from None
+
+
+def timeline_of(spec: Spec, until: int) -> Timeline:
+    """The windows of the schedule that have closed at `until` (microseconds since the epoch, UTC)."""
+    schedule = spec.schedule
+    end = until if schedule.until is None else min(until, schedule.until)
+    return Timeline(
+        start=schedule.start,
+        every=schedule.every,
+        windows=max(0, (end - schedule.start) // schedule.every),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the first run of a release settled for all others, and what the runs before have read.
+
+    Attributes:
+        layout: the types of the columns; its files are not looked at.
+        shards: into how many parts the units are split.
+        plan: a fingerprint of it.
+        read: the files that were read.
+    """
+
+    layout: Layout
+    shards: int
+    plan: str
+    read: tuple[Listed, ...]
+
+
+def job_of(
+    spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False, before: Before | None = None
+) -> Job:
+    """Look at the files and put the job together.
+
+    Args:
+        timeline: the windows to release.
+        shards: how many; by default as the size of the input asks.
+        exact: whether to sum without the constraint as well, for the owner's eyes.
+        before: what earlier runs settled; only files that they have not read are read.
+
+    Raises:
+        SpecError: a column that is missing or of the wrong type, a path that matches nothing.
+        InputError: a file that cannot be read, or one that has changed since it was read; a snapshot that is missing
+            or comes late.
+    """
+    plan = plan_of(spec)
+    queries = tuple(
+        Query(
+            name=query.name,
+            measure=demand.measure,
+            column=query.column,
+            invalid=query.invalid,
+            where=None if query.where is None else Condition.parse(query.where),
+            by=query.by,
+            families=demand.families,
+            consistent=query.consistent,
+        )
+        for query, demand in zip(spec.queries, plan.demands, strict=True)
+    )
+    constraint, owner = spec.privacy.constraint, spec.privacy.owner
+    numbers = frozenset(query.column for query in queries if query.column is not None)
+    others = frozenset[str]().union(*(query.columns for query in queries))
+    if isinstance(constraint, ByClass):
+        others |= {constraint.column}
+    source = spec.changelog.source(owner)
+    look = partial(inspect, source, numbers, others) if before is None else partial(_unread, source, before)
+    layout = told_by_line(look, spec)
+    if layout.snapshots:
+        earlier = () if before is None else before.read
+        refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=timeline.until)
+        layout = _due(layout, timeline.until)
+    states = [*layout.states, *([] if owner is None or layout.owner is None else [(owner, layout.owner)])]
+    schema = pa.schema([(column, ARROW[kind]) for column, kind in states])
+    for number, query in enumerate(queries):
+        if query.where is not None:
+            told_by_line(partial(check, [query.where], schema), spec, query=number)
+    size = sum(file.size for file in layout.files)
+    return Job(
+        layout=layout,
+        aggregation=Aggregation(
+            queries=queries,
+            timeline=timeline,
+            constraint=constraint,
+            owner=owner,
+            exact=exact,
+            span=plan.windows or NOMINAL,
+        ),
+        plan=plan,
+        shards=before.shards if before is not None else shards or max(1, -(-size // SHARD_BYTES)),
+    )
+
+
+def _due(layout: Layout, until: int) -> Layout:
+    """Without the snapshots that only tell what happens later: the runs that release it read them."""
+    instants = [instant_of(layout.source, file.path) for file in layout.files]
+    last = until if layout.earlier else max(until, instants[0])
+    due = tuple(file for file, instant in zip(layout.files, instants, strict=True) if instant <= last)
+    return replace(layout, files=due, base=layout.base if due else ())
+
+
+def _unread(source: Source, before: Before) -> Layout:
+    """The layout of the first run, with the files that no run has read.
+
+    Raises:
+        InputError: a file that was read is another now. What it held is part of what was published. Or a snapshot
+            cannot be compared with the one before it.
+    """
+    source = named(of_files(source))
+    read = {file.path: file for file in before.read}
+    found = find_files(source, taken=before.read) if source.every is None else snapshot_files(source)
+    for file in found:
+        if read.get(file.path, file) != file:
+            raise InputError(
+                f"{file.path}: has changed since an earlier run read it; put the file back as it was, and new changes "
+                "into files of their own"
+            )
+    new = tuple(file for file in found if file.path not in read)
+    base = base_of(source, read, found) if source.every is not None and new else ()
+    return replace(before.layout, source=source, files=new, earlier=len(read), base=base)

@@ -1,0 +1,96 @@
+"""Show how far a run is: a bar on a terminal, plain lines elsewhere; nothing for runs shorter than two seconds.
+
+Rows are counted twice, when they are read and when they are bounded, since each takes about as long. The total is
+estimated from the first Parquet footer; for text files there is a rate without a time left. Rows that are processed
+again, since something failed, count again, so that what is shown stops at 100 %. On a remote runner the workers count
+elsewhere, and only the time that has passed is shown.
+"""
+
+import sys
+import threading
+import time
+from types import TracebackType
+
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from transforms.common import progress
+from transforms.sources.files import open_random
+from transforms.sources.layout import Layout
+
+PATIENCE = 2.0
+"""Seconds before anything is shown."""
+
+LINE_EVERY = 10.0
+"""Seconds between plain lines."""
+
+
+class Display:
+    """Watches the counters of `transforms.common.progress` while the `with` block runs."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Display":
+        progress.reset()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        began = time.monotonic()
+        if self._done.wait(PATIENCE):
+            return
+        total = _expected_rows(self._layout)
+        if not sys.stderr.isatty():
+            while not self._done.wait(LINE_EVERY):
+                print(_line(_steps(), total, time.monotonic() - began), file=sys.stderr, flush=True)
+            return
+        with tqdm(total=None if total is None else 2 * total, unit=" rows", unit_scale=0.5, leave=False) as bar:
+            bar.start_t -= PATIENCE
+            while not self._done.wait(0.2):
+                bar.update((_steps() if total is None else min(_steps(), 2 * total)) - bar.n)
+
+
+def _expected_rows(layout: Layout) -> int | None:
+    """About how many rows all files hold, by the first Parquet footer and the sizes of all files."""
+    if layout.source.format != "parquet" or not layout.files:
+        return None
+    first = layout.files[0]
+    with open_random(first.path) as file:
+        rows = int(pq.ParquetFile(file).metadata.num_rows)
+    return max(1, rows * sum(file.size for file in layout.files) // first.size)
+
+
+def _steps() -> int:
+    return progress.seen("read") + progress.seen("bound")
+
+
+def _line(steps: int, total: int | None, seconds: float) -> str:
+    """One line of progress.
+
+    >>> _line(5_000_000, 10_000_000, 10)
+    'working: 25 %, 250,000 rows/s, 30 s left'
+    >>> _line(30_000_000, 10_000_000, 10)
+    'working: 100 %, 1,500,000 rows/s, 0 s left'
+    >>> _line(0, None, 10)
+    'working: 10 s'
+    """
+    if steps == 0:
+        return f"working: {seconds:.0f} s"
+    rate = steps / seconds
+    if total is None:
+        return f"working: {seconds:.0f} s, {rate / 2:,.0f} rows/s"
+    done = min(steps, 2 * total)
+    left = (2 * total - done) / rate
+    return f"working: {100 * done / (2 * total):.0f} %, {rate / 2:,.0f} rows/s, {left:.0f} s left"

@@ -1,0 +1,158 @@
+"""What one run of a release leaves for the next: what the first run settled, and what was read.
+
+The first run decides how columns are typed, into how many shards units are split, and how the release is planned. All
+later ones hold to it, since units' state is sharded and noise is drawn by it. It stands in `settled.json` beside the
+state, on the private side.
+"""
+
+import difflib
+import hashlib
+import json
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.epochs.job import Before, Job
+from pipelines.spec.load import Spec
+from pipelines.store.attempt import Attempt
+from pipelines.store.commit import Commit, Source
+from pipelines.store.store import STATE, Made, Release, Store
+from privacy.planning.plan import Plan
+from transforms.aggregation.bound_increment import file_of
+from transforms.aggregation.shard_kernel import VERSION
+from transforms.common.errors import RefusedError
+from transforms.common.sinks import is_there, read_bytes, write_bytes
+from transforms.release.release import ESTIMATES, NODES, noise_file, part_name
+from transforms.sources.files import Listed, joined
+from transforms.sources.first_file import Side
+from transforms.sources.layout import Layout
+
+SETTLED = "settled.json"
+
+
+def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
+    """What a run states of its epoch."""
+    timeline, loss = job.aggregation.timeline, job.plan.loss
+    return Commit(
+        release=spec.release,
+        epoch=attempt.epoch,
+        spec_sha256=spec.sha256,
+        spec=spec.text,
+        released=timeline.released,
+        windows=timeline.windows,
+        start=timeline.closed,
+        until=timeline.until,
+        loss={"epsilon": loss.epsilon, "delta": loss.delta},
+        statement=job.plan.statement,
+        sources=tuple(Source(path=f.path, size=f.size, updated=repr(f.updated)) for f in joined(job.layout.files)),
+    )
+
+
+def files_of(spec: Spec, job: Job) -> Made:
+    """The files that an attempt at an epoch makes, whatever the data: what is committed is held against them."""
+    aggregation, keys = job.aggregation, job.aggregation.node_keys()
+    parts = [f"{part_name(aggregation, key)}.{spec.output.format}" for key in keys]
+    noise = [noise_file(key) for key in keys]
+    units = [file_of(shard) for shard in range(job.shards)]
+    return {NODES: parts, ESTIMATES: parts, STATE: [*units, *noise, SETTLED] if goes_on(spec, job) else ()}
+
+
+def goes_on(spec: Spec, job: Job) -> bool:
+    """Whether there are windows after those of this epoch, so that a state is kept."""
+    return spec.schedule.until is None or job.aggregation.timeline.until < spec.schedule.until
+
+
+def state_folder(store: Store, release: Release) -> str:
+    """Where the state is that the next epoch starts from."""
+    return FileSystems.join(store.private, "attempts", release.last.attempt, STATE)
+
+
+def keep_settled(attempt: Attempt, job: Job) -> None:
+    """Write what all later runs hold to into the state of an attempt."""
+    layout = job.layout
+    document = {
+        "state": VERSION.decode(),
+        "shards": job.shards,
+        "plan": fingerprint(job.plan),
+        "entry": layout.entry,
+        "order": layout.order,
+        "owner": layout.owner,
+        "sides": [{"side": s.side, "name": s.name, "struct": s.struct} for s in layout.sides],
+        "states": layout.states,
+    }
+    write_bytes((SETTLED, json.dumps(document, indent=1).encode()), FileSystems.join(attempt.folder, STATE))
+
+
+def settled_by(spec: Spec, store: Store, release: Release) -> Before:
+    """What the runs before have settled and read.
+
+    Raises:
+        RefusedError: the state is not there, not what was committed, or of another version of the program.
+    """
+    path = FileSystems.join(state_folder(store, release), SETTLED)
+    content = read_bytes(path) if is_there(path) else b""
+    digest = release.last.state.get(SETTLED)
+    if digest is None or hashlib.sha256(content).hexdigest() != digest.sha256:
+        raise RefusedError(
+            f"{path}: missing, or not what epoch {release.last.epoch} left; restore the private folder from a copy, "
+            "since without its state units would contribute anew"
+        )
+    told: dict[str, Any] = json.loads(content)
+    if told.get("state") != VERSION.decode():
+        raise RefusedError(
+            f"{path}: the state of units is not of this version of the program; go on with the version that began the "
+            "release, or choose other output folders and add up both losses"
+        )
+    return Before(
+        layout=Layout(
+            source=spec.changelog.source(spec.privacy.owner),
+            files=(),
+            entry=told["entry"],
+            order=tuple(told["order"]),
+            owner=told["owner"],
+            sides=tuple(Side(**side) for side in told["sides"]),
+            states=tuple((column, kind) for column, kind in told["states"]),
+        ),
+        shards=told["shards"],
+        plan=told["plan"],
+        read=tuple(
+            Listed(source.path, source.size, float(source.updated))
+            for commit in release.commits
+            for source in commit.sources
+        ),
+    )
+
+
+def fingerprint(plan: Plan) -> str:
+    """Of all that noise is drawn by: strategies, scales and series."""
+    drawn = [(r.query, r.family, r.leaf, r.strategy, r.series, r.noise) for r in plan.released]
+    return hashlib.sha256(repr(drawn).encode()).hexdigest()
+
+
+def refuse_another_plan(job: Job, before: Before | None) -> None:
+    """
+    Raises:
+        RefusedError: the same spec is planned otherwise than in the first run, so that old noise would not fit.
+    """
+    if before is not None and before.plan != fingerprint(job.plan):
+        raise RefusedError(
+            "this release was planned by another version of the program or of its libraries, and noise drawn so far "
+            "belongs to that plan; run it with the versions that began it (requirements.txt)"
+        )
+
+
+def refuse_another(spec: Spec, release: Release) -> None:
+    """
+    Raises:
+        RefusedError: the folders hold a release that was made from another spec; the message shows the difference.
+    """
+    first = release.commits[0]
+    if first.spec_sha256 == spec.sha256:
+        return
+    lines = difflib.unified_diff(first.spec.splitlines(), spec.text.splitlines(), "frozen", "now", lineterm="", n=0)
+    changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    raise RefusedError(
+        f"{spec.output.public}: holds release {first.release!r} made from another spec, and a second release spends a "
+        "second budget; restore that spec, or run with --new-release NAME, which adds up both losses\n"
+        + "\n".join(f"  {line}" for line in changes[:40])
+    )

@@ -1,0 +1,195 @@
+"""A release that goes on by itself: windows are published as they close, from files as they land.
+
+    ticks -> Land -> CloseWindows -> Publish
+    (clock)  (files)  (by shard)     (release store)
+
+What is due when the stream begins is released in batch; the stream takes over the store's state from there, and a
+stream that is started again takes over from what was published. The clock of the stream is that of the machine that
+looks for files: a window closes with all files that were there `lag` after its end, and rows that come later are told
+in the next one, by the rule for late rows that all runs have.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineState
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.utils.timestamp import Timestamp
+
+from pipelines.epochs.batch import EMBEDDED_RUNNERS, begin_pipeline, is_rehearsal, options_of
+from pipelines.epochs.job import Job, job_of
+from pipelines.epochs.settled import refuse_another_plan, settled_by
+from pipelines.epochs.stream_publish import Committed, Publish
+from pipelines.spec.load import Spec
+from pipelines.spec.times import now
+from pipelines.store.store import Store
+from transforms.aggregation.queries import Timeline
+from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
+from transforms.streams.close_windows import CloseWindows
+from transforms.streams.file_batches import Land
+
+_LAST_LOOKS = 5
+"""After the end of the last window and its lag; two or three are enough."""
+
+_CANCELLED = "state FAILED: org.apache.flink.runtime.client.JobCancellationException"
+"""What Beam's job server says of a job of Flink's that somebody has cancelled."""
+
+ENDLESS = 2**40
+"""Windows of a schedule without an end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How a stream runs; microseconds.
+
+    Attributes:
+        poll: how far apart looks for new files are.
+        lag: after a window's end, how long files may land that hold its rows. The window closes up to two polls later,
+            since a file is taken at the second look that finds it.
+    """
+
+    poll: int
+    lag: int
+
+    @staticmethod
+    def of(poll: int | None, lag: int | None) -> "Pace":
+        poll = 10_000_000 if poll is None else poll
+        return Pace(poll=poll, lag=3 * poll if lag is None else lag)
+
+
+def is_streaming(flags: Sequence[str]) -> bool:
+    """Whether Beam's flag `--streaming` is given.
+
+    Raises:
+        SpecError: for a runner that has no streams.
+    """
+    options = options_of(flags).view_as(StandardOptions)
+    if options.streaming and options.runner in EMBEDDED_RUNNERS:
+        raise SpecError(
+            f"--streaming: {options.runner} has no endless streams; take a runner that has, such as "
+            "--runner=FlinkRunner, or start `slackwater run` after each window's end"
+        )
+    return bool(options.streaming)
+
+
+def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
+    """The job of a stream that goes on from what is published.
+
+    Raises:
+        SpecError, InputError: as `job_of`.
+        RefusedError: the state that is needed is not there.
+    """
+    if spec.changelog.format == "snapshots":
+        raise SpecError("changelog.format: snapshots have no streams; start `slackwater run` after each of them")
+    release = store.open()
+    before = None if release is None else settled_by(spec, store, release)
+    released = 0 if release is None else release.last.windows
+    timeline = Timeline(start=spec.schedule.start, every=spec.schedule.every, windows=released, released=released)
+    job = job_of(spec, timeline, shards=shards, before=before)
+    refuse_another_plan(job, before)
+    store.show()  # what was committed by a run that died; and the private folder is there, closed to others
+    # What is there and not read yet is found by the stream itself.
+    return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
+
+
+def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
+    """Publish window after window; returns when `windows` are published, or never.
+
+    Args:
+        job: its timeline's `released` windows are done, and its layout's files are those they have read.
+        windows: None for all that the schedule has.
+
+    Raises:
+        SlackwaterError: what ended the stream, if that is something that a person can mend.
+    """
+    store = Store(spec.output.public, spec.output.private)
+    pipeline = begin_pipeline(flags)
+    release = StreamRelease(spec, job, windows=windows, lag=pace.lag, poll=pace.poll)
+    timeline = job.aggregation.timeline
+    end = None if windows is None else timeline.start + windows * timeline.every + pace.lag
+    pipeline | "Ticks" >> _ticks(pipeline.options, pace.poll, end) | release
+    result = pipeline.run()
+    if is_rehearsal(flags):
+        return
+    while not _all_published(store, windows) and not PipelineState.is_terminal(result.state):
+        time.sleep(pace.poll / 1_000_000)
+    if not _all_published(store, windows):
+        try:
+            result.wait_until_finish()  # raises what ended it
+        except RuntimeError as error:
+            if result.state != PipelineState.CANCELLED and _CANCELLED not in str(error):
+                raise _told(str(error)) or error from None
+        if windows is None:  # somebody has stopped it
+            return
+        raise SlackwaterError(
+            f"the stream ended before all {windows} windows were published; run again, and it goes on from there"
+        )
+    if not PipelineState.is_terminal(result.state):
+        result.cancel()  # the ticks would go on; Flink's end by themselves
+    store.show()  # if the worker that committed the last window did not come to that
+    with suppress(Exception):  # the next run will
+        store.clean()
+
+
+def _all_published(store: Store, windows: int | None) -> bool:
+    """Never, for windows without an end."""
+    return windows is not None and any(commit.windows >= windows for commit in store.commits()[-1:])
+
+
+def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransform:
+    """One for each poll, or some more; on Flink some polls beyond the end, if there is one.
+
+    On Flink they come from Flink itself: PeriodicImpulse leaves something in every checkpoint there with each tick.
+    And Beam's job server cannot cancel a job that it waits for.
+    """
+    if options.view_as(StandardOptions).runner != "FlinkRunner":
+        return PeriodicImpulse(start_timestamp=Timestamp(micros=now()), fire_interval=poll / 1_000_000)
+    # Each of so many workers makes its share of the ticks; where that is not known they are without end.
+    sources = int(options.get_all_options(retain_unknown_options=True).get("parallelism") or 0)
+    looks = 0 if end is None else max(0, end - now()) // poll + _LAST_LOOKS
+    return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * looks)
+
+
+def _told(error: str) -> SlackwaterError | None:
+    """The error that a worker raised for a person to mend, from what the runner says of it."""
+    for kind in (InputError, RefusedError, SpecError):
+        told = re.search(rf"^(?:\S*\s)*?{kind.__module__}\.{kind.__name__}: (.+)$", error, re.MULTILINE)
+        if told:
+            return kind(told[1])
+    return None
+
+
+class StreamRelease(beam.PTransform):
+    """Ticks in, the numbers of published windows out; what a pipeline of one's own, or a test's clock, takes."""
+
+    def __init__(self, spec: Spec, job: Job, *, windows: int | None, lag: int, poll: int = 0) -> None:
+        super().__init__()
+        self._poll = poll
+        self._spec = spec
+        self._job = job
+        self._lag = lag
+        self._windows = ENDLESS if windows is None else windows
+
+    def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[int]:
+        spec, job = self._spec, self._job
+        aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
+        committed = Committed(Store(spec.output.public, spec.output.private))
+        land = Land(
+            job.layout,
+            job.aggregation.projection,
+            bad_rows=spec.changelog.bad_rows,
+            diagnostics=FileSystems.join(spec.output.private, "diagnostics", "stream"),
+            shards=job.shards,
+            poll=self._poll,
+        )
+        close = CloseWindows(aggregation, lag=self._lag, last_state=committed)
+        # After years the files are many, and a step that does not look for new ones needs none of them.
+        return ticks | land | close | Publish(spec, replace(job, layout=replace(job.layout, files=())))

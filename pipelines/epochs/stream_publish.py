@@ -1,0 +1,262 @@
+"""The end of a stream: when all shards have proposed a window, draw its noise and commit it to the release store.
+
+    in    (windows, bytes)      proposals of shards (transforms.streams.close_windows)
+    out   windows               each once it is published
+
+One worker does this for all windows, in their order: `publish` is `pipelines.epochs.batch.run_release` without a
+runner. A runner may call it twice for one window, and so may two streams: the store lets the first draw count. What
+comes later is held against it: a proposal that was not made from the committed state ends the stream.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+from apache_beam.coders import BytesCoder
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.transforms.userstate import (
+    BagRuntimeState,
+    BagStateSpec,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+)
+
+from pipelines.epochs.job import Before, Job
+from pipelines.epochs.settled import (
+    files_of,
+    goes_on,
+    keep_settled,
+    record_of,
+    refuse_another_plan,
+    settled_by,
+    state_folder,
+)
+from pipelines.spec.load import Spec
+from pipelines.store.attempt import Reading
+from pipelines.store.commit import Commit
+from pipelines.store.store import STATE, Release, Store
+from transforms.aggregation.bound_increment import file_of
+from transforms.common.errors import RefusedError
+from transforms.common.ipc import from_bytes
+from transforms.common.sinks import make_folder, read_bytes, write_bytes, write_table
+from transforms.release.release import ESTIMATES, NODES, protect, remember, tell
+from transforms.sources.files import Listed
+from transforms.streams.close_windows import Proposal, digest
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Reads the last committed state of a shard; a `transforms.streams.close_windows.LastState`."""
+
+    store: Store
+
+    def __call__(self, windows: int, shard: int, base: str | None) -> tuple[int, bytes] | None:
+        commits = self.store.commits()
+        if not commits or commits[-1].windows < windows:
+            return None
+        if base is not None:
+            self.store.show()  # if the one that committed it did not come to that
+        last, name = commits[-1], file_of(shard)
+        made = {commit.windows: commit.state[name].sha256 for commit in commits if name in commit.state}
+        if base is not None and base != made.get(windows - 1, ""):
+            raise _another(last.windows)
+        if name not in last.state:  # the schedule has ended
+            return last.windows, b""
+        path = self.store.state_paths(last)[name]
+        content = read_bytes(path)
+        if digest(content) != last.state[name].sha256:
+            raise RefusedError(f"{path}: is not what epoch {last.epoch} left; restore the private folder from a copy")
+        return last.windows, content
+
+
+def _another(windows: int) -> RefusedError:
+    return RefusedError(
+        f"another run has published up to {windows} windows in the meantime; start the stream again, and it goes on "
+        "from there"
+    )
+
+
+class Publish(beam.PTransform):
+    """Proposals to published windows."""
+
+    def __init__(self, spec: Spec, job: Job) -> None:
+        super().__init__()
+        self._spec = spec
+        self._job = job
+
+    def expand(self, proposals: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[int]:
+        return (
+            proposals
+            | "ForOneWorker" >> beam.Map(_for_one_worker).with_output_types(tuple[int, bytes])
+            | "PublishWindows" >> beam.ParDo(_PublishDoFn(self._spec, self._job)).with_output_types(int)
+        )
+
+
+def _for_one_worker(proposal: tuple[int, bytes]) -> tuple[int, bytes]:
+    windows, payload = proposal
+    return 0, windows.to_bytes(8, "big") + payload
+
+
+def _of_one_worker(payload: bytes) -> tuple[int, Proposal]:
+    return int.from_bytes(payload[:8], "big"), Proposal.from_bytes(payload[8:])
+
+
+class _PublishDoFn(beam.DoFn):
+    WAITING = BagStateSpec("waiting", BytesCoder())
+    PROPOSED = ReadModifyWriteStateSpec("proposed", BytesCoder())
+    FILES = ReadModifyWriteStateSpec("files", BytesCoder())
+
+    def __init__(self, spec: Spec, job: Job) -> None:
+        self._spec = spec
+        self._job = job
+
+    def setup(self) -> None:
+        self._store = Store(self._spec.output.public, self._spec.output.private)
+
+    def process(
+        self,
+        element: tuple[int, bytes],
+        waiting: BagRuntimeState = beam.DoFn.StateParam(WAITING),
+        proposed: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(PROPOSED),
+        files: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(FILES),
+    ) -> Iterator[int]:
+        waiting.add(element[1])
+        shards: dict[str, list[int]] = json.loads(proposed.read() or b"{}")
+        windows, proposal = _of_one_worker(element[1])
+        shards[str(windows)] = sorted({*shards.get(str(windows), []), proposal.shard})
+        published = self._published()
+        if windows <= published:  # by a step that may have ended before it could show it
+            self._store.show()
+        while len(shards.get(str(published + 1), [])) == self._job.shards:
+            published += 1
+            # Those of windows before it were published by a step that ended before it could note their files.
+            due = {p: _of_one_worker(p) for p in waiting.read() if _of_one_worker(p)[0] <= published}
+            rest = [p for p in waiting.read() if p not in due]
+            seen = _Seen.from_json(files.read()).with_files(p.files for _, p in due.values())
+            proposals = [p for windows, p in due.values() if windows == published]
+            publish(self._spec, self._job, self._store, published, proposals, seen.by_all(self._job.shards))
+            waiting.clear()
+            for payload in rest:
+                waiting.add(payload)
+            files.write(seen.without(self._job.shards).to_json())
+            yield published
+        proposed.write(json.dumps({w: found for w, found in shards.items() if int(w) > published}).encode())
+
+    def _published(self) -> int:
+        commits = self._store.commits()
+        return commits[-1].windows if commits else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Files that some shards have in what they proposed, and how many; the others have them waiting."""
+
+    files: tuple[tuple[Listed, int], ...]
+
+    @staticmethod
+    def from_json(content: bytes | None) -> "_Seen":
+        return _Seen(tuple((Listed(*file), count) for file, count in json.loads(content or b"[]")))
+
+    def to_json(self) -> bytes:
+        return json.dumps([[[f.path, f.size, f.updated], count] for f, count in self.files]).encode()
+
+    def with_files(self, proposed: Iterable[Sequence[Listed]]) -> "_Seen":
+        """After what each of some shards has proposed."""
+        counts = Counter(dict(self.files))
+        counts.update(file for files in proposed for file in files)
+        return _Seen(tuple(counts.items()))
+
+    def by_all(self, shards: int) -> tuple[Listed, ...]:
+        return tuple(file for file, count in self.files if count >= shards)
+
+    def without(self, shards: int) -> "_Seen":
+        """Those that some shards do not have yet."""
+        return _Seen(tuple((file, count) for file, count in self.files if count < shards))
+
+
+def publish(
+    spec: Spec, job: Job, store: Store, windows: int, proposals: Sequence[Proposal], files: Sequence[Listed]
+) -> Commit:
+    """Draw the noise of one window, commit and show it.
+
+    Args:
+        job: of the stream; its timeline and files are replaced by the window's.
+        files: that are wholly part of the proposals so far.
+
+    Raises:
+        RefusedError: another run was first, or a proposal was not made from the committed state, or not as it was.
+        ValueError: not one proposal of each shard. A shard that is summed twice would contribute twice what is bounded.
+    """
+    if sorted(proposal.shard for proposal in proposals) != list(range(job.shards)):
+        raise ValueError(f"window {windows} needs one proposal of each of {job.shards} shards")
+    commits = store.commits()
+    last = commits[-1] if commits else None
+    if last is not None:
+        _refuse_another_beginning(job, settled_by(spec, store, Release(tuple(commits), 0)))
+    for proposal in proposals:
+        base = None if last is None else last.state.get(file_of(proposal.shard))
+        if proposal.base != ("" if base is None else base.sha256):
+            raise _another(0 if last is None else last.windows)
+    if last is not None:
+        store.verify_state(last)  # the noise that goes on, above all
+    recorded = {source.path for commit in commits for source in commit.sources}
+    new = sorted((file for file in files if file.path not in recorded), key=lambda file: file.path)
+    timeline = replace(job.aggregation.timeline, released=0 if last is None else last.windows, windows=windows)
+    job = replace(
+        job,
+        aggregation=replace(job.aggregation, timeline=timeline),
+        layout=replace(job.layout, files=tuple(new)),
+    )
+    keep = goes_on(spec, job)
+    past = None if last is None else state_folder(store, Release(tuple(commits), 0))
+    attempt = store.begin(1 if last is None else last.epoch + 1)
+    try:
+        _write(job, proposals, attempt.folder, format_=spec.output.format, past=past, keep=keep)
+        if keep:
+            keep_settled(attempt, job)
+        rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
+        store.note(attempt, Reading(rows=rows, dead=dead))
+        commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
+    except BaseException:
+        with suppress(Exception):  # what is told is why it ended
+            store.discard(attempt)
+        raise
+    store.show()
+    with suppress(Exception):  # what is published stays so; the next window's will
+        store.clean()
+    return commit
+
+
+def _refuse_another_beginning(job: Job, before: Before) -> None:
+    """
+    Raises:
+        RefusedError: this stream began before anything was published, and then another run settled otherwise what all
+            hold to. Under other shards, units would be looked for where they are not, and contribute anew.
+    """
+    refuse_another_plan(job, before)
+    own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
+    if job.shards != before.shards or own != before.layout:
+        raise RefusedError(
+            "another run has begun this release in the meantime, with other shards or other types of columns; start "
+            "the stream again, and it goes on from there"
+        )
+
+
+def _write(job: Job, proposals: Sequence[Proposal], folder: str, *, format_: str, past: str | None, keep: bool) -> None:
+    """The files of an attempt: nodes, estimates, state."""
+    release = job.release
+    sums = [part for proposal in proposals for part in proposal.sums]
+    state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
+    for key in job.aggregation.node_keys():
+        drawn = key, protect(release, key, [payload for k, payload in sums if k == key], past=past, keep=keep)
+        for side in (NODES, ESTIMATES):
+            name, table = tell(drawn, release, side)
+            write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
+        state += remember(drawn)
+    if keep:
+        make_folder(FileSystems.join(folder, STATE))
+        for name, content in state:
+            write_bytes((name, content), FileSystems.join(folder, STATE))

@@ -1,0 +1,138 @@
+"""`slackwater evaluate`: the mechanism against the truth, for the owner of the data. NOT FOR RELEASE.
+
+Publishes nothing and spends nothing, since what it says stays private: exact numbers, and errors made from them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.epochs.job import Job
+from pipelines.reports.plan_report import series_document, series_text
+from privacy.planning.plan import Released
+from privacy.series import Series, totals
+from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense
+from transforms.release.published_tables import estimates_of, truth_table
+from transforms.release.release import add_noise
+
+NOTICE = "NOT FOR RELEASE: exact values and errors made from them; keep this on the private side"
+
+
+def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
+    """The published rows with `exact` (no constraint) and `bounded` (after enforcement) in place of noise."""
+    tables = []
+    for key in sums:
+        variant, number, family, chunk = key
+        if variant != EXACT:
+            continue
+        series = [s for s in job.plan.demands[number].series if s.family == family]
+        exact = dense(sums[key], job.aggregation, key)
+        bounded_key = (BOUNDED, number, family, chunk)
+        bounded = dense(sums[bounded_key], job.aggregation, bounded_key)
+        first_cell = chunk * job.aggregation.chunk_cells(number)
+        tables.append(truth_table(exact, bounded, job.aggregation, number, series, first_cell))
+    return pa.concat_tables(tables)
+
+
+def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -> list[dict[str, Any]]:
+    """Observed and predicted errors of every number that would be published.
+
+    Args:
+        runs: how often the noise is drawn.
+
+    Returns:
+        for each query `name`, `strategy` and `numbers`: `kind` (`width`, `every`), `rmse_observed` and
+        `rmse_predicted` (of the noise, against the bounded truth), `bounding_rmse` (bounded against exact truth),
+        `rmse_total` (what is published against the exact truth) and `rows`. Cells in which a ratio has no truth are
+        left out of its errors.
+    """
+    told = []
+    for number, query in enumerate(job.aggregation.queries):
+        errors = {series: _Errors() for series in job.plan.demands[number].series}
+        for released in (r for r in job.plan.released if r.query == number):
+            for chunk in range(job.aggregation.chunks(number)):
+                key: NodeKey = (BOUNDED, number, released.family, chunk)
+                exact_key: NodeKey = (EXACT, number, released.family, chunk)
+                bounded = dense(sums[key], job.aggregation, key)
+                exact = dense(sums[exact_key], job.aggregation, exact_key)
+                _compare(errors, job, released, bounded, exact, runs)
+        numbers = [{**series_document(series, job.plan), **errors[series].summary()} for series in errors]
+        told.append({"name": query.name, "strategy": job.plan.options[number][0].name, "numbers": numbers})
+    return told
+
+
+DRAWN_TOGETHER = 2**20
+"""Leaves of several runs of the noise that are worked on at a time, as if they were cells."""
+
+
+class _Errors:
+    """Sums of squared errors over chunks."""
+
+    def __init__(self) -> None:
+        self.squares = dict.fromkeys(("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total"), 0.0)
+        self.numbers = dict.fromkeys(self.squares, 0)
+        self.rows = 0
+
+    def add(self, name: str, errors: np.ndarray) -> None:
+        known = errors[~np.isnan(errors)]
+        self.squares[name] += float(np.sum(known**2))
+        self.numbers[name] += len(known)
+
+    def summary(self) -> dict[str, Any]:
+        rmse = {
+            name: (total / self.numbers[name]) ** 0.5 if self.numbers[name] else None
+            for name, total in self.squares.items()
+        }
+        return {**rmse, "rows": self.rows}
+
+
+def _compare(
+    errors: Mapping[Series, _Errors], job: Job, released: Released, bounded: np.ndarray, exact: np.ndarray, runs: int
+) -> None:
+    measure = job.aggregation.queries[released.query].measure
+
+    def numbers_of(leaves: np.ndarray, series: Series) -> np.ndarray:
+        return measure.estimate([totals(series, component).astype(np.float64) for component in leaves])
+
+    aims = [numbers_of(bounded, series) for series in released.series]
+    goals = [numbers_of(exact, series) for series in released.series]
+    for series, aim, goal in zip(released.series, aims, goals, strict=True):
+        found = errors[series]
+        found.rows += aim.size
+        certain = estimates_of(series, [totals(series, c) for c in bounded], job.aggregation, released)
+        found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
+        found.add("bounding_rmse", aim - goal)
+    cells = bounded.shape[2]
+    together = 1 if job.aggregation.queries[released.query].consistent else max(1, DRAWN_TOGETHER // bounded[0].size)
+    for start in range(0, runs, together):
+        count = min(together, runs - start)
+        drawn = add_noise(np.tile(bounded, (1, 1, count)), released)
+        for series, sums, aim, goal in zip(released.series, drawn.sums, aims, goals, strict=True):
+            told = estimates_of(series, sums, job.aggregation, released)
+            values = told.value.reshape(-1, count, cells)
+            errors[series].add("rmse_observed", values - aim[:, None])
+            errors[series].add("rmse_total", values - goal[:, None])
+
+
+def evaluate_text(document: dict[str, Any]) -> str:
+    """The evaluation for people."""
+    lines = [
+        document["notice"],
+        f"{document['release']}: {document['windows']} windows, noise drawn {document['runs']} times",
+        "",
+        f"{'query':<16} {'kind':<14} "
+        f"{'observed':>10} {'predicted':>10} {'bounding':>10} {'in total':>10} {'numbers':>9}",
+    ]
+    for query in document["queries"]:
+        for number in query["numbers"]:
+            told = [
+                "-" if number[name] is None else f"{number[name]:.4g}"
+                for name in ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
+            ]
+            lines.append(
+                f"{query['name']:<16} {series_text(number):<14} "
+                f"{told[0]:>10} {told[1]:>10} {told[2]:>10} {told[3]:>10} {number['rows']:>9}"
+            )
+    return "\n".join(lines)

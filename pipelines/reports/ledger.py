@@ -1,0 +1,174 @@
+"""The ledger of a release: how much of its loss is spent after each epoch, by query, and how much is left.
+
+It is made from the commits of the release, its spec and its plan, and from no data. What is spent after an epoch is
+what is proved of everything told until then (privacy.planning.spent), not a part of a budget that could be used for
+anything else: the noise of all windows to come was fixed with the first.
+
+It fails closed: commits that do not follow from each other, or not from this spec and plan, make no ledger.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from pipelines.spec.load import Spec
+from pipelines.spec.times import moment_text
+from privacy.planning.plan import Plan
+from privacy.planning.spent import Spent, spent, whole
+from privacy.upward import shown
+from transforms.common.errors import RefusedError
+
+SAME = 1e-9
+"""Relative difference of two losses of one plan, made by different versions of the numerical libraries."""
+
+
+def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan) -> dict[str, Any]:
+    """The ledger as one JSON document.
+
+    Args:
+        commits: in the order of their epochs; each with `epoch`, `spec_sha256`, `released` and `windows` (how many
+            windows had closed before and after it), `until` (the end of the last, microseconds), `committed_at` (ISO
+            8601) and `loss` (`epsilon` and `delta` of the whole release). Other members are ignored.
+        plan: of this spec.
+
+    Returns:
+        `total`, `spent` and `remaining` are (epsilon, delta); those of queries are in the unit in which shares add up,
+        `epsilon` or `rho`. An epoch's are what was spent by its end. Differences are taken between the decimal numbers
+        as they are printed, exactly, and rounded once.
+
+    Raises:
+        RefusedError: the commits are not one release of this spec and plan, or more was spent than its total.
+    """
+    total = whole(plan)
+    now = Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
+    _remaining(spec.privacy.epsilon, total.epsilon, spec)
+    _remaining(spec.privacy.delta, total.delta, spec)
+    epochs = []
+    for number, commit in enumerate(commits, start=1):
+        _check(commit, number, commits[number - 2]["windows"] if number > 1 else 0, spec, plan)
+        after = spent(plan, commit["windows"])
+        # A numerical solver may be off by 1e-11; what was spent is never given back.
+        now = Spent(epsilon=max(now.epsilon, after.epsilon), delta=after.delta, shares=after.shares)
+        epochs.append(
+            {
+                "epoch": number,
+                "until": moment_text(commit["until"]),
+                "released": commit["released"],
+                "windows": commit["windows"],
+                "committed_at": commit["committed_at"],
+                "spent": {"epsilon": now.epsilon, "delta": now.delta},
+                "queries": [
+                    {"name": demand.name, "spent": {plan.share_unit: share}}
+                    for demand, share in zip(plan.demands, now.shares, strict=True)
+                ],
+            }
+        )
+    return {
+        "release": spec.release,
+        "spec_sha256": spec.sha256,
+        "total": {"epsilon": total.epsilon, "delta": total.delta},
+        "spent": {"epsilon": now.epsilon, "delta": now.delta},
+        "remaining": {
+            "epsilon": _remaining(total.epsilon, now.epsilon, spec),
+            "delta": _remaining(total.delta, now.delta, spec),
+        },
+        "queries": [
+            {
+                "name": demand.name,
+                "total": {plan.share_unit: of_all},
+                "spent": {plan.share_unit: of_now},
+                "remaining": {plan.share_unit: _remaining(of_all, of_now, spec)},
+            }
+            for demand, of_all, of_now in zip(plan.demands, total.shares, now.shares, strict=True)
+        ],
+        "epochs": epochs,
+    }
+
+
+def _check(commit: Mapping[str, Any], number: int, released: int, spec: Spec, plan: Plan) -> None:
+    """Refuse a commit that is not epoch `number` of this spec and plan after `released` windows."""
+    where = f"release {spec.release!r}, epoch {number}"
+    schedule = spec.schedule
+    try:
+        if commit["epoch"] != number or commit["released"] != released:
+            raise RefusedError(
+                f"{where}: its commit does not follow from the one before it; restore the private folder"
+            )
+        if commit["spec_sha256"] != spec.sha256:
+            raise RefusedError(f"{where}: it was released under another spec; use that spec, or a new release")
+        windows = commit["windows"]
+        fits = type(windows) is int and released < windows and (plan.windows is None or windows <= plan.windows)
+        if not fits or commit["until"] != schedule.start + windows * schedule.every:
+            raise RefusedError(f"{where}: its windows do not fit the schedule; restore the private folder")
+        moment_text(commit["until"])
+        epsilon, delta = commit["loss"]["epsilon"], commit["loss"]["delta"]
+        if not _same(epsilon, plan.loss.epsilon) or not _same(delta, plan.loss.delta):
+            raise RefusedError(
+                f"{where}: it was released with a loss of ({epsilon}, {delta}) in all, and the plan has "
+                f"({plan.loss.epsilon}, {plan.loss.delta}); go on with the version that planned it"
+            )
+        datetime.fromisoformat(commit["committed_at"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise RefusedError(f"{where}: its commit cannot be understood; restore the private folder") from None
+
+
+def _same(stated: float, planned: float) -> bool:
+    return math.isclose(stated, planned, rel_tol=SAME, abs_tol=0.0)
+
+
+def _remaining(total: float, spent: float, spec: Spec) -> float:
+    """The difference of the decimal numbers; never negative."""
+    difference = Fraction(repr(total)) - Fraction(repr(spent))
+    if difference < 0:
+        raise RefusedError(f"release {spec.release!r}: {spent} is spent of {total}; nothing more may be released")
+    return float(difference)
+
+
+def ledger_text(document: dict[str, Any]) -> str:
+    """The same for people."""
+    queries = document["queries"]
+    units = {unit for query in queries for unit in query["total"]}
+    names = "".join(f" {query['name']:>12}" for query in queries)
+    lines = [
+        f"{document['release']}: spec {document['spec_sha256']}",
+        "",
+        f"{'':<12} {'epsilon':>12} {'delta':>12} {names}",
+    ]
+    rows = {row: _losses(document[row], [query[row] for query in queries]) for row in ("total", "spent")}
+    # What people read in these rows adds up, though the total is rounded up.
+    rows["remaining"] = [_left(total, spent) for total, spent in zip(*rows.values(), strict=True)]
+    lines += [f"{row:<12} {_row(numbers)}" for row, numbers in rows.items()]
+    lines += [
+        "",
+        f"{'epoch':>5}  {'windows':<15} {'until':<20}  {'committed':<25} {'epsilon':>12} {'delta':>12} {names}",
+    ]
+    for epoch in document["epochs"]:
+        windows = f"{epoch['released'] + 1} to {epoch['windows']}"
+        lines.append(
+            f"{epoch['epoch']:>5}  {windows:<15} {epoch['until']:<20}  {epoch['committed_at']:<25} "
+            f"{_row(_losses(epoch['spent'], [query['spent'] for query in epoch['queries']]))}"
+        )
+    if not document["epochs"]:
+        lines.append("       nothing has been released")
+    lines += [
+        "",
+        f"Of an epoch: what was spent by its end. Of a query: its share, in {', '.join(sorted(units))}.",
+    ]
+    return "\n".join(lines)
+
+
+def _losses(loss: dict[str, float], shares: Sequence[dict[str, float]]) -> list[str]:
+    """Epsilon, delta and the queries' shares, none less than what is proved."""
+    return [shown(number) for number in (loss["epsilon"], loss["delta"], *(sum(share.values()) for share in shares))]
+
+
+def _left(total: str, spent: str) -> str:
+    return f"{float(Decimal(total) - Decimal(spent)):.6g}"
+
+
+def _row(numbers: Sequence[str]) -> str:
+    epsilon, delta, *shares = numbers
+    return f"{epsilon:>12} {delta:>12} " + "".join(f" {share:>12}" for share in shares)

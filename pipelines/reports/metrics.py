@@ -1,0 +1,206 @@
+"""`slackwater metrics`: what whoever looks after a release watches, as Prometheus reads it.
+
+All of it is told by the two folders of the release, whether or not anything runs. What is an exact fact about people
+is told only if asked for, under names that begin with `slackwater_private_`; all other numbers follow from the spec,
+the clock, what is published, and how runs fare. What is not known is left out.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from itertools import count, takewhile
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+from prometheus_client import Metric, generate_latest
+
+from pipelines.epochs.failures import TRACE
+from pipelines.epochs.job import plan_of, timeline_of
+from pipelines.epochs.settled import refuse_another
+from pipelines.reports.ledger import ledger_document
+from pipelines.spec.load import Spec, load
+from pipelines.spec.times import now
+from pipelines.store.attempt import Attempt, Run
+from pipelines.store.store import Release, Store
+from transforms.aggregation.bound_increment import file_of
+from transforms.aggregation.shard_kernel import state_from_bytes
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import SlackwaterError, SpecError
+from transforms.common.sinks import is_there, read_bytes
+
+Result = tuple[dict[str, Any], str]
+Value = float | dict[str, float] | None
+"""Of a metric; by a label's value if there are several, and None if it is not known."""
+
+PRIVATE = "slackwater_private_"
+_PROCESSES = {True: "alive", False: "dead", None: "unknown"}
+
+
+def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    if flags:
+        raise SpecError(f"{flags[0]}: metrics runs no pipeline and takes no pipeline options")
+    spec = load(arguments.spec)
+    refuse_unreachable(spec.output.folders)
+    store = Store(spec.output.public, spec.output.private)
+    try:
+        runs = store.runs()  # before the release, so that none of them counts that has ended since
+        release = store.open()
+        if release is not None:
+            refuse_another(spec, release)
+        told = list(_of_all(spec, release, runs, now=now() / 1e6))
+        if arguments.private and release is not None:
+            told += _of_people(spec, store, release)
+    except SlackwaterError:
+        raise
+    except Exception as error:  # no trace is kept, which would look like a run that has failed
+        raise SlackwaterError(
+            f"{spec.output.private}: cannot be read ({type(error).__name__}); check the path and your rights, and try "
+            "again"
+        ) from None
+    told = [metric for metric in told if metric.samples]
+    samples = [sample for metric in told for sample in metric.samples]
+    document = {
+        "release": spec.release,
+        "metrics": [{"name": s.name, "labels": s.labels, "value": s.value} for s in samples],
+    }
+    return document, generate_latest(_Told(told)).decode().rstrip("\n")
+
+
+def _of_all(spec: Spec, release: Release | None, runs: dict[str, Run | None], *, now: float) -> Iterator[Metric]:
+    """What follows from the spec, the clock and what is published, and how runs fare."""
+    commits = () if release is None else release.commits
+    shown = () if release is None else commits[: release.shown]
+    windows, schedule = shown[-1].windows if shown else 0, spec.schedule
+    until = (schedule.start + windows * schedule.every) / 1e6
+    clock = now if schedule.until is None else min(now, schedule.until / 1e6)
+    due = timeline_of(spec, int(now * 1e6)).windows - windows
+    ledger = ledger_document([asdict(commit) for commit in commits], spec, plan_of(spec))
+    failed = _time_of_failure(spec)
+
+    def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
+        return _metric(f"slackwater_{name}", meaning, value, release=spec.release, by=by)
+
+    yield told("windows_published_total", "Windows that are published.", windows)
+    yield told("windows_due", "Windows that have closed and are not published.", max(0, due))
+    yield told("window_seconds", "How long a window is.", schedule.every / 1e6)
+    yield told("published_until_timestamp_seconds", "End of the last published window.", until if windows else None)
+    yield told(
+        "lag_seconds",
+        "From the end of the last published window, or the start of the schedule, to now or the schedule's end.",
+        max(0.0, clock - until),
+    )
+    yield told("epochs_published_total", "Epochs that are published.", len(shown))
+    yield told(
+        "epochs_unpublished", "Epochs that are drawn, and that the next run publishes.", len(commits) - len(shown)
+    )
+    if commits:
+        last = commits[-1]
+        committed = datetime.fromisoformat(last.committed_at).timestamp()
+        run = runs.get(last.attempt)
+        took = None if run is None else committed - datetime.fromisoformat(run.began).timestamp()
+        yield told("last_commit_timestamp_seconds", "When the last epoch was committed.", committed)
+        yield told("last_attempt_seconds", "From the begin of the last epoch's attempt to its commit.", took)
+    yield told(
+        "attempts_unfinished",
+        "Attempts at an epoch that is not committed, by what can be seen of their process.",
+        _unfinished(runs, len(commits)),
+        by="process",
+    )
+    yield told("failure_kept", "Whether details of a failure are kept, private ones.", int(failed is not None))
+    yield told("last_failure_timestamp_seconds", "When they were written.", failed)
+    for loss in ("epsilon", "delta"):
+        yield told(f"{loss}_allowed", f"The {loss} of the whole release.", ledger["total"][loss])
+        yield told(f"{loss}_spent", f"The {loss} that is proved of all that was told so far.", ledger["spent"][loss])
+
+
+def _of_people(spec: Spec, store: Store, release: Release) -> Iterator[Metric]:
+    """Exact facts about people: what was read, and what the state holds."""
+    commits, last = release.commits, release.last
+    reading = store.reading(last)
+
+    def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
+        meaning = f"{meaning} An exact fact about people: it stays on the private side."
+        return _metric(f"{PRIVATE}{name}", meaning, value, release=spec.release, by=by)
+
+    yield told("files_read_total", "Files of the changelog that were read.", sum(len(c.sources) for c in commits))
+    yield told("bytes_read_total", "Bytes of these files.", sum(source.size for c in commits for source in c.sources))
+    yield told("last_files_read", "Files that the last epoch read.", len(last.sources))
+    yield told("last_bytes_read", "Bytes of these files.", sum(source.size for source in last.sources))
+    if reading is not None:
+        rate = reading.rows / reading.seconds if reading.seconds else None
+        yield told("last_rows_read", "Rows that the last epoch read.", reading.rows)
+        yield told("last_rows_dead", "Those of them that could not be used.", reading.dead)
+        yield told("last_rows_per_second", "Rows that the last epoch's pipeline read and summed in a second.", rate)
+    held = {str(shard): _held(store, release, shard) for shard in _shards(release)}
+    for name, meaning in _HELD.items():
+        yield told(name, meaning, {shard: numbers[name] for shard, numbers in held.items()}, by="shard")
+
+
+_HELD = {
+    "state_bytes": "Bytes of a shard's state.",
+    "units": "Units of a shard that may still contribute.",
+    "units_finished": "Units of a shard that can never contribute again.",
+    "entries": "Entries of the units of a shard that may still contribute.",
+    "rows_waiting": "Rows of a shard whose windows have not closed, and truncates.",
+    "rows_superseded_total": "Rows of a shard that were dropped, as delivered before or out of date.",
+}
+
+
+def _shards(release: Release) -> Iterator[int]:
+    """Those that have a state; none after the last window of a schedule."""
+    return takewhile(lambda shard: file_of(shard) in release.last.state, count())
+
+
+def _held(store: Store, release: Release, shard: int) -> dict[str, float]:
+    """What the state of a shard holds, by the names of `_HELD`."""
+    name = file_of(shard)
+    state = state_from_bytes(read_bytes(store.state_paths(release.last)[name]))
+    return {
+        "state_bytes": release.last.state[name].size,
+        "units": state.units.num_rows,
+        "units_finished": state.frozen.num_rows,
+        "entries": state.entries.num_rows,
+        "rows_waiting": state.pending.num_rows,
+        "rows_superseded_total": state.superseded,
+    }
+
+
+def _unfinished(runs: dict[str, Run | None], epochs: int) -> dict[str, float]:
+    """How many attempts there are at epochs to come, by whether their process lives."""
+    going = [run for id_, run in runs.items() if (Attempt.epoch_of(id_) or 0) > epochs]
+    found = Counter(None if run is None else run.alive() for run in going)
+    return {name: found[alive] for alive, name in _PROCESSES.items()}
+
+
+def _time_of_failure(spec: Spec) -> float | None:
+    trace = FileSystems.join(spec.output.private, TRACE)
+    return float(FileSystems.last_updated(trace)) if is_there(trace) else None
+
+
+def _metric(name: str, meaning: str, value: Value, *, release: str, by: str) -> Metric:
+    """One metric; without a sample if it is not known.
+
+    >>> metric = _metric("up", "Whether it is up.", {"0": 1.0}, release="wards", by="shard")
+    >>> [(sample.name, sample.labels, sample.value) for sample in metric.samples]
+    [('up', {'release': 'wards', 'shard': '0'}, 1.0)]
+    """
+    total = name.endswith("_total")
+    metric = Metric(name.removesuffix("_total"), meaning, "counter" if total else "gauge")
+    if isinstance(value, dict):
+        for of, number in value.items():
+            metric.add_sample(name, {"release": release, by: of}, number)
+    elif value is not None:
+        metric.add_sample(name, {"release": release}, value)
+    return metric
+
+
+class _Told:
+    """What the library asks for metrics."""
+
+    def __init__(self, told: list[Metric]) -> None:
+        self._told = told
+
+    def collect(self) -> list[Metric]:
+        return self._told

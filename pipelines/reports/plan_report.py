@@ -1,0 +1,259 @@
+"""`slackwater plan`: what a release will cost and how far its numbers will be off, told before any data is read."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pipelines.spec.durations import duration_text
+from pipelines.spec.load import Query, Spec
+from privacy.constraint import Within
+from privacy.planning.paper import time_bounded_nodes_claimed
+from privacy.planning.plan import Plan, Released, stddev
+from privacy.planning.planner import Option, Part
+from privacy.series import Series
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
+from privacy.upward import shown
+
+
+def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
+    """The plan as one JSON document; members as docs/guide.md lists them.
+
+    Args:
+        windows: over how many windows the errors are averaged.
+    """
+    return {
+        "release": spec.release,
+        "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
+        "statement": plan.statement,
+        "claim": plan.claim,
+        "conditions": list(plan.conditions),
+        "mechanism": plan.mechanism,
+        "accounting": plan.accounting,
+        "windows": windows,
+        "states": _states(spec),
+        "queries": [
+            {
+                "name": query.name,
+                "cells": query.cells,
+                "share": plan.weights[place],
+                "candidates": [
+                    _candidate(query, plan, place, number, windows) for number in range(len(plan.options[place]))
+                ],
+            }
+            for place, query in enumerate(spec.queries)
+        ],
+    }
+
+
+def series_document(series: Series, plan: Plan) -> dict[str, Any]:
+    """Which numbers are meant: the kind and, for sliding windows, their width and step."""
+    if series.kind != "sliding":
+        return {"kind": series.kind}
+    return {
+        "kind": series.kind,
+        "width": duration_text(series.width * plan.window),
+        "every": duration_text(series.every * plan.window),
+    }
+
+
+def series_text(number: dict[str, Any]) -> str:
+    """The same for people.
+
+    >>> series_text({"kind": "sliding", "width": "7d", "every": "1d"})
+    'sliding 7d/1d'
+    """
+    return f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
+
+
+def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) -> dict[str, Any]:
+    option = plan.options[place][number]
+    chosen = number == 0
+    released = [r for r in plan.released if r.query == place] if chosen else []
+    epsilons = [r.paper_epsilon for r in released]
+    return {
+        "strategy": option.name,
+        "parameters": _parameters(option, plan),
+        "mechanism": f"discrete_{plan.mechanism}",
+        "chosen": chosen,
+        "why": _why(plan.options[place], number, query.strategy.name),
+        "paper_epsilon": None if not chosen or None in epsilons else math.fsum(e for e in epsilons if e is not None),
+        "share": {plan.share_unit: math.fsum(r.share for r in released)} if chosen else None,
+        "families": [_family(r, plan) for r in released],
+        "numbers": [_number(plan, place, option, series, windows) for series in query.publish],
+    }
+
+
+def _parameters(option: Option, plan: Plan) -> dict[str, Any]:
+    """Of the part of net changes, or of each sliding series."""
+    told: dict[str, Any] = {}
+    for part in option.parts:
+        if part.family == "net" and len([p for p in option.parts if p.family == "net"]) > 1:
+            told["/".join(series_text(series_document(s, plan)) for s in part.series)] = _of_part(part, plan)
+        elif part.family == "net" or len(option.parts) == 1:
+            told = _of_part(part, plan)
+    return told
+
+
+def _of_part(part: Part, plan: Plan) -> dict[str, Any]:
+    leaf = {"leaf": duration_text(part.leaf * plan.window)} if part.leaf > 1 else {}
+    return {**part.strategy.parameters, **leaf}
+
+
+def _why(options: tuple[Option, ...], number: int, said: str) -> str:
+    if len(options) == 1:
+        return "the spec says so" if said != "auto" else "the only strategy for these numbers"
+    best, other = options[0].error, options[max(number, 1)].error
+    if number:
+        return f"{other / best - 1:.1%} more error than the chosen one"
+    among = "" if said == "auto" else f" among those that the spec's {said} allows"
+    return f"least root mean square error{among}; the next best has {other / best - 1:.1%} more"
+
+
+def _family(released: Released, plan: Plan) -> dict[str, Any]:
+    components = plan.demands[released.query].measure.components
+    return {
+        "family": released.family,
+        "numbers": [series_document(series, plan) for series in released.series],
+        "l1": released.sensitivity.l1,
+        "l2": released.sensitivity.l2,
+        "paper": _paper(released, plan),
+        "share": {plan.share_unit: released.share},
+        "noise": [
+            {"component": c.name, "scale": law.scale * c.grid, "stddev": law.variance**0.5 * c.grid}
+            for c, law in zip(components, released.noise, strict=True)
+        ],
+    }
+
+
+def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
+    """How many nodes a unit touches, as the paper counts them, corrected; and what its theorem 4.3 says for a span."""
+    tree, constraint = released.strategy, plan.constraint
+    if isinstance(tree, Counter):
+        return None
+    told: dict[str, Any] = {"nodes": released.sensitivity.nodes}
+    if isinstance(tree, Tree) and isinstance(constraint, Within) and released.family == "net":
+        window = plan.window * released.leaf
+        told["nodes_claimed"] = time_bounded_nodes_claimed(
+            constraint.span, window, branching=tree.branching, height=tree.height
+        )
+    return told
+
+
+def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
+    """Errors of one series under an option; null for ratios, whose error depends on the data."""
+    told: dict[str, Any] = series_document(series, plan)
+    none = {"rmse": None, "stddev_first": None, "stddev_last": None}
+    if len(plan.demands[place].measure.components) > 1:
+        return {**told, **none}
+    if option is plan.options[place][0]:
+        deviations = stddev(plan, place, series, windows)
+    else:
+        deviations = _tried(plan, place, option, series, windows)
+    if len(deviations) == 0:
+        return {**told, **none}
+    return {
+        **told,
+        "rmse": float(np.sqrt(np.mean(deviations**2))),
+        "stddev_first": float(deviations[0]),
+        "stddev_last": float(deviations[-1]),
+    }
+
+
+def _tried(plan: Plan, place: int, option: Option, series: Series, windows: int) -> np.ndarray:
+    """Errors under an option that was not taken: its noise at the share of the query, by proportion."""
+    taken = next(r for r in plan.released if r.query == place)
+    chosen = plan.options[place][0]
+    part = next(p for p in option.parts if series in p.series)
+    component = plan.demands[place].measure.components[0]
+    gaussian = plan.mechanism == "gaussian"
+    paper = plan.accounting == "paper"
+
+    def charged(sensitivity: Any) -> float:
+        if paper:
+            return float(sensitivity.nodes * (sensitivity.node_l2 if gaussian else sensitivity.node_l1))
+        return float(sensitivity.l2 if gaussian else sensitivity.l1)
+
+    split = (len(option.parts) / len(chosen.parts)) ** (0.5 if gaussian else 1.0)
+    node = taken.noise[0].variance ** 0.5 * component.grid
+    scale = node * charged(part.sensitivity) / charged(taken.sensitivity) * split
+    deviations: np.ndarray = np.sqrt(part.variances(series, windows)) * scale
+    return deviations
+
+
+def _states(spec: Spec) -> dict[str, Any] | None:
+    bound = spec.privacy.bound
+    if bound is None:
+        return None
+    return {
+        "k": bound.k,
+        "path": [list(part) for part in bound.path],
+        "merged": [list(part) for part in bound.merged],
+    }
+
+
+def plan_text(document: dict[str, Any]) -> str:
+    """The same for people."""
+    loss = document["loss"]
+    lines = [
+        f"{document['release']}: epsilon {shown(loss['epsilon'])}, delta {shown(loss['delta'])}",
+        document["claim"],
+        "It rests on this:",
+        *(f"  {condition}" for condition in document["conditions"]),
+        "",
+    ]
+    if document["states"] is not None:
+        states = document["states"]
+        path = " -> ".join("/".join(part) for part in states["path"])
+        lines.append(f"states: at most {states['k']} changes, along {path}")
+        merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
+        lines += [f"        merged, so that no query may tell them apart: {merged}", ""]
+    lines.append(
+        f"{'query':<16} {'cells':>6}   {'strategy':<36} {'kind':<14}"
+        f" {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
+    )
+    for query in document["queries"]:
+        for candidate in query["candidates"]:
+            lines += _candidate_lines(query, candidate)
+    lines += [
+        "",
+        f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data.",
+        "*: taken. share: of the loss. paper: the epsilon that the paper's composition would state for this noise.",
+    ]
+    return "\n".join(lines)
+
+
+def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
+    lines = []
+    mark = "*" if candidate["chosen"] else " "
+    settings = ", ".join(str(v) for v in candidate["parameters"].values() if isinstance(v, int | str))
+    strategy = f"{candidate['strategy']} ({settings})" if settings else candidate["strategy"]
+    share = "" if candidate["share"] is None else shown(sum(candidate["share"].values()), 4)
+    paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
+    for number in candidate["numbers"]:
+        told = [_told(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
+        lines.append(
+            f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {series_text(number):<14} "
+            f"{told[0]:>10} {told[1]:>10} {told[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
+        )
+    for family in candidate["families"]:
+        lines.append(f"{'':<16} {_family_text(family)}")
+        if len(family["noise"]) > 1:
+            noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
+            lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
+    return lines
+
+
+def _family_text(family: dict[str, Any]) -> str:
+    told = f"{family['family']}: a unit moves the nodes by L1 {family['l1']:.4g}, L2 {family['l2']:.4g} in all"
+    if family["paper"] is None:
+        return told
+    told += f"; the paper charges {family['paper']['nodes']} nodes"
+    if "nodes_claimed" in family["paper"]:
+        told += f" (its theorem 4.3: {family['paper']['nodes_claimed']:.4g})"
+    return told
+
+
+def _told(error: float | None) -> str:
+    return "-" if error is None else f"{error:.4g}"

@@ -1,0 +1,75 @@
+"""An error of the files' columns, told with the lines of the spec that ask for them.
+
+wards.yaml:14: queries[0].where of 'beds': data/stays.csv has no column 'surgery'; ...
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from pipelines.spec.document import Place, document_of
+from pipelines.spec.errors import name_of
+from pipelines.spec.load import Spec
+from privacy.constraint import ByClass
+from transforms.aggregation.expression import Condition
+from transforms.common.errors import ColumnError, SpecError
+
+Found = TypeVar("Found")
+_KEY = re.compile(r"(?:(changelog|privacy)\.(\w+)|queries|where): ")
+
+
+def told_by_line(look: Callable[[], Found], spec: Spec, *, query: int | None = None) -> Found:
+    """What `look` gives.
+
+    Args:
+        query: the number of the query whose `where` is looked at.
+
+    Raises:
+        SpecError: that of `look`, with file, line and key; a line for each place that asks for the column.
+    """
+    try:
+        return look()
+    except SpecError as error:
+        places: list[Place] = [] if query is None else [("queries", query, "where")]
+        if isinstance(error, ColumnError):
+            places = list(_asking(error.column, spec))
+        key = _KEY.match(str(error))
+        if not places and key and key[1]:
+            places = [(key[1], key[2])]
+        if not places:
+            raise
+        document = document_of(str(spec.path), spec.text)
+        told = [f"{spec.path}:{document.line(place)}: {_named(place, spec)}: {_text(error, place)}" for place in places]
+        raise SpecError("\n".join(told)) from None
+
+
+def _asking(column: str, spec: Spec) -> Iterator[Place]:
+    """The places that name a column of the states."""
+    if column == spec.privacy.owner:
+        yield "privacy", "unit"
+    constraint = spec.privacy.constraint
+    if isinstance(constraint, ByClass) and constraint.column == column:
+        yield "privacy", "constraint", "by"
+    for number, query in enumerate(spec.queries):
+        if query.column == column:
+            yield "queries", number, "measure"
+        if query.where is not None and column in Condition.parse(query.where).columns:
+            yield "queries", number, "where"
+        if column in dict(query.by):
+            yield "queries", number, "by", column
+
+
+def _named(place: Place, spec: Spec) -> str:
+    of = f" of {spec.queries[place[1]].name!r}" if isinstance(place[1], int) else ""
+    return f"{name_of(place)}{of}"
+
+
+def _text(error: SpecError, place: Place) -> str:
+    """The message without its key, which the place says better, unless the key is the cure."""
+    key = _KEY.match(str(error))
+    message = str(error)[key.end() :] if key and key[2] != "types" else str(error)
+    if place[-1] != "where" or not isinstance(error, ColumnError) or "has no column" not in message:
+        return message
+    return (
+        f"{message}{' ' if message.endswith('?') else '; '}if it is a text, put it in single quotes: '{error.column}'"
+    )

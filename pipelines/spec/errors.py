@@ -1,0 +1,200 @@
+"""What is wrong with a spec: one line for each problem, with file, line, key and what to do.
+
+spec.yaml:14: queries[0].publsh: unknown key; did you mean 'publish'?
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from pipelines.spec.document import Document, Place
+
+Problem = tuple[Place, str]
+"""Where, from the value that a validator looks at, and what is wrong and expected there."""
+
+_RULES = "rules"
+_WORD = re.compile(r"'(.*?)'")
+
+_EXPECTED = {
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "keys with values",
+    "model_type": "keys with values",
+    "finite_number": "a finite number",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "at most {le}",
+    "string_too_short": "text that is not empty",
+    "too_short": "at least {min_length}",
+}
+
+_EXAMPLES = {
+    "release": "release: flights-2013",
+    "changelog": "changelog: {format: parquet, path: data/*.parquet, entry: id, time: event_time}",
+    "changelog.format": "format: parquet",
+    "changelog.path": "path: data/*.parquet",
+    "changelog.entry": "entry: entry_id, the column that names an entry",
+    "changelog.time": "time: event_time, the column that holds the time of a change",
+    "privacy": "privacy: {epsilon: 1.0, constraint: {at_most: 4}}",
+    "privacy.epsilon": "epsilon: 1.0",
+    "schedule": "schedule: {start: 2013-01-01T00:00:00Z, every: 1d}",
+    "schedule.start": "start: 2013-01-01T00:00:00Z",
+    "schedule.every": "every: 1d",
+    "queries": "queries: [{name: entries, measure: count}]",
+    "queries[].name": "name: entries",
+    "queries[].measure": "measure: count",
+    "queries[].publish[].settings.sliding": "sliding: 7d, the width of the sliding windows",
+    "output": "output: {public: releases/wards/public, private: releases/wards/private}",
+    "output.public": "public: releases/wards/public",
+    "output.private": "private: releases/wards/private",
+}
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raise what pydantic collects with everything else, if there are problems."""
+    found = list(problems)
+    if found:
+        raise PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": found})
+
+
+def wrong(message: str) -> PydanticCustomError:
+    """What a validator raises to refuse the value that it looks at."""
+    return PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": [((), message)]})
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was probably meant to be.
+
+    >>> nearest("publsh", ["publish", "weight"])
+    'publish'
+    """
+    close = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return close[0] if close else None
+
+
+def not_one_of(word: str, known: Iterable[str]) -> str:
+    """The message for a word that is none of the known ones.
+
+    >>> not_one_of("parket", ["parquet", "csv"])
+    "expected one of parquet, csv, not 'parket'; did you mean 'parquet'?"
+    """
+    words = list(known)
+    meant = nearest(word, words)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    return f"expected one of {', '.join(words)}, not {show(word)}{hint}"
+
+
+def show(value: Any) -> str:
+    """A value of the spec in a message: short, on one line, as YAML has it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "keys with values" if value else "an empty mapping"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def describe(error: ValidationError, document: Document, model: type[BaseModel]) -> str:
+    """Every problem on a line of its own, in the order of the file."""
+    lines = []
+    for detail in error.errors(include_url=False):
+        for place, message in _messages(detail, model):
+            place = _in_file(place, document.content)
+            where = f"{name_of(place)}: " if place else ""
+            lines.append((document.line(place), f"{where}{message}"))
+    lines = sorted(dict.fromkeys(lines), key=lambda line: line[0])
+    return "\n".join(f"{document.name}:{line}: {text}" for line, text in lines)
+
+
+def name_of(place: Place) -> str:
+    """The place as people write it.
+
+    >>> name_of(("queries", 0, "by", "ward"))
+    'queries[0].by.ward'
+    """
+    parts = (f"[{step}]" if isinstance(step, int) else f".{_key(step)}" for step in place)
+    return "".join(parts).removeprefix(".")
+
+
+def _key(key: str) -> str:
+    """A key as it is, unless it could break the line."""
+    return key if key.isprintable() and 0 < len(key) <= 60 else show(key)
+
+
+def _messages(detail: ErrorDetails, model: type[BaseModel]) -> list[Problem]:
+    place, kind = detail["loc"], detail["type"]
+    context: dict[str, Any] = detail.get("ctx", {})
+    if kind == _RULES:
+        return [((*place, *below), message) for below, message in context["problems"]]
+    if kind == "missing":
+        key = "".join("[]" if isinstance(step, int) else f".{step}" for step in place)
+        example = _EXAMPLES.get(key.removeprefix("."))
+        return [(place, f"missing; add {example}" if example else "missing; add it")]
+    if kind == "extra_forbidden":
+        return [(place, _unknown_key(place, model))]
+    if kind == "literal_error" and isinstance(detail["input"], str):
+        return [(place, not_one_of(detail["input"], _WORD.findall(context["expected"])))]
+    expected = _EXPECTED.get(kind)
+    if kind == "literal_error":
+        expected = f"one of {', '.join(_WORD.findall(context['expected']))}"
+    if expected is None:
+        return [(place, detail["msg"])]
+    hint = "; put it in quotes" if kind == "string_type" and _scalar(detail["input"]) else ""
+    return [(place, f"expected {expected.format(**context)}, not {show(detail['input'])}{hint}")]
+
+
+def _scalar(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _unknown_key(place: Place, model: type[BaseModel]) -> str:
+    known = _known_keys(place[:-1], model)
+    meant = nearest(str(place[-1]), known)
+    if meant:
+        return f"unknown key; did you mean {meant!r}?"
+    return f"unknown key; the keys here are {', '.join(known)}"
+
+
+def _known_keys(place: Place, model: type[BaseModel]) -> list[str]:
+    """The keys of the model at a place; positions and free keys lead to the model already found."""
+    for step in place:
+        field = model.model_fields.get(str(step))
+        if field is not None:
+            model = next(_models_in(field.annotation), model)
+    return list(model.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def _in_file(place: Place, content: Any) -> Place:
+    """The place without steps that the file does not have, such as item 0 of what is no list."""
+    kept: list[str | int] = []
+    for position, step in enumerate(place):
+        last = position == len(place) - 1
+        if isinstance(content, Mapping) and isinstance(step, str):
+            if step not in content and not last:
+                continue
+            content = content.get(step)
+        elif isinstance(content, list) and isinstance(step, int) and step < len(content):
+            content = content[step]
+        else:
+            continue
+        kept.append(step)
+    return tuple(kept)

@@ -1,0 +1,122 @@
+"""Kinds of values that several sections of a spec share, as pydantic types."""
+
+import math
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+)
+
+from pipelines.spec.durations import parse_duration
+from pipelines.spec.errors import nearest, show, wrong
+from pipelines.spec.times import microseconds, parse_time
+
+Parsed = TypeVar("Parsed")
+
+
+class Section(BaseModel):
+    """Keys that belong together: unknown ones are refused, and no value changes its type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _reader(parse: Callable[[str], Parsed], example: str) -> Callable[[Any], Parsed]:
+    def read(value: Any) -> Parsed:
+        if not isinstance(value, str):
+            raise wrong(f"expected {example}, not {show(value)}")
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise wrong(str(error)) from None
+
+    return read
+
+
+def as_list(value: Any) -> Any:
+    """One value where a list may stand, as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def _word_or_settings(value: Any) -> str:
+    return "word" if isinstance(value, str) else "settings"
+
+
+# A value that is a word or keys: the tags keep pydantic from telling what is wrong with it as the other one.
+# A tag is a step in the place of a problem, which pipelines.spec.errors leaves out as the file does not have it.
+WORD, SETTINGS = Tag("word"), Tag("settings")
+EITHER = Discriminator(_word_or_settings)
+
+
+NOT_YAML_NULL = "expected text, not the null of YAML; put it in quotes, such as 'NULL' or ''"
+
+
+def _not_yaml_null(value: Any) -> Any:
+    if value is None:
+        raise wrong(NOT_YAML_NULL)
+    return value
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        meant = nearest(name.title(), available_timezones())
+        hint = f"; did you mean {meant!r}?" if meant else ", such as Europe/Paris"
+        raise wrong(f"{show(name)} is not an IANA time zone{hint}") from None
+    return name
+
+
+def _release(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", name):
+        raise wrong(
+            f"expected a name of lower-case letters, digits, '.', '_' and '-', such as flights-2013, not {show(name)}"
+        )
+    return name
+
+
+def _query(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,99}", name):
+        raise wrong(
+            f"expected a name of letters, digits, '_' and '-' that begins with a letter or '_', not {show(name)}"
+        )
+    return name
+
+
+def _bounded(value: Any) -> Any:
+    if type(value) is int and not math.isfinite(_float(value)):
+        raise wrong("expected a finite number, not one with hundreds of digits")
+    return value
+
+
+def _float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]
+Nulls = Annotated[list[Annotated[str, BeforeValidator(_not_yaml_null)]], BeforeValidator(as_list), Field(min_length=1)]
+Number = Annotated[float, BeforeValidator(_bounded), Field(allow_inf_nan=False)]
+ReleaseName = Annotated[str, AfterValidator(_release)]
+QueryName = Annotated[str, AfterValidator(_query)]
+Timezone = Annotated[str, AfterValidator(_zone)]
+Duration = Annotated[int, PlainValidator(_reader(parse_duration, "a duration such as 1d"))]
+Moment = Annotated[
+    datetime,
+    PlainValidator(_reader(parse_time, "a time such as 2013-01-01T00:00:00Z")),
+    PlainSerializer(microseconds),
+]

@@ -1,0 +1,329 @@
+"""The spec of a release: read, checked and frozen.
+
+`load` gives values that the rest of the program can trust: nothing is left on `auto` but what the planner settles
+(strategies, and the law of the noise where there is a delta), times are microseconds since the epoch (UTC), durations
+are microseconds, and mappings whose order must not matter are sorted. The shape of the file and its rules are in the
+`spec_*` modules beside this one.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from pipelines.spec.document import read_document
+from pipelines.spec.errors import describe
+from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
+from pipelines.spec.privacy import Mechanism, PrivacySection, Split
+from pipelines.spec.queries import Published, QuerySection
+from pipelines.spec.strategies import Strategy, StrategySection
+from pipelines.spec.times import microseconds
+from privacy.accounting.accounting import Accounting
+from privacy.automaton import Bound
+from privacy.constraint import Constraint
+from privacy.measure import Measure
+from privacy.planning.planner import Choice
+from privacy.series import Series
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.queries import Scalar
+from transforms.common.errors import SpecError
+from transforms.common.source import Source
+
+Format = Literal["parquet", "csv", "jsonl"]
+ChangelogFormat = Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
+
+SHRINK = 0.2
+"""By so large a share of its rows may a snapshot be smaller than the one before, unless the spec says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changelog:
+    """Where the mutations are; relative paths start at the current folder.
+
+    Attributes:
+        time: None where the format says it itself.
+        bad_rows: share of rows that may be unusable, at least 0 and below 1.
+        every: how far apart snapshots are, in microseconds; None for other formats.
+        shrink: share of the rows that a snapshot may have less than the one before; None for other formats.
+        kafka: file with the settings of Kafka's client, for topics.
+    """
+
+    format: ChangelogFormat
+    paths: tuple[str, ...]
+    entry: str
+    time: str | None
+    before: str | None = None
+    after: str | None = None
+    forms: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+    timezone: str | None = None
+    types: tuple[tuple[str, str], ...] = ()
+    nulls: tuple[str, ...] = ()
+    bad_rows: float = 0.0
+    every: int | None = None
+    shrink: float | None = None
+    kafka: str | None = None
+
+    def source(self, owner: str | None) -> Source:
+        """What the reader needs; `owner` is the column of the privacy unit, None for entries."""
+        return Source(
+            format=self.format,
+            paths=self.paths,
+            entry=self.entry,
+            time=self.time,
+            before=self.before,
+            after=self.after,
+            forms=self.forms,
+            order=self.order,
+            owner=owner,
+            timezone=self.timezone,
+            types=self.types,
+            nulls=self.nulls,
+            every=self.every,
+            kafka=self.kafka,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Privacy:
+    """Who is protected, how well, and what each may contribute.
+
+    Attributes:
+        unit: `entry`, or the column that names the owner.
+        constraint: what is enforced; from `states` if the spec gives no constraint.
+        mechanism: `auto`, for the planner to settle, only if delta is above 0.
+        accounting: None only if the mechanism is `auto`: the planner takes what suits the law.
+        split: what the queries' shares of the budget follow: their weights, or equal errors relative to `expected`.
+        adaptive_data: whether data may react to what is published.
+        states: the state machine, each state with those that may follow it; None if not given.
+        bound: what the state machine allows an entry; None without one.
+    """
+
+    unit: str
+    epsilon: float
+    delta: float
+    constraint: Constraint
+    mechanism: Mechanism
+    accounting: Accounting | None
+    split: Split = "weights"
+    adaptive_data: bool = False
+    states: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    bound: Bound | None = None
+
+    @property
+    def owner(self) -> str | None:
+        """The column that names the owner; None if the unit is the entry."""
+        return None if self.unit == "entry" else self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Windows of `every` microseconds from `start`; `until`, if given, is a window's end."""
+
+    start: int
+    every: int
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One query.
+
+    Attributes:
+        column: the state's column that is measured; None for counts.
+        invalid: what null and NaN count as.
+        where: the condition's text, known to parse; None for all states.
+        by: keys in the order of their names, each with its cells in the order of the spec.
+        measure: on the plain grid; Gaussian noise needs the fine one.
+        publish: which numbers, without repeats; widths and steps in windows.
+        weight: share of the budget, relative to the other queries.
+        expected: a typical size of the numbers; given if the budget is split by relative error, else None.
+        consistent: whether levels, entered and left are made non-negative, with sums that agree.
+        strategy: the query's own, or else the spec's; `sliding` only where sliding numbers are published.
+    """
+
+    name: str
+    measure: Measure
+    column: str | None = None
+    invalid: Literal["drop", "min", "max"] = "drop"
+    where: str | None = None
+    by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
+    publish: tuple[Series, ...] = (Series(kind="change"),)
+    weight: float = 1.0
+    expected: float | None = None
+    consistent: bool = False
+    strategy: Choice = field(default_factory=Choice)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells: the product over the keys, 1 without any."""
+        return math.prod(len(values) for _, values in self.by)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """State columns that the query reads."""
+        keys = {key for key, _ in self.by}
+        measured = {self.column} if self.column is not None else set()
+        compared = Condition.parse(self.where).columns if self.where is not None else frozenset()
+        return frozenset(keys | measured | compared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Two folders, neither inside the other, and the format of the public files."""
+
+    public: str
+    private: str
+    format: Format = "parquet"
+
+    @property
+    def folders(self) -> tuple[str, str]:
+        """Both, the private one first: without it nothing of the other can be understood."""
+        return self.private, self.public
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One release.
+
+    Attributes:
+        path: the file it was read from, as given.
+        base: the folder of that file.
+        text: the file as it was read.
+        sha256: of the content alone, whatever its comments, layout and order of keys.
+    """
+
+    release: str
+    changelog: Changelog
+    privacy: Privacy
+    schedule: Schedule
+    queries: tuple[Query, ...]
+    output: Output
+    path: Path
+    base: Path
+    text: str = field(compare=False, repr=False)
+    sha256: str
+
+
+def load(path: str | Path) -> Spec:
+    """Read a spec and check all of it that can be checked without the data.
+
+    Raises:
+        SpecError: one line for each problem, with file, line and key, in the order of the file.
+    """
+    path = Path(path)
+    document = read_document(path)
+    try:
+        model = SpecModel.model_validate(document.content)
+    except ValidationError as error:
+        raise SpecError(describe(error, document, SpecModel)) from None
+    return Spec(
+        release=model.release,
+        changelog=changelog_of(model.changelog, every=model.schedule.every),
+        privacy=_privacy(model.privacy),
+        schedule=_schedule(model.schedule),
+        queries=tuple(_query(q, every=model.schedule.every, strategy=model.strategy) for q in model.queries),
+        output=Output(**model.output.model_dump()),
+        path=path,
+        base=path.parent,
+        text=document.text,
+        sha256=_sha256(model),
+    )
+
+
+def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
+    """What a section says; `every`: how far apart snapshots are if it does not."""
+    snapshots = section.format == "snapshots"
+    return Changelog(
+        format=section.format,
+        paths=tuple(section.path),
+        entry=section.entry,
+        time=section.time,
+        before=section.name("before"),
+        after=section.name("after"),
+        forms=section.forms,
+        order=tuple(section.order),
+        timezone=section.timezone,
+        types=tuple(sorted(section.types.items())),
+        nulls=tuple(sorted(set(section.nulls or ()))),
+        bad_rows=section.bad_rows,
+        every=None if not snapshots else every if section.every is None else section.every,
+        shrink=None if not snapshots else SHRINK if section.shrink is None else section.shrink,
+        kafka=section.kafka,
+    )
+
+
+def _privacy(section: PrivacySection) -> Privacy:
+    states = section.states
+    return Privacy(
+        unit=section.unit,
+        epsilon=section.epsilon,
+        delta=section.delta,
+        constraint=section.enforced(),
+        mechanism=section.law,
+        accounting=section.composition,
+        split=section.split,
+        adaptive_data=section.adaptive_data,
+        states=None if states is None else tuple((s, tuple(states[s])) for s in sorted(states)),
+        bound=section.bound(),
+    )
+
+
+def _schedule(section: ScheduleSection) -> Schedule:
+    until = None if section.until is None else microseconds(section.until)
+    return Schedule(start=microseconds(section.start), every=section.every, until=until)
+
+
+def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
+    return Query(
+        name=section.name,
+        measure=section.measure.measure(),
+        column=section.measure.column,
+        invalid=section.measure.invalid,
+        where=section.where,
+        by=tuple((key, tuple(section.by[key])) for key in sorted(section.by)),
+        publish=tuple(_series(number, every) for number in section.publish),
+        weight=section.weight,
+        expected=section.expected,
+        consistent=section.consistent,
+        strategy=_choice(section, strategy if section.strategy is None else section.strategy),
+    )
+
+
+def _series(number: Published, every: int) -> Series:
+    if isinstance(number, str):
+        return Series(kind=number)
+    step = every if number.every is None else number.every
+    return Series(kind="sliding", width=number.sliding // every, every=step // every)
+
+
+def _choice(section: QuerySection, strategy: Strategy) -> Choice:
+    if isinstance(strategy, StrategySection):
+        return strategy.choice()
+    return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
+
+
+_CAME_LATER = (("changelog", "nulls"), ("changelog", "owner"), ("privacy", "adaptive_data"))
+"""Section and key; the default is None or False."""
+
+
+def _sha256(model: SpecModel) -> str:
+    """Over the checked values and not the text; defaults count as if they were written.
+
+    What only says when bad input stops a run is left out: it must be possible to let a run go on that was stopped. So
+    is where passwords are. A key that came later counts where it is given, so that older releases go on.
+    """
+    told = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
+    for section, key in _CAME_LATER:
+        if told[section][key] in (None, False):
+            del told[section][key]
+    constraint = told["privacy"]["constraint"] or {}
+    for part in (constraint, *(constraint.get("classes") or {}).values()):
+        if part and part["entries"] is None:  # this key came later too
+            del part["entries"]
+    content = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,276 @@
+"""The shape of a whole spec: its sections and the rules that hold between them."""
+
+import posixpath
+import re
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from pipelines.spec.durations import duration_text
+from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.fields import (
+    EITHER,
+    NOT_YAML_NULL,
+    SETTINGS,
+    WORD,
+    Duration,
+    Moment,
+    Nulls,
+    Number,
+    ReleaseName,
+    Section,
+    Text,
+    Texts,
+    Timezone,
+)
+from pipelines.spec.privacy import PrivacySection
+from pipelines.spec.queries import QuerySection
+from pipelines.spec.rules import (
+    MOST_WINDOWS,
+    consistency_problems,
+    sliding_problems,
+    split_problems,
+    strategy_problems,
+)
+from pipelines.spec.strategies import Strategy
+from pipelines.spec.times import time_text
+from transforms.sources.snapshot_paths import path_problem
+from transforms.sources.topic_segments import FORMATS, is_of_topic, topic_problem
+
+OWN_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
+    "debezium": {
+        "time": ("source.ts_ns", "source.ts_us", "source.ts_ms"),
+        "before": ("before",),
+        "after": ("after",),
+    },
+    "datastream": {"time": ("source_timestamp",), "before": (), "after": ("payload",), "order": ("sort_keys",)},
+    "snapshots": {"time": (), "before": (), "after": (), "order": ()},
+}
+"""Formats with names of their own for what a column must otherwise name, and these names: none needs to be given."""
+
+_MICROSECOND = timedelta(microseconds=1)
+
+ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
+
+
+class StateSection(Section):
+    """The name of a state's columns, with what it is: exactly one of these."""
+
+    struct: Text | None = None
+    prefix: Text | None = None
+
+
+def _state(value: Any) -> Any:
+    named = isinstance(value, dict) and {*value} <= {"struct", "prefix"}
+    if not isinstance(value, str | dict) or (named and len(value) != 1):
+        raise wrong(f"expected a name, {{struct: NAME}} or {{prefix: NAME}}, not {show(value)}")
+    return value
+
+
+StateName = Annotated[
+    Annotated[Text, WORD] | Annotated[StateSection, SETTINGS],
+    EITHER,
+    BeforeValidator(_state),
+]
+
+
+class ChangelogSection(Section):
+    """Where the mutations are and what their columns mean."""
+
+    format: Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
+    path: Texts
+    entry: Text
+    time: Text | None = None
+    before: StateName | None = None
+    after: StateName | None = None
+    owner: Literal["states", "mutation"] | None = None
+    order: Texts = Field(default_factory=list)
+    timezone: Timezone | None = None
+    types: dict[Text, ColumnType] = Field(default_factory=dict)
+    nulls: Nulls | None = None
+    bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    every: Duration | None = None
+    shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    kafka: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        own = OWN_COLUMNS.get(self.format)
+        if own is None and self.time is None:
+            problems.append((("time",), "missing; add time: with the column that holds the time of a change"))
+        for key, names in ({} if own is None else own).items():
+            given = getattr(self, key)
+            for name in given if isinstance(given, list) else [given]:
+                if name is not None and name not in names:
+                    only = f", or write {' or '.join(names)}" if names else ""
+                    problems.append(((key,), f"format {self.format} says this itself; leave it out{only}"))
+        if self.format != "snapshots":
+            only_there = (("every", self.every), ("shrink", self.shrink))
+            problems += [((key,), "only for format: snapshots") for key, value in only_there if value is not None]
+        else:
+            told = [path_problem(path, self.path[0]) for path in self.path]
+            problems += [(("path", place), problem) for place, problem in enumerate(told) if problem is not None]
+            if self.every == 0:
+                problems.append((("every",), "expected a duration above zero, such as 1d"))
+        if "nulls" in self.model_fields_set and self.nulls is None:
+            problems.append((("nulls",), NOT_YAML_NULL))
+        elif self.nulls is not None and not self._is_csv:
+            problems.append((("nulls",), "only for CSV, which has no null of its own; remove it"))
+        if self.format == "csv":
+            flat = "CSV has no structs; write the prefix of the state's columns"
+            problems += [((side,), flat) for side, form in self.forms if form == "struct"]
+        if self.owner is not None and self.format != "jsonl":
+            problems.append((("owner",), "only for JSON lines; other formats say it themselves; remove it"))
+        problems += self._topic_problems()
+        if own is None and self.entry == self.time:
+            problems.append((("time",), "the same column as entry; name the column of the time"))
+        if self.before is not None and self.name("before") == self.name("after"):
+            problems.append((("after",), "the same as before; the two states need names of their own"))
+        refuse(problems)
+        return self
+
+    def name(self, side: Literal["before", "after"]) -> str | None:
+        """The struct or prefix of a side."""
+        told = self.before if side == "before" else self.after
+        return told.struct or told.prefix if isinstance(told, StateSection) else told
+
+    @property
+    def forms(self) -> tuple[tuple[str, str], ...]:
+        """(side, `struct` or `prefix`) where it is said, and (`owner`, where it is) likewise."""
+        sides = (("before", self.before), ("after", self.after))
+        told = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
+        return (*told, *([] if self.owner is None else [("owner", self.owner)]))
+
+    @property
+    def _is_csv(self) -> bool:
+        if self.format != "snapshots":
+            return self.format == "csv"
+        return all(re.search(r"\.csv(\.\w+)?$", path) for path in self.path)
+
+    def _topic_problems(self) -> list[Problem]:
+        topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]
+        if not topics:
+            return [] if self.kafka is None else [(("kafka",), "only for paths that begin with kafka://")]
+        told = [(place, topic_problem(path)) for place, path in topics]
+        problems: list[Problem] = [(("path", place), problem) for place, problem in told if problem is not None]
+        if self.format not in FORMATS:
+            problems.append((("format",), f"topics hold one of {', '.join(FORMATS)}, not {self.format}"))
+        return problems
+
+
+class ScheduleSection(Section):
+    """The windows: [start, start + every), and so on, up to `until` if it is given."""
+
+    start: Moment
+    every: Duration
+    until: Moment | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.every == 0:
+            refuse([(("every",), "expected a duration above zero, such as 1d")])
+        if self.until is None:
+            return self
+        if self.until <= self.start:
+            refuse([(("until",), f"must be after start, {time_text(self.start)}")])
+        windows, rest = divmod((self.until - self.start) // _MICROSECOND, self.every)
+        if rest:
+            every = duration_text(self.every)
+            fits = " or ".join(_ends(self.start, windows, self.every))
+            refuse([(("until",), f"windows of {every} from start do not end there; use {fits}")])
+        if windows > MOST_WINDOWS:
+            message = f"{windows:,} windows until the end; at most {MOST_WINDOWS:,}, take longer ones"
+            refuse([(("every",), message)])
+        return self
+
+    @property
+    def windows(self) -> int | None:
+        """How many there are; None without an end."""
+        return None if self.until is None else (self.until - self.start) // _MICROSECOND // self.every
+
+
+def _ends(start: datetime, windows: int, every: int) -> list[str]:
+    """When the first `windows` windows end and when one more would, where there is such a time."""
+    ends = [start + windows * every * _MICROSECOND] if windows else []
+    with suppress(OverflowError):  # past the year 9999
+        ends.append(start + (windows + 1) * every * _MICROSECOND)
+    return [time_text(end) for end in ends] or ["a shorter every"]
+
+
+class OutputSection(Section):
+    """The public and the private folder, and the format of the public files."""
+
+    public: Text
+    private: Text
+    format: Literal["parquet", "csv", "jsonl"] = "parquet"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if within(self.private, self.public):
+            refuse([(("private",), "lies inside public; keep private files in a folder of their own")])
+        if within(self.public, self.private):
+            refuse([(("public",), "lies inside private; keep public files in a folder of their own")])
+        return self
+
+
+def _unique(queries: list[QuerySection]) -> list[QuerySection]:
+    names = [query.name for query in queries]
+    refuse(
+        ((place, "name"), f"{name!r} is the name of queries[{names.index(name)}] already")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    )
+    return queries
+
+
+class SpecModel(Section):
+    """A whole spec."""
+
+    release: ReleaseName
+    changelog: ChangelogSection
+    privacy: PrivacySection
+    schedule: ScheduleSection
+    queries: Annotated[list[QuerySection], Field(min_length=1), AfterValidator(_unique)]
+    strategy: Strategy = "auto"
+    output: OutputSection
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        if self.privacy.unit == self.changelog.entry != "entry":
+            problems.append((("privacy", "unit"), "the entry column; write unit: entry"))
+        for place, path in enumerate(self.changelog.path):
+            if within(path, self.output.public):
+                message = "lies inside output.public; a changelog is never public, move one of them"
+                problems.append((("changelog", "path", place), message))
+        if self.changelog.kafka is not None and within(self.changelog.kafka, self.output.public):
+            problems.append((("changelog", "kafka"), "lies inside output.public; it holds secrets, move it"))
+        windows = self.schedule.windows
+        problems += sliding_problems(self.queries, every=self.schedule.every, windows=windows)
+        problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows)
+        problems += split_problems(self.queries, split=self.privacy.split)
+        problems += consistency_problems(self.queries, windows=windows)
+        refuse(problems)
+        return self
+
+
+def within(inner: str, outer: str) -> bool:
+    """Whether a path is a folder or lies inside it; local paths are resolved first.
+
+    >>> within("gs://b/out/./private", "gs://b/out"), within("output", "out")
+    (True, False)
+    """
+    inner_scheme, inner_parts = _parts(inner)
+    outer_scheme, outer_parts = _parts(outer)
+    return inner_scheme == outer_scheme and inner_parts[: len(outer_parts)] == outer_parts
+
+
+def _parts(path: str) -> tuple[str, tuple[str, ...]]:
+    remote = re.match(r"(\w+)://(.*)", path, re.DOTALL)
+    if remote:
+        return remote[1].lower(), tuple(posixpath.normpath(remote[2]).split("/"))
+    return "", Path(path).resolve().parts

@@ -1,0 +1,171 @@
+"""The shape of `privacy:` in a spec: who is protected, how well, and what each may contribute."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from pipelines.spec.errors import Problem, refuse, wrong
+from pipelines.spec.fields import Duration, Number, Section, Text
+from privacy.accounting.accounting import Accounting
+from privacy.automaton import Bound, longest_changes
+from privacy.constraint import AtMost, ByClass, Constraint, Within
+
+Mechanism = Literal["auto", "laplace", "gaussian"]
+Split = Literal["weights", "relative_error"]
+
+_CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
+
+
+class PlainSection(Section):
+    """`at_most` or `within`."""
+
+    at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    within: Duration | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.at_most is None) == (self.within is None):
+            refuse([((), "expected one of at_most: 4 and within: 14d")])
+        refuse(_entries_problems(self.entries, self.at_most))
+        return self
+
+    def constraint(self) -> AtMost | Within:
+        """The constraint that it stands for."""
+        return _plain(self.at_most, self.within, self.entries)
+
+
+class ConstraintSection(Section):
+    """`at_most`, or `within`, or a choice of these by class."""
+
+    at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    within: Duration | None = None
+    by: Text | None = None
+    classes: Annotated[dict[str, PlainSection], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        classed = self.by is not None or self.classes is not None
+        given = sum([self.at_most is not None, self.within is not None, classed])
+        if given != 1:
+            refuse([((), f"expected one of {_CONSTRAINTS}")])
+        if classed and self.by is None:
+            refuse([(("by",), "missing; name the column that tells the class")])
+        if classed and self.classes is None:
+            refuse([(("classes",), "missing; add classes: {a: {at_most: 4}, b: {within: 14d}}")])
+        refuse(_entries_problems(self.entries, self.at_most))
+        return self
+
+    @property
+    def spans(self) -> list[tuple[str, ...]]:
+        """Where a time span stands, from here."""
+        return self._places("within")
+
+    @property
+    def numbers(self) -> list[tuple[str, ...]]:
+        """Where a number of entries stands, from here."""
+        return self._places("entries")
+
+    def _places(self, key: str) -> list[tuple[str, ...]]:
+        own = [(key,)] if getattr(self, key) is not None else []
+        classes = (self.classes or {}).items()
+        return own + [("classes", name, key) for name, c in classes if getattr(c, key) is not None]
+
+    def constraint(self) -> Constraint:
+        """The constraint that it stands for; classes in the order of their names."""
+        if self.by is None or self.classes is None:
+            return _plain(self.at_most, self.within, self.entries)
+        classes = sorted(self.classes.items())
+        return ByClass(self.by, tuple((name, part.constraint()) for name, part in classes))
+
+
+def _entries_problems(entries: int | None, at_most: int | None) -> list[Problem]:
+    if entries is None or at_most is not None:
+        return []
+    return [(("entries",), "goes with a number of changes: {at_most: 4, entries: 1}")]
+
+
+def _plain(at_most: int | None, within: int | None, entries: int | None) -> AtMost | Within:
+    if at_most is not None:
+        return AtMost(at_most, entries)
+    if within is not None:
+        return Within(within)
+    raise ValueError(f"a constraint is one of {_CONSTRAINTS}")
+
+
+def _machine(states: dict[str, list[str]]) -> dict[str, list[str]]:
+    try:
+        longest_changes(states)
+    except ValueError as error:
+        raise wrong(str(error).removeprefix("states: ")) from None
+    return states
+
+
+class PrivacySection(Section):
+    """Unit, budget, constraint and noise."""
+
+    unit: Text = "entry"
+    epsilon: Annotated[Number, Field(gt=0)]
+    delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    constraint: ConstraintSection | None = None
+    mechanism: Mechanism = "auto"
+    accounting: Accounting | None = None
+    split: Split = "weights"
+    adaptive_data: bool = False
+    states: Annotated[dict[str, list[str]], Field(min_length=1), AfterValidator(_machine)] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refuse([*self._budget_problems(), *self._constraint_problems()])
+        return self
+
+    @property
+    def law(self) -> Mechanism:
+        """The noise: `auto`, which the planner settles, only where there is a delta to spend on Gaussian noise."""
+        return "laplace" if self.mechanism == "auto" and self.delta == 0 else self.mechanism
+
+    @property
+    def composition(self) -> Accounting | None:
+        """How losses are composed; None if neither the spec nor the law settles it."""
+        if self.accounting is not None or self.law == "auto":
+            return self.accounting
+        return "naive" if self.law == "laplace" else "pld"
+
+    def bound(self) -> Bound | None:
+        """What the state machine allows an entry, if one is given."""
+        return longest_changes(dict(sorted(self.states.items()))) if self.states else None
+
+    def enforced(self) -> Constraint:
+        """The constraint of the spec, or else the one that the state machine gives."""
+        if self.constraint is not None:
+            return self.constraint.constraint()
+        bound = self.bound()
+        if bound is None:
+            raise ValueError(f"a constraint is one of {_CONSTRAINTS}")
+        return AtMost(bound.k)
+
+    def _budget_problems(self) -> list[Problem]:
+        if self.delta > 0:
+            return []
+        if self.mechanism == "gaussian":
+            return [(("delta",), "missing; Gaussian noise needs one, add delta: 1.0e-9")]
+        if self.accounting not in (None, "naive", "paper"):
+            message = f"missing; accounting {self.accounting} needs one, add delta: 1.0e-9"
+            return [(("delta",), f"{message} or use accounting: naive")]
+        return []
+
+    def _constraint_problems(self) -> list[Problem]:
+        owned = self.unit != "entry"
+        if self.constraint is None and self.states is None:
+            return [(("constraint",), f"missing; add constraint: with {_CONSTRAINTS}; or add states:")]
+        if self.constraint is None and owned:
+            message = "missing; states bound one entry, not an owner of many: add constraint:"
+            return [(("constraint",), f"{message} {{at_most: 4}}")]
+        if self.constraint is None:
+            return []
+        if not owned:
+            message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
+            return [(("constraint", *place), message) for place in self.constraint.numbers]
+        message = "an owner's entries are not bounded by a time span; use at_most"
+        return [(("constraint", *place), message) for place in self.constraint.spans]

@@ -1,0 +1,224 @@
+"""The shape of `queries:` in a spec: what is measured, where, by which cells, what is published."""
+
+import math
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+
+from pipelines.spec.durations import duration_text
+from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, QueryName, Section, Text, as_list
+from pipelines.spec.strategies import Strategy
+from privacy.measure import KINDS, Measure
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.queries import Scalar
+from transforms.common.errors import SpecError
+
+MOST_CELLS = 10_000_000
+
+PUBLISHED = (
+    *("query", "kind", "window_start", "window_end", "value", "stddev", "ci_low", "ci_high"),
+    *("exact", "bounded", "layer", "node_start", "node_end", "noisy_value", "scale", "mechanism"),
+)
+"""Columns of what is published; a query's own columns stand beside them."""
+
+_MEASURES = "count, or one of sum, mean, second_moment, variance with its column, min and max"
+
+
+class MeasureSection(Section):
+    """`count` (no key at all), or one statistic of a column between bounds."""
+
+    sum: Text | None = None
+    mean: Text | None = None
+    second_moment: Text | None = None
+    variance: Text | None = None
+    min: Number | None = None
+    max: Number | None = None
+    invalid: Literal["drop", "min", "max"] = "drop"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word(cls, raw: Any) -> Any:
+        if raw == "count":
+            return {}
+        if isinstance(raw, str):
+            if raw in KINDS:
+                raise wrong(f"{raw} needs a column and bounds: {{{raw}: column, min: 0, max: 10}}")
+            raise wrong(not_one_of(raw, KINDS))
+        if not isinstance(raw, dict) or not raw:
+            raise wrong(f"expected {_MEASURES}, not {show(raw)}")
+        return raw
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.model_fields_set:
+            return self
+        given = [kind for kind in KINDS[1:] if getattr(self, kind) is not None]
+        if len(given) != 1:
+            refuse([((), f"expected {_MEASURES}, not {' and '.join(given) or 'none of them'}")])
+        bounds = {"min": self.min, "max": self.max}
+        refuse(
+            ((key,), f"missing; a {given[0]} is clamped to bounds that you choose, add {key}: 10")
+            for key, bound in bounds.items()
+            if bound is None
+        )
+        try:
+            self.measure()
+        except ValueError as error:
+            refuse([(("min",), str(error))])
+        return self
+
+    @property
+    def column(self) -> str | None:
+        """The column that is measured; None for counts."""
+        return self.sum or self.mean or self.second_moment or self.variance
+
+    def measure(self) -> Measure:
+        """The measure, on the plain grid."""
+        for kind in KINDS[1:]:
+            if getattr(self, kind) is not None and self.min is not None and self.max is not None:
+                return Measure(kind=kind, low=self.min, high=self.max)
+        return Measure(kind="count")
+
+
+def _condition(text: str) -> str:
+    try:
+        Condition.parse(text)
+    except SpecError as error:
+        raise wrong(str(error).removeprefix("where: ")) from None
+    return text
+
+
+def _cell(value: Any) -> Scalar:
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        if abs(value) >= 2**63:
+            raise wrong("a whole number must fit in 64 bits")
+        return value
+    if value is None:
+        raise wrong("a cell cannot be null; `other` catches null")
+    raise wrong(f"expected text, a whole number, true or false, not {show(value)}; put text in quotes")
+
+
+class SlidingSection(Section):
+    """Sliding windows of one width; without `every` one begins with each window of the schedule."""
+
+    sliding: Duration
+    every: Duration | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        spans = {"sliding": self.sliding, "every": self.every}
+        refuse(((key,), "expected a duration above zero, such as 7d") for key, span in spans.items() if span == 0)
+        return self
+
+
+PlainKind = Literal["change", "level", "entered", "left"]
+_PLAIN: tuple[PlainKind, ...] = get_args(PlainKind)
+
+
+def _number(value: Any) -> Any:
+    if value == "sliding":
+        raise wrong("sliding needs a width; write {sliding: 7d}")
+    if isinstance(value, str) and value not in _PLAIN:
+        raise wrong(not_one_of(value, (*_PLAIN, "sliding")))
+    if not isinstance(value, str | dict):
+        raise wrong(f"expected one of {', '.join(_PLAIN)} or {{sliding: 7d}}, not {show(value)}")
+    return value
+
+
+Published = PlainKind | SlidingSection
+
+
+def _once(numbers: list[Published]) -> list[Published]:
+    """Windows of one width may not be listed with two steps: where both fall, a window would have two numbers."""
+    listed = [n.sliding if isinstance(n, SlidingSection) else n for n in numbers]
+    refuse(
+        ((place,), f"{_shown(one)} is listed twice; list it once")
+        for place, one in enumerate(listed)
+        if one in listed[:place]
+    )
+    return numbers
+
+
+def _shown(listed: str | int) -> str:
+    return listed if isinstance(listed, str) else f"sliding: {duration_text(listed)}"
+
+
+Cells = Annotated[list[Annotated[Scalar, PlainValidator(_cell)]], Field(min_length=1)]
+Numbers = Annotated[
+    list[
+        Annotated[
+            Annotated[PlainKind, WORD] | Annotated[SlidingSection, SETTINGS],
+            EITHER,
+            BeforeValidator(_number),
+        ]
+    ],
+    BeforeValidator(as_list),
+    Field(min_length=1),
+    AfterValidator(_once),
+]
+
+
+class QuerySection(Section):
+    """One query."""
+
+    name: QueryName
+    measure: MeasureSection
+    where: Annotated[Text, AfterValidator(_condition)] | None = None
+    by: dict[Text, Cells] = Field(default_factory=dict)
+    publish: Numbers = Field(default_factory=lambda: list[Published](["change"]))
+    weight: Annotated[Number, Field(gt=0)] = 1.0
+    expected: Annotated[Number, Field(gt=0)] | None = None
+    consistent: bool = False
+    strategy: Strategy | None = None
+
+    @property
+    def cells(self) -> int:
+        """Number of cells: the product over the keys, 1 without any."""
+        return math.prod(len(cells) for cells in self.by.values())
+
+    @property
+    def slides(self) -> bool:
+        """Whether sliding windows are published."""
+        return any(isinstance(number, SlidingSection) for number in self.publish)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        for key, cells in self.by.items():
+            if key.lower() in PUBLISHED:
+                message = "the published files have a column of this name; rename it in the source"
+                problems.append((("by", key), message))
+            problems.extend((("by", key, *place), text) for place, text in _listed_twice(cells))
+        if self.cells >= MOST_CELLS:
+            message = f"{self.cells:,} cells; list fewer, below {MOST_CELLS:,} in all"
+            problems.append((("by",), message))
+        if self.consistent:
+            problems.extend((("consistent",), text) for text in self._inconsistent())
+        refuse(problems)
+        return self
+
+    def _inconsistent(self) -> list[str]:
+        """Why the numbers cannot be made consistent."""
+        problems = []
+        if self.measure.column is not None and self.measure.sum is None:
+            problems.append("for counts and sums only; remove it")
+        elif self.measure.min is not None and self.measure.min < 0:
+            problems.append("a sum of values below 0 may be negative; use min: 0, or remove it")
+        if not {"level", "entered", "left"}.intersection(n for n in self.publish if isinstance(n, str)):
+            problems.append("changes may be negative; publish level, entered or left, or remove it")
+        return problems
+
+
+def _listed_twice(cells: list[Scalar]) -> list[Problem]:
+    """Cells are compared as text: unless all are whole numbers, that is how they meet the data."""
+    first: dict[str, int] = {}
+    problems: list[Problem] = []
+    for place, cell in enumerate(cells):
+        text = str(cell).lower() if isinstance(cell, bool) else str(cell)
+        if text in first:
+            problems.append(((place,), f"{show(cell)} is listed already at [{first[text]}]"))
+        first.setdefault(text, place)
+    return problems

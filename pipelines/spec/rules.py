@@ -1,0 +1,105 @@
+"""The rules of a spec that hold between its queries and its other sections.
+
+Each function gives the problems that it finds, with their places from the top of the spec.
+"""
+
+from collections.abc import Iterator
+
+from pipelines.spec.document import Place
+from pipelines.spec.durations import duration_text
+from pipelines.spec.errors import Problem
+from pipelines.spec.privacy import PrivacySection
+from pipelines.spec.queries import QuerySection, SlidingSection
+from pipelines.spec.strategies import ENDLESS_FORMS, Strategy, StrategySection
+from privacy.strategies.factorised import Form
+
+MOST_WINDOWS = 10_000_000
+
+MOST_CONSISTENT = 2**24
+"""Numbers of one query that are made consistent at once: its cells by its windows and the start."""
+
+
+def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | None) -> Iterator[Problem]:
+    """Sliding windows are made of whole windows, and at least one of them fits into the release."""
+    for place, query in enumerate(queries):
+        for position, number in enumerate(query.publish):
+            if not isinstance(number, SlidingSection):
+                continue
+            above = ("queries", place, "publish", position)
+            if windows is not None and number.sliding > windows * every:
+                message = f"longer than the release; use at most {duration_text(windows * every)}"
+                yield (*above, "sliding"), message
+            else:
+                yield from _not_whole((*above, "sliding"), number.sliding, every)
+            if number.every is not None:
+                yield from _not_whole((*above, "every"), number.every, every)
+
+
+def _not_whole(place: Place, span: int, every: int) -> Iterator[Problem]:
+    count, rest = divmod(span, every)
+    if rest:
+        fits = " or ".join(duration_text(fit * every) for fit in (count, count + 1) if fit)
+        yield place, f"windows of {duration_text(every)} do not add up to it; use {fits}"
+    elif count > MOST_WINDOWS:
+        yield place, f"{count:,} windows; use at most {duration_text(MOST_WINDOWS * every)}"
+
+
+def strategy_problems(
+    strategy: Strategy, queries: list[QuerySection], *, privacy: PrivacySection, windows: int | None
+) -> Iterator[Problem]:
+    """A strategy must have numbers to serve, and noise and an end that it can be had with."""
+    given: list[tuple[Place, Strategy, list[QuerySection]]] = [
+        (("strategy",), strategy, [query for query in queries if query.strategy is None])
+    ]
+    for place, query in enumerate(queries):
+        if query.strategy is not None:
+            given.append((("queries", place, "strategy"), query.strategy, [query]))
+    for above, one, served in given:
+        if not served:
+            continue
+        if one == "sliding" and not any(query.slides for query in served):
+            yield above, "no sliding numbers are published; add {sliding: 7d} to publish, or use auto"
+        form = one.factorised if isinstance(one, StrategySection) else None
+        if one == "factorised" or form is not None:
+            yield from ((above, message) for message in _not_factorised(form, privacy, windows))
+
+
+def _not_factorised(form: Form | None, privacy: PrivacySection, windows: int | None) -> Iterator[str]:
+    if privacy.law == "laplace":
+        needed = "privacy.mechanism: gaussian" if privacy.delta > 0 else "privacy.delta: 1.0e-9"
+        yield f"factorised needs Gaussian noise; give {needed}, or use strategy: tree"
+    elif privacy.accounting == "paper":
+        yield "factorised has no bound with privacy.accounting: paper; remove that, or use strategy: tree"
+    if form is not None and form not in ENDLESS_FORMS and windows is None:
+        yield f"{form} needs a last window; add schedule.until, or use {{factorised: window}} or tree"
+
+
+def split_problems(queries: list[QuerySection], *, split: str) -> Iterator[Problem]:
+    """Either every query has the typical size of its numbers, and none a weight, or none has a size."""
+    for place, query in enumerate(queries):
+        above = ("queries", place)
+        if split == "weights":
+            if query.expected is not None:
+                message = "used with privacy.split: relative_error only; add that, or remove this"
+                yield (*above, "expected"), message
+            continue
+        if query.measure.column is not None and query.measure.sum is None:
+            message = "its error depends on the data; privacy.split: relative_error is for counts and sums"
+            yield (*above, "measure"), message
+        if query.expected is None:
+            message = "missing; privacy.split: relative_error needs a typical size of the numbers, add expected: 100"
+            yield (*above, "expected"), message
+        if "weight" in query.model_fields_set:
+            message = "the shares follow from expected with privacy.split: relative_error; remove one of the two"
+            yield (*above, "weight"), message
+
+
+def consistency_problems(queries: list[QuerySection], *, windows: int | None) -> Iterator[Problem]:
+    """All numbers of a query are made consistent in memory; without an end their number is not known."""
+    if windows is None:
+        return
+    most = MOST_CONSISTENT // (windows + 1)
+    for place, query in enumerate(queries):
+        if query.consistent and query.cells > most:
+            message = f"{query.cells:,} cells in {windows:,} windows; at most {most:,} cells, list fewer or remove this"
+            yield ("queries", place, "consistent"), message

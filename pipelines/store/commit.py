@@ -1,0 +1,210 @@
+"""What one epoch of a release says of itself, and the public manifest that follows from all of them.
+
+A commit record is private: it also names the sources that were read and the state that was kept. The manifest is a
+function of the records alone, so whoever writes it writes the same bytes. Both are read strictly: what is not
+understood to the letter is refused, since a release that is misread could spend its budget twice.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from transforms.common.errors import RefusedError
+
+VERSION = 2
+"""Of commit records and manifests; 1 were releases made in one run, which cannot be continued."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What a file holds: its SHA-256 and its size in bytes."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of the changelog as this epoch read it: size in bytes, and when or as which version it was stored."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    path: str
+    size: int
+    updated: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One epoch. The run states what it closed; the store adds the last four when it commits.
+
+    Attributes:
+        release: name.
+        epoch: 1, 2, ...
+        spec_sha256: of the frozen spec's content.
+        spec: the frozen spec's text; of that of epoch 1 is published what pipelines.spec.public shows. Private.
+        released: windows released before this epoch.
+        windows: windows released once it is committed, more than before.
+        start: where its first window starts, which is where the last epoch ended; microseconds since 1970.
+        until: where its last window ends; microseconds since 1970.
+        loss: of the whole release, as the manifest tells it. Public.
+        statement: of the whole release, in words. Public.
+        sources: changelog files that this epoch read. Private.
+        attempt: whose files these are.
+        committed_at: ISO 8601, UTC.
+        files: nodes and estimates by their public names.
+        state: carries by their names in the attempt's folder `state`. Private.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    release: str
+    epoch: int
+    spec_sha256: str
+    spec: str
+    released: int
+    windows: int
+    start: int
+    until: int
+    loss: dict[str, Any]
+    statement: str
+    sources: tuple[Source, ...] = ()
+    attempt: str = ""
+    committed_at: str = ""
+    files: dict[str, Digest] = field(default_factory=dict)
+    state: dict[str, Digest] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        return _json({"version": VERSION, **asdict(self)})
+
+    @staticmethod
+    def from_json(content: bytes, where: str) -> "Commit":
+        """
+        Raises:
+            RefusedError: this is no commit record of this version; the message names the place `where`.
+        """
+        document = read_document(content, where, "a commit record; restore it from a copy of the private folder")
+        del document["version"]
+        try:
+            return _adapter().validate_json(json.dumps(document), strict=True)
+        except ValidationError as error:
+            member = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the whole"
+            raise RefusedError(
+                f"{where}: not a commit record ({member} is wrong or missing); restore it from a copy of the private "
+                "folder"
+            ) from None
+
+
+def check_chain(commits: Sequence[Commit], where: str) -> None:
+    """Check that epochs 1, 2, ... of one release and one spec follow on each other.
+
+    Raises:
+        RefusedError: they do not.
+    """
+    released, until = 0, None
+    for epoch, commit in enumerate(commits, start=1):
+        first = commits[0]
+        if (
+            commit.epoch != epoch
+            or (commit.release, commit.spec_sha256) != (first.release, first.spec_sha256)
+            or commit.released != released
+            or commit.windows <= released
+            or commit.start >= commit.until
+            or until not in (None, commit.start)
+        ):
+            raise RefusedError(
+                f"{where}: epoch {epoch} does not continue the one before it (release, spec, windows or times differ); "
+                "restore the commit records from a copy of the private folder"
+            )
+        released, until = commit.windows, commit.until
+
+
+def manifest_json(commits: Sequence[Commit]) -> bytes:
+    """The public manifest of the epochs so far, at least one; no source, state or spec text is in it."""
+    first, last = commits[0], commits[-1]
+    return _json(
+        {
+            "version": VERSION,
+            "release": first.release,
+            "spec_sha256": first.spec_sha256,
+            "statement": last.statement,
+            "loss": last.loss,
+            "windows": last.windows,
+            "start": first.start,
+            "until": last.until,
+            "epochs": [
+                {
+                    "epoch": commit.epoch,
+                    "attempt": commit.attempt,
+                    "committed_at": commit.committed_at,
+                    "released": commit.released,
+                    "windows": commit.windows,
+                    "start": commit.start,
+                    "until": commit.until,
+                    "files": {name: asdict(digest) for name, digest in commit.files.items()},
+                }
+                for commit in commits
+            ],
+        }
+    )
+
+
+def shown_epochs(manifest: bytes | None, commits: Sequence[Commit], where: str) -> int:
+    """How many epochs a manifest shows; 0 if there is none.
+
+    Raises:
+        RefusedError: it is not exactly what the first so many commits say.
+    """
+    if manifest is None:
+        return 0
+    way_out = "a manifest; remove it and run again, which makes it anew from the commits on the private side"
+    if not commits:
+        way_out = "a manifest; restore it and the private folder, or release under other output folders"
+    document = read_document(manifest, where, way_out)
+    epochs = document.get("epochs")
+    shown = len(epochs) if isinstance(epochs, list) else 0
+    if shown > len(commits):
+        raise RefusedError(
+            f"{where}: shows {shown} epochs and the private side has committed {len(commits)}; restore the private "
+            "folder, since a run without it would draw new noise for what is published"
+        )
+    if shown == 0 or document != json.loads(manifest_json(commits[:shown])):
+        raise RefusedError(f"{where}: differs from what was committed, so it is not {way_out}")
+    return shown
+
+
+def read_document(content: bytes, where: str, what: str) -> dict[str, Any]:
+    """A JSON object of this version.
+
+    Raises:
+        RefusedError: it is something else; the message goes on with `what` it should be and what to do.
+    """
+    try:
+        document = json.loads(content)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise RefusedError(f"{where}: cannot be read as {what}")
+    if document.get("version") == 1:
+        raise RefusedError(
+            f"{where}: an earlier version of this program made this release in one run, and it cannot be continued; "
+            "keep it as it is, choose other output folders and add up both losses"
+        )
+    if document.get("version") != VERSION:
+        raise RefusedError(f"{where}: of a version that this program does not know; use the program that wrote it")
+    return document
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=1).encode()
+
+
+@cache
+def _adapter() -> TypeAdapter[Commit]:
+    return TypeAdapter(Commit)

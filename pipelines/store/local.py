@@ -1,0 +1,228 @@
+"""A folder on a local disk as the release store sees it.
+
+What is written is whole or not there, also after a loss of power: a draft is written and flushed, then linked or
+renamed, then all folders above it are flushed, up to the root of the machine. What is found is only in the machine's
+memory, perhaps, if whoever wrote it died before it was flushed: so who acts on it flushes it first (`flush`). Files are
+private until the umask of the public side says otherwise.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from transforms.common.errors import RefusedError
+from transforms.common.sinks import naming
+
+DRAFT = ".draft"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """Files by their names from the folder `root`, with slashes.
+
+    Attributes:
+        private: whether nobody else may look in.
+    """
+
+    root: str
+    private: bool
+    _above: list[Path] = field(default_factory=list, repr=False, compare=False)
+    """Folders above `root` that are on the disk."""
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.root, *name.split("/"))  # noqa: PTH118 - keeps a relative root as it was given
+
+    def make(self, name: str = "") -> None:
+        """Make a folder; what is private is closed to others. Whoever puts something there flushes it."""
+        mode = 0o700 if self.private else 0o777
+        folder = Path(self.root)
+        if not folder.is_dir():
+            folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        if self.private and stat.S_IMODE(folder.stat().st_mode) != mode:
+            folder.chmod(mode)
+        for part in filter(None, name.split("/")):
+            folder /= part
+            if not folder.is_dir():
+                folder.mkdir(mode=mode, exist_ok=True)
+
+    def refuse_unwritable(self) -> None:
+        """Find out before any work whether something can be written here; nothing is made.
+
+        Raises:
+            OSError: of the folder, or of the one above it in which it would be made.
+        """
+        folder = next(above for above in (Path(self.root), *Path(self.root).absolute().parents) if above.exists())
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+            read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+            code = errno.EROFS if read_only else errno.EACCES
+            raise OSError(code, os.strerror(code), str(folder))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold what one process at a time may hold; its death lets go."""
+        self.make()
+        descriptor = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def files(self, folder: str) -> dict[str, int]:
+        """Sizes in bytes of all files under a folder, by name from `root`; none if it is not there.
+
+        Raises:
+            OSError: one of its folders cannot be listed. It must not look empty.
+        """
+        found = {}
+        for above, _, names in os.walk(self.path(folder), onerror=_raise):
+            for name in names:
+                path = Path(above, name)
+                if not name.startswith("."):
+                    with suppress(FileNotFoundError):  # somebody has removed it since
+                        found[path.relative_to(self.root).as_posix()] = path.stat().st_size
+        return dict(sorted(found.items()))
+
+    def folders(self, folder: str) -> list[str]:
+        """Names of the folders in a folder."""
+        there = Path(self.path(folder))
+        return sorted(path.name for path in there.iterdir() if path.is_dir()) if there.is_dir() else []
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return Path(self.path(name)).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def read_all(self, names: list[str]) -> list[bytes | None]:
+        return [self.read(name) for name in names]
+
+    def settle(self, names: list[str]) -> list[tuple[str, int] | None]:
+        """SHA-256 and size of files that others wrote, None for one that is missing; the others are now on the disk
+        and, if private, closed to others."""
+        settled: list[tuple[str, int] | None] = []
+        for path in map(Path, map(self.path, names)):
+            try:
+                if self.private:
+                    path.chmod(0o600)
+                with path.open("rb") as file:
+                    settled.append((hashlib.file_digest(file, "sha256").hexdigest(), file.tell()))
+                    os.fsync(file.fileno())
+            except FileNotFoundError:
+                settled.append(None)
+        self._flush_folders(name for name, told in zip(names, settled, strict=True) if told is not None)
+        return settled
+
+    def flush(self, names: Iterable[str]) -> None:
+        """Bring files to the disk, and the names that lead to them, whoever wrote them."""
+        names = list(names)
+        for name in names:
+            _flush(Path(self.path(name)))
+        self._flush_folders(names)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file there, over an older one if need be; it is on the disk then."""
+        self.put(name, content)
+        self._flush_folders([name])
+
+    def put(self, name: str, content: bytes) -> None:
+        """The same for one of many, whose names come to the disk with `flush`.
+
+        Where others write too, hold the lock: a folder has one draft, so that a run that dies leaves at most this one,
+        and the next, which goes on with the same file, puts its own in its place.
+        """
+        path = Path(self.path(name))
+        draft = path.parent / DRAFT
+        self.make(name.rpartition("/")[0])
+        try:
+            self._draft(draft, content)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def create(self, name: str, content: bytes, *, draft: str) -> bytes:
+        """Create a file if none is there; what is there now, which is `content` for exactly one caller.
+
+        The draft is a second name of the same file, in the caller's own folder.
+        """
+        path = Path(self.path(name))
+        self.make(name.rpartition("/")[0])
+        try:
+            self._draft(Path(self.path(draft)), content)
+            try:
+                os.link(self.path(draft), path)  # fails if it is there, and shows it whole
+            except FileExistsError:
+                self.flush([name])  # who wins may have died before it did
+                return path.read_bytes()  # ours, if the first of two requests to a file server went through
+            except OSError as error:
+                if error.errno not in (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP):
+                    raise
+                raise RefusedError(
+                    f"{self.root}: the disk has no hard links, which make sure that one run wins; use another"
+                ) from None
+        except BaseException:
+            Path(self.path(draft)).unlink(missing_ok=True)
+            raise
+        self._flush_folders([name])
+        return content
+
+    def versioned(self, name: str) -> tuple[bytes | None, int]:
+        return self.read(name), 0  # who may swap holds the lock, so that no version need be told from another
+
+    def swap(self, name: str, content: bytes, version: int) -> bool:
+        """Put a file in the place of the version that was read; under the lock that is the one there."""
+        self.write(name, content)
+        return True
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder with all that is in it; also if somebody else does so too."""
+        shutil.rmtree(self.path(folder), ignore_errors=True)
+        if Path(self.path(folder)).exists():
+            shutil.rmtree(self.path(folder))  # and say why it cannot be removed
+
+    def _flush_folders(self, names: Iterable[str]) -> None:
+        """Bring the names of files to the disk, and those of all folders above them."""
+        within = {parent for name in names for parent in PurePosixPath(name).parents}
+        for folder in sorted(within, reverse=True):
+            _flush(Path(self.path(str(folder))))
+        if within and not self._above:
+            root = Path(self.root)
+            above = dict.fromkeys((*root.resolve().parents, *root.absolute().parents))  # links on the way too
+            for folder_above in above:
+                _flush(folder_above)
+            self._above.extend(above)
+
+    def _draft(self, draft: Path, content: bytes) -> None:
+        with naming(draft), open(draft, "wb", opener=self._opener) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _opener(self, path: str, flags: int) -> int:
+        return os.open(path, flags, 0o600 if self.private else 0o666)
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _flush(path: Path) -> None:
+    """Bring a file's content, or a folder's names, to the disk."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        os.sync()  # a folder above that this account may not list: then all that there is
+        return
+    try:
+        with naming(path):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,201 @@
+"""How much noise a budget asks for.
+
+The measurements of a release, the six ways to compose them and what each proves are in
+privacy.accounting.composition; here the least noise is searched whose proved loss is within the budget.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from privacy.accounting.composition import (
+    ACCOUNTINGS,
+    Accounting,
+    Law,
+    Measurement,
+    discretisation_gap,
+    epsilon_spent,
+    paper_epsilon,
+)
+from privacy.checks import at_least, positive
+from privacy.upward import above, shown
+
+__all__ = [
+    "ACCOUNTINGS",
+    "Accounting",
+    "Calibration",
+    "Law",
+    "Loss",
+    "Measurement",
+    "calibrate",
+    "epsilon_spent",
+    "paper_epsilon",
+]
+
+HEADROOM = 1 + 2.0**-48
+"""Scales are widened by this, so that a caller may round a few bits on the way to grid steps."""
+
+TOLERANCE = 2.0**-40
+"""Relative accuracy of the search for the least noise."""
+
+COMPOSED: dict[Accounting, str] = {
+    "naive": "losses added",
+    "advanced": "advanced composition (Kairouz, Oh, Viswanath 2015)",
+    "zcdp": "zero-concentrated differential privacy",
+    "rdp": "Renyi differential privacy",
+    "pld": "privacy loss distributions",
+    "paper": "every touched node charged alone",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """(epsilon, delta): a budget, or what is proved.
+
+    Raises:
+        ValueError: epsilon not positive and finite, or delta outside [0, 1).
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"delta={self.delta} must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Noise for each measurement and what it provably costs.
+
+    Attributes:
+        scales: b (Laplace) or sigma (Gaussian) by measurement, in normalised units; times a
+            component's largest value, in steps, they are that component's scale.
+        loss: the proved loss of the whole release, never above the budget.
+        shares: what each measurement adds to the total, in `unit`.
+        unit: "epsilon" (Laplace) or "rho" = (sensitivity / sigma)^2 / 2 (Gaussian).
+        sentence: the claim in words, for plans and reports.
+    """
+
+    scales: tuple[float, ...]
+    loss: Loss
+    shares: tuple[float, ...]
+    unit: Literal["epsilon", "rho"]
+    sentence: str
+
+
+def calibrate(
+    measurements: Sequence[Measurement],
+    *,
+    budget: Loss,
+    mechanism: Law,
+    accounting: Accounting,
+    steps: float,
+) -> Calibration:
+    """The least noise, in the proportions that the weights give, that `budget` provably covers.
+
+    Args:
+        measurements: at least one.
+        budget: loss of the whole release.
+        mechanism: the law of the noise.
+        accounting: how the measurements' losses are composed.
+        steps: steps of the public grid in one normalised unit, the least over the components;
+            only Gaussian noise depends on it.
+
+    Raises:
+        ValueError: no delta where one is needed, or one too small for the grid.
+
+    >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
+    >>> budget = Loss(epsilon=0.5)
+    >>> found = calibrate([one], budget=budget, mechanism="laplace", accounting="naive", steps=1)
+    >>> round(found.scales[0], 6)
+    8.0
+    >>> budget = Loss(epsilon=1, delta=1e-6)
+    >>> found = calibrate([one], budget=budget, mechanism="gaussian", accounting="pld", steps=2**24)
+    >>> round(found.scales[0], 3)
+    8.449
+    """
+    at_least("number of measurements", len(measurements), 1)
+    _check(budget, mechanism, accounting)
+    weights = math.fsum(m.weight for m in measurements)
+    parts = [m.weight / weights for m in measurements]
+    powers = parts if mechanism == "laplace" else [math.sqrt(part) for part in parts]
+    charged = [m.charged(mechanism, accounting) for m in measurements]
+
+    def scales(multiplier: float, headroom: float) -> tuple[float, ...]:
+        return tuple(c / (multiplier * p) * headroom for c, p in zip(charged, powers, strict=True))
+
+    def spent(candidate: tuple[float, ...]) -> float:
+        return epsilon_spent(
+            measurements,
+            candidate,
+            mechanism=mechanism,
+            accounting=accounting,
+            delta=budget.delta,
+            steps=steps,
+        )
+
+    def fits(multiplier: float) -> bool:
+        # Both, so that the headroom is real and what is returned is what was checked.
+        return all(spent(scales(multiplier, room)) <= budget.epsilon for room in (1.0, HEADROOM))
+
+    chosen = scales(_largest(fits, start=budget.epsilon), HEADROOM)
+    epsilon = spent(chosen)
+    pure = mechanism == "laplace" and accounting in ("naive", "paper")
+    loss = Loss(epsilon=epsilon, delta=0.0 if pure else budget.delta)
+    composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
+    sentence = (
+        f"({shown(loss.epsilon)}, {shown(loss.delta)})-differential privacy of the whole release for all "
+        f"mutations of one privacy unit: discrete {mechanism.capitalize()} noise on "
+        f"{len(measurements)} measurements, {composed}"
+    )
+    if mechanism == "gaussian" and accounting not in ("zcdp", "rdp"):
+        gap = discretisation_gap(measurements, chosen, steps=steps)
+        slack = (1 + math.exp(epsilon)) * gap
+        if slack > budget.delta / 10:
+            raise ValueError(
+                f"delta={budget.delta} is too small for noise on a grid of {steps:g} steps; "
+                f"use accounting zcdp, which needs no allowance for the grid, or a larger delta"
+            )
+        sentence += f"; {shown(slack, 2)} of delta covers the step from continuous to discrete noise"
+    ratios = [Fraction(c) / Fraction(s) for c, s in zip(charged, chosen, strict=True)]
+    return Calibration(
+        scales=chosen,
+        loss=loss,
+        shares=tuple(above(r if mechanism == "laplace" else r * r / 2) for r in ratios),
+        unit="epsilon" if mechanism == "laplace" else "rho",
+        sentence=sentence + ".",
+    )
+
+
+def _check(budget: Loss, mechanism: Law, accounting: Accounting) -> None:
+    if mechanism not in ("laplace", "gaussian"):
+        raise ValueError(f"mechanism {mechanism!r} must be laplace or gaussian")
+    if accounting not in ACCOUNTINGS:
+        raise ValueError(f"accounting {accounting!r} must be one of {', '.join(ACCOUNTINGS)}")
+    if budget.delta > 0:
+        return
+    if mechanism == "gaussian":
+        raise ValueError("Gaussian noise needs delta above 0; give a delta or use Laplace noise")
+    if accounting not in ("naive", "paper"):
+        raise ValueError(f"accounting {accounting} needs delta above 0; give a delta or use naive")
+
+
+def _largest(fits: Callable[[float], bool], *, start: float) -> float:
+    """The largest multiplier that fits, to `TOLERANCE`; whatever is returned was seen to fit."""
+    good = start
+    while not fits(good):
+        good /= 2
+    bad = 2 * good
+    while fits(bad):
+        good, bad = bad, 2 * bad
+    while bad - good > TOLERANCE * good:
+        middle = (good + bad) / 2
+        if fits(middle):
+            good = middle
+        else:
+            bad = middle
+    return good

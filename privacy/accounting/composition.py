@@ -1,0 +1,205 @@
+"""What given noise costs a whole release: the measurements of a unit, composed six ways.
+
+A release is a few measurements, one for each query family. A measurement is everything that one
+unit can move in it over all time, with its joint sensitivity, so that the loss does not depend on
+the number of windows. Neighbours are changelogs that differ by all mutations of one privacy unit.
+
+    naive      losses add up (Laplace: in exact arithmetic, and at delta 0)
+    advanced   Laplace: Kairouz, Oh, Viswanath 2015, theorem 3.5; Gaussian: as pld, since a theorem
+               for mechanisms of any kind gives away what is known of these
+    zcdp       rho adds up; an epsilon-DP measurement is epsilon^2 / 2-zCDP
+    rdp        Renyi curves add up; an epsilon-DP one has at most randomised response's
+    pld        Gaussian: exactly one Gaussian of sensitivity / sigma = mu, mu^2 = sum of mu_i^2;
+               Laplace: privacy loss distributions of the worst epsilon-DP measurements
+    paper      every node that a unit touches is charged alone and losses add up (the k-fold
+               composition of the paper on continual releases, for comparison)
+
+Laplace is charged the naive sum where that is less. Gaussian noise is discrete: naive, advanced,
+pld and paper know the continuous law only, and part of delta pays for the difference
+(docs/proofs/discrete_gaussian.md); zcdp and rdp hold for the discrete law as it is (Canonne,
+Kamath, Steinke 2020, theorem 4).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.accounting.curves import (
+    advanced_epsilon,
+    gaussian_epsilon,
+    gaussian_renyi,
+    pure_renyi,
+    renyi_epsilon,
+    rounding_gap,
+    zcdp_epsilon,
+)
+from privacy.checks import at_least, positive
+from privacy.upward import above
+
+Law = Literal["laplace", "gaussian"]
+Accounting = Literal["naive", "advanced", "zcdp", "rdp", "pld", "paper"]
+ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One query family; every component is divided by its largest value (normalised units).
+
+    Attributes:
+        l1, l2: joint sensitivity of a unit's whole bounded changelog.
+        nodes: how many nodes a unit can touch at most.
+        node_l1, node_l2: largest change of one node, all its components and cells, by one unit.
+        coordinates: how many noised numbers differ at most between neighbours.
+        weight: share of the budget, any positive number. Laplace: epsilon in proportion to it;
+            Gaussian: (sensitivity / sigma)^2 in proportion to it.
+    """
+
+    l1: float
+    l2: float
+    nodes: int
+    node_l1: float
+    node_l2: float
+    coordinates: int
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2", "node_l1", "node_l2", "weight"):
+            positive(name, getattr(self, name))
+        at_least("nodes", self.nodes, 1)
+        at_least("coordinates", self.coordinates, 1)
+
+    def charged(self, mechanism: Law, accounting: Accounting) -> float:
+        """The sensitivity that is charged: joint, or the paper's nodes x one node's."""
+        if accounting == "paper":
+            return above(self.nodes * Fraction(self.node_l1 if mechanism == "laplace" else self.node_l2))
+        return self.l1 if mechanism == "laplace" else self.l2
+
+
+def epsilon_spent(
+    measurements: Sequence[Measurement],
+    scales: Sequence[float],
+    *,
+    mechanism: Law,
+    accounting: Accounting,
+    delta: float,
+    steps: float,
+) -> float:
+    """The epsilon, at `delta`, that is proved for noise of these scales; infinite if none is.
+
+    Args:
+        measurements: what one unit can move.
+        scales: b (Laplace) or sigma (Gaussian) of each measurement, in normalised units.
+        mechanism: the law of the noise.
+        accounting: one of `ACCOUNTINGS`.
+        delta: at least 0; naive and paper Laplace use none of it.
+        steps: steps of the public grid in one normalised unit, the least over the components.
+
+    >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
+    >>> epsilon_spent([one], [8.0], mechanism="laplace", accounting="naive", delta=0, steps=1)
+    0.5
+    """
+    charged = [m.charged(mechanism, accounting) for m in measurements]
+    exact = [Fraction(c) / Fraction(s) for c, s in zip(charged, scales, strict=True)]
+    ratios = [above(e) for e in exact]
+    if mechanism == "laplace":
+        return min(above(sum(exact, Fraction(0))), _pure(ratios, accounting, delta))
+    if accounting == "zcdp":
+        return zcdp_epsilon(math.fsum(r * r for r in ratios) / 2, delta)
+    if accounting == "rdp":
+        return renyi_epsilon(gaussian_renyi(ratios), delta)
+    return _with_discretisation(
+        lambda rest: _continuous(measurements, ratios, accounting, rest),
+        gap=discretisation_gap(measurements, scales, steps=steps),
+        delta=delta,
+    )
+
+
+def paper_epsilon(
+    measurements: Sequence[Measurement],
+    scales: Sequence[float],
+    *,
+    mechanism: Law,
+    delta: float,
+) -> float:
+    """What the paper's k-fold composition would state for the same noise.
+
+    For comparison only: Gaussian noise is taken for continuous, as the paper does.
+
+    >>> one = Measurement(l1=7, l2=2.7, nodes=4, node_l1=2, node_l2=1.5, coordinates=7)
+    >>> paper_epsilon([one], [8.0], mechanism="laplace", delta=0)
+    1.0
+    """
+    ratios = [m.charged(mechanism, "paper") / s for m, s in zip(measurements, scales, strict=True)]
+    if mechanism == "laplace":
+        return math.fsum(ratios)
+    return _continuous(measurements, ratios, "paper", delta)
+
+
+def discretisation_gap(measurements: Sequence[Measurement], scales: Sequence[float], *, steps: float) -> float:
+    """Total variation between discrete and rounded normal noise on all that a unit can move."""
+    return math.fsum(m.coordinates * rounding_gap(s * steps) for m, s in zip(measurements, scales, strict=True))
+
+
+def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> float:
+    """Bound for any epsilon_i-DP measurements, by what is not plain addition; infinite if none."""
+    if accounting in ("naive", "paper") or delta <= 0 or max(epsilons) > 500:
+        return math.inf
+    if accounting == "advanced":
+        return advanced_epsilon(epsilons, delta)
+    if accounting == "zcdp":
+        return zcdp_epsilon(math.fsum(e * e for e in epsilons) / 2, delta)
+    if accounting == "rdp":
+        return renyi_epsilon(pure_renyi(epsilons), delta)
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution  # slow to import, and seldom needed
+
+    # A power of two, so that less loss never meets a coarser rounding.
+    interval = 2.0 ** math.floor(math.log2(math.fsum(epsilons) / 10_000))
+    losses: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+    chances: NDArray[np.float64] = np.ones(1)
+    for e in epsilons:  # sums of positive numbers, where a fast transform would lose what is far out
+        losses = np.concatenate((losses + math.ceil(e / interval), losses + math.ceil(-e / interval)))
+        losses, place = np.unique(losses, return_inverse=True)
+        both = np.concatenate((chances / (1 + math.exp(-e)), chances / (1 + math.exp(e))))
+        chances = np.bincount(place, weights=both).astype(np.float64)
+    rounded = dict(zip(losses.tolist(), chances.tolist(), strict=True))
+    composed = PrivacyLossDistribution.create_from_rounded_probability(rounded, 0.0, interval)
+    return float(composed.get_epsilon_for_delta(delta * (1 - 1e-9))) * (1 + 1e-12)
+
+
+def _continuous(
+    measurements: Sequence[Measurement],
+    ratios: Sequence[float],
+    accounting: Accounting,
+    delta: float,
+) -> float:
+    """Bound for continuous Gaussian noise of these sensitivity / sigma."""
+    if accounting in ("pld", "advanced"):
+        return gaussian_epsilon(math.hypot(*ratios), delta)
+    weights = math.fsum(m.weight for m in measurements)
+    counts = [m.nodes if accounting == "paper" else 1 for m in measurements]
+    epsilons = [
+        count * gaussian_epsilon(r / count, delta * m.weight / weights / count)
+        for m, r, count in zip(measurements, ratios, counts, strict=True)
+    ]
+    return math.fsum(epsilons) * (1 + 1e-15)
+
+
+def _with_discretisation(continuous: Callable[[float], float], *, gap: float, delta: float) -> float:
+    """Epsilon of the discrete law: (epsilon, d)-DP when continuous gives (epsilon, delta).
+
+    d = delta + (1 + e^epsilon) gap. The delta set aside is twice what the first epsilon asks for;
+    what comes out is believed only if that was enough.
+    """
+    first = continuous(delta)
+    if first > 500:
+        return math.inf
+    reserve = 2 * (1 + math.exp(first)) * gap
+    if reserve > delta / 2:
+        return math.inf
+    epsilon = continuous(delta - reserve)
+    return epsilon if (1 + math.exp(min(epsilon, 700))) * gap <= reserve else math.inf

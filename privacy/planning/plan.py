@@ -1,0 +1,362 @@
+"""The plan of a release: how each query is released, how much noise it gets, and the loss of it all. Made without data.
+
+Each query's weight is its share of the budget; a query that is released in several parts splits its share evenly.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.accounting.accounting import (
+    Accounting,
+    Calibration,
+    Law,
+    Loss,
+    Measurement,
+    calibrate,
+    paper_epsilon,
+)
+from privacy.constraint import Constraint
+from privacy.measure import Measure
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.sampling import LARGEST_SCALE
+from privacy.planning.planner import Choice, Option, Part, Question, certified, nominal, options
+from privacy.planning.sensitivity import Sensitivity
+from privacy.planning.statement import conditions
+from privacy.series import Family, Series
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
+
+Split = Literal["weights", "relative_error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What one query asks of the plan.
+
+    Attributes:
+        name: the query's.
+        measure: what is added up, on the plain grid; the plan makes it fine where Gaussian noise asks for that.
+        cells: in how many cells.
+        series: which numbers are published.
+        weight: share of the budget, relative to the other queries.
+        choice: what is said of the strategy.
+        expected: a public guess of how large a number is, for `relative_error`.
+    """
+
+    name: str
+    measure: Measure
+    cells: int
+    series: tuple[Series, ...]
+    weight: float = 1.0
+    choice: Choice = field(default_factory=Choice)
+    expected: float | None = None
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The families of leaf sums that the series need."""
+        return tuple(dict.fromkeys(series.family for series in self.series))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """One part of one query, with its noise.
+
+    Attributes:
+        query: the query's place among the demands.
+        family: the leaf sums that it is made from.
+        leaf: windows in one leaf of the strategy.
+        strategy: which nodes are told, and how numbers are made from them.
+        series: what is published from them, in windows.
+        sensitivity: in normalised units.
+        noise: the law of each component's noise, in grid steps.
+        share: of the loss; `Plan.share_unit` says in what.
+        paper_epsilon: what the paper's composition would state for this noise; None where it has none.
+    """
+
+    query: int
+    family: Family
+    leaf: int
+    strategy: Tree | Direct | Counter
+    series: tuple[Series, ...]
+    sensitivity: Sensitivity
+    noise: tuple[Mechanism, ...]
+    share: float
+    paper_epsilon: float | None
+
+    def variances(self, series: Series, windows: int) -> NDArray[np.float64]:
+        """[numbers]: how often the variance of one node's noise is in each number."""
+        return self.strategy.variances(series.merged(self.leaf), windows // self.leaf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All that is fixed before data is read; the guarantee is `statement`.
+
+    It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
+
+    Attributes:
+        owner: whether a unit may own several entries.
+        options: for each query, the best way of each kind to release it; the first is taken.
+        weights: the share of the budget of each query, 1 in sum.
+        claim: the guarantee in words, without what it rests on.
+        conditions: what it rests on, a sentence each.
+    """
+
+    constraint: Constraint
+    window: int
+    windows: int | None
+    owner: bool
+    demands: tuple[Demand, ...]
+    released: tuple[Released, ...]
+    options: tuple[tuple[Option, ...], ...]
+    weights: tuple[float, ...]
+    mechanism: Law
+    accounting: Accounting
+    loss: Loss
+    share_unit: str
+    claim: str
+    conditions: tuple[str, ...]
+
+    @property
+    def statement(self) -> str:
+        """The guarantee in words, with all that it rests on."""
+        return " ".join([self.claim, *self.conditions])
+
+    def of(self, query: int, family: Family) -> tuple[Released, ...]:
+        """The parts that are made from these leaf sums."""
+        return tuple(r for r in self.released if r.query == query and r.family == family)
+
+    def publishing(self, query: int, series: Series) -> Released:
+        """The part from which a series is published."""
+        return next(r for r in self.released if r.query == query and series in r.series)
+
+
+def make_plan(
+    demands: Sequence[Demand],
+    *,
+    constraint: Constraint,
+    window: int,
+    windows: int | None,
+    owner: bool,
+    budget: Loss,
+    mechanism: Law | Literal["auto"],
+    accounting: Accounting | None,
+    split: Split = "weights",
+    adaptive_data: bool = False,
+) -> Plan:
+    """Choose the strategies and calibrate the noise of a release.
+
+    Args:
+        demands: one for each query.
+        constraint: what is enforced on each privacy unit.
+        window: length in microseconds.
+        windows: how many, or None if the release has no end.
+        owner: whether a unit may own several entries.
+        budget: see privacy.accounting.
+        mechanism: `auto` takes the law with the least error: Laplace noise without a delta or where a unit touches few
+            nodes, Gaussian elsewhere.
+        accounting: None is `naive` for Laplace noise and `pld` for Gaussian.
+        split: by the demands' weights, or so that all errors are the same share of `expected`.
+        adaptive_data: whether data may react to what is published; `conditions` tells if the plan holds for it anyway.
+
+    Raises:
+        ValueError: a budget, law and accounting that do not fit together, or a query without any sensitivity.
+    """
+    laws: tuple[Law, ...] = ("laplace", "gaussian") if budget.delta > 0 else ("laplace",)
+    if mechanism != "auto":
+        laws = (mechanism,)
+    plans, refused = [], []
+    for law in laws:
+        if mechanism == "auto" and not _serves(law, demands):
+            continue
+        try:
+            made = _plan(
+                demands,
+                constraint=constraint,
+                window=window,
+                windows=windows,
+                owner=owner,
+                budget=budget,
+                law=law,
+                accounting=accounting or ("naive" if law == "laplace" else "pld"),
+                split=split,
+                adaptive=adaptive_data,
+            )
+        except ValueError as error:  # such as a delta that is too small for Gaussian noise on these bounds
+            refused.append(error)
+        else:
+            plans.append(made)
+    if not plans:
+        raise refused[-1]
+    return min(plans, key=_typical_error)
+
+
+def _serves(law: Law, demands: Sequence[Demand]) -> bool:
+    return law == "gaussian" or all(demand.choice.name != "factorised" for demand in demands)
+
+
+def _plan(
+    demands: Sequence[Demand],
+    *,
+    constraint: Constraint,
+    window: int,
+    windows: int | None,
+    owner: bool,
+    budget: Loss,
+    law: Law,
+    accounting: Accounting,
+    split: Split,
+    adaptive: bool,
+) -> Plan:
+    demands = [replace(d, measure=replace(d.measure, fine=law == "gaussian")) for d in demands]
+    questions = [
+        Question(
+            measure=demand.measure,
+            cells=demand.cells,
+            series=demand.series,
+            constraint=constraint,
+            window=window,
+            windows=windows,
+            owner=owner,
+            law=law,
+            adaptive=adaptive,
+            paper=accounting == "paper",
+        )
+        for demand in demands
+    ]
+    found = []
+    for question, demand in zip(questions, demands, strict=True):
+        best, *others = options(question, demand.choice)
+        found.append((certified(best, question), *others))
+    weights = _weights(demands, [tried[0] for tried in found], law=law, split=split)
+    planned = [
+        (place, part, weights[place] / len(tried[0].parts))
+        for place, tried in enumerate(found)
+        for part in tried[0].parts
+    ]
+    measurements = [
+        Measurement(
+            l1=part.sensitivity.l1,
+            l2=part.sensitivity.l2,
+            nodes=part.sensitivity.nodes,
+            node_l1=part.sensitivity.node_l1,
+            node_l2=part.sensitivity.node_l2,
+            coordinates=part.sensitivity.coordinates,
+            weight=weight,
+        )
+        for _, part, weight in planned
+    ]
+    steps = min(c.largest for demand in demands for c in demand.measure.components)
+    calibration = calibrate(measurements, budget=budget, mechanism=law, accounting=accounting, steps=steps)
+    stated = [
+        None
+        if isinstance(part.strategy, Counter)
+        else paper_epsilon([m], [scale], mechanism=law, delta=budget.delta * m.weight)
+        for (_, part, _), m, scale in zip(planned, measurements, calibration.scales, strict=True)
+    ]
+    return Plan(
+        constraint=constraint,
+        window=window,
+        windows=windows,
+        owner=owner,
+        demands=tuple(demands),
+        released=_released(demands, [(place, part) for place, part, _ in planned], calibration, law, stated),
+        options=tuple(found),
+        weights=weights,
+        mechanism=law,
+        accounting=accounting,
+        loss=calibration.loss,
+        share_unit=calibration.unit,
+        claim=calibration.sentence,
+        conditions=conditions(law, [(demands[place].name, part.strategy) for place, part, _ in planned]),
+    )
+
+
+def _released(
+    demands: Sequence[Demand],
+    planned: Sequence[tuple[int, Part]],
+    calibration: Calibration,
+    law: Law,
+    stated: Sequence[float | None],
+) -> tuple[Released, ...]:
+    kind = DiscreteLaplace if law == "laplace" else DiscreteGaussian
+    for (place, part), scale in zip(planned, calibration.scales, strict=True):
+        if scale * max(c.largest for c in demands[place].measure.components) > LARGEST_SCALE:
+            raise ValueError(
+                f"query {demands[place].name}: {part.family} numbers would need noise of more than 2^55 grid steps; "
+                "use a larger epsilon, a smaller constraint or narrower bounds"
+            )
+    return tuple(
+        Released(
+            query=place,
+            family=part.family,
+            leaf=part.leaf,
+            strategy=part.strategy,
+            series=part.series,
+            sensitivity=part.sensitivity,
+            noise=tuple(kind(math.nextafter(scale * c.largest, math.inf)) for c in demands[place].measure.components),
+            share=share,
+            paper_epsilon=epsilon,
+        )
+        for (place, part), scale, share, epsilon in zip(
+            planned, calibration.scales, calibration.shares, stated, strict=True
+        )
+    )
+
+
+def _weights(demands: Sequence[Demand], chosen: Sequence[Option], *, law: Law, split: Split) -> tuple[float, ...]:
+    """Each query's share of the budget.
+
+    With a share w an option's error is error / sqrt(w) under Gaussian noise and error / w under Laplace noise, so that
+    equal relative errors ask for w in proportion to (error / expected)^2, or error / expected.
+    """
+    if split == "weights":
+        raw = [demand.weight for demand in demands]
+    else:
+        raw = []
+        for demand, option in zip(demands, chosen, strict=True):
+            if demand.expected is None:
+                raise ValueError(f"query {demand.name}: equal relative errors need its `expected` size")
+            if len(demand.measure.components) > 1:
+                raise ValueError(f"query {demand.name}: the error of a {demand.measure.kind} depends on the data")
+            component = demand.measure.components[0]
+            relative = option.error * component.largest * component.grid / demand.expected
+            raw.append(relative**2 if law == "gaussian" else relative)
+    total = math.fsum(raw)
+    return tuple(weight / total for weight in raw)
+
+
+def _typical_error(plan: Plan) -> float:
+    """The mean over queries, by weight, of the logarithm of the root mean square error in normalised units."""
+    logs = []
+    for place, weight in enumerate(plan.weights):
+        squares, numbers, demand = 0.0, 0, plan.demands[place]
+        for released in (r for r in plan.released if r.query == place):
+            component = demand.measure.components[0]
+            for series in released.series:
+                variances = released.variances(series, nominal(plan.windows, demand.series))
+                squares += float(variances.sum()) * released.noise[0].variance / component.largest**2
+                numbers += len(variances)
+        if squares == 0:  # no number is published yet, or the noise vanishes
+            continue
+        logs.append(weight * math.log(squares / numbers))
+    return math.fsum(logs)
+
+
+def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.float64]:
+    """Exact standard deviation of each published number, [numbers], in the measure's units.
+
+    Only for counts and sums, whose error does not depend on the data.
+    """
+    released = plan.publishing(query, series)
+    if len(released.noise) > 1:
+        raise ValueError("the error of a ratio depends on the data")
+    variance = released.noise[0].variance * plan.demands[query].measure.components[0].grid ** 2
+    deviations: NDArray[np.float64] = np.sqrt(released.variances(series, windows) * variance)
+    return deviations

@@ -1,0 +1,305 @@
+"""How far one privacy unit's whole bounded changelog can move the nodes of a release.
+
+Neighbours: two changelogs that differ by all mutations of one privacy unit (add or remove). The difference of
+their exact node vectors is the unit's own node vector, since a release is a sum over units. Norms are taken
+over all nodes, cells and components together, each component divided by its largest value (its unit here).
+
+A *family* is a set of leaf sums:
+
+    net       net change of the query per window and cell, and the opening (the level at the start)
+    entered   entries that came to satisfy the query in a cell, once per entry, window and cell
+    left      entries that ceased to, the same way
+
+For `net`, what one entry can do is in privacy.strategies.reach. An owner of several entries shares one k among them.
+Entry e with j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle inequality the
+owner's is at most
+
+    max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
+
+reached for disjoint windows when equal entries move together. If at most n of them are there at once, at the end of
+any instant, then visits that do not overlap can be told as those of one entry, and n such tracks hold them all: a sum
+of at most n terms in (3), and only g(k) for n = 1 (docs/proofs/strategies.md#owners).
+
+Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an
+entry at most one to each block. N events of one entry stand in N different blocks; a node of a tree with c^i leaves
+holds at most c^i of them in one cell. So in each layer L1 <= N r, and the sum of squares is the largest when they fill
+nodes: floor(N / c^i) full ones and the rest in one more. Events of different entries of an owner may share a block: L2
+<= N r in each layer. With k changes and one cell, entering and leaving take turns, entering first: N = ceil(k/2) and
+floor(k/2); but an owner's k changes may all be insertions, so there N = k enter (the usual count is for one entry), or
+floor((k + n)/2) if at most n entries are there at once, since no more than n have not left yet.
+With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows
+may be met: N = windows x cells.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from privacy.constraint import AtMost, Constraint, Within, parts
+from privacy.measure import Component
+from privacy.states import States, in_l1, in_l2_squared
+from privacy.strategies import reach
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.tree import Tree
+from privacy.strategies.tree_odd_nodes import layer_sizes
+from privacy.upward import above, root_above
+
+MOST_OF_OWNER = 10_000
+"""Most changes of an owner: the worst split of them among entries, (3), takes time in the square of their number."""
+
+MOST_TRACKS = 16
+"""Of an owner's entries at once; more are charged as if there were no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """Joint norms of one unit's node vector, in normalised units (component / its largest value).
+
+    Attributes:
+        l1, l2: over the whole release; for filters, which are for Gaussian noise alone, l1 is by Cauchy and Schwarz.
+        nodes: nodes that the unit can touch.
+        node_l1, node_l2: largest norm within one node (all its cells and components).
+        coordinates: numbers that can differ between neighbours.
+    """
+
+    l1: float
+    l2: float
+    nodes: int
+    node_l1: float
+    node_l2: float
+    coordinates: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """What one unit contributes, whatever the strategy.
+
+    Attributes:
+        components: of the measure.
+        cells: of the query.
+        constraint: what is enforced.
+        window: length of a leaf in microseconds.
+        owner: whether a unit may own several entries.
+    """
+
+    components: tuple[Component, ...]
+    cells: int
+    constraint: Constraint
+    window: int
+    owner: bool
+
+
+def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, closely: bool = False) -> Sensitivity:
+    """Sensitivity of net changes under a strategy.
+
+    Args:
+        closely: whether a filter's bounds for one cell are certified, which takes longer.
+
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
+    >>> of_net(Tree(branching=2, height=1, refine="none", windows=365, opening=True), unit).l1
+    4.0
+    >>> of_net(Tree(branching=2, height=9, refine="none", windows=365, opening=False), unit).l1
+    30.0
+    """
+    _refuse_spans_of_owners(unit)
+    sizes = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
+    l2 = _worst(strategy, unit, sizes[1], root_above, closely)
+    nodes = max(_nodes(strategy, part, unit.window) for part in parts(unit.constraint))
+    together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
+    moved = min(unit.cells, 2) * len(unit.components)
+    changes = max(_most_touched(strategy, part, unit) for part in parts(unit.constraint))
+    if isinstance(strategy, Counter):
+        # Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets.
+        cells = min(unit.cells, changes + 1)
+        l2 += math.sqrt(cells * math.fsum(strategy.rounding(changes, c.largest) ** 2 for c in unit.components))
+        if strategy.windows is None:
+            coordinates = changes * moved * len(strategy.coefficients)
+        else:
+            coordinates = strategy.draws(strategy.windows) * cells * len(unit.components)
+        l1 = l2 * math.sqrt(coordinates)
+        return Sensitivity(l1=l1, l2=l2, nodes=1, node_l1=l1, node_l2=l2, coordinates=coordinates)
+    return Sensitivity(
+        l1=_worst(strategy, unit, sizes[0], above, closely),
+        l2=l2,
+        nodes=nodes,
+        node_l1=above(together * sizes[0].diameter),
+        node_l2=root_above(together**2 * sizes[1].diameter),
+        coordinates=(changes * _nodes_of_a_leaf(strategy) if unit.owner else nodes) * moved,
+    )
+
+
+def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution) -> Sensitivity:
+    """Sensitivity of the entries that entered or left, per node and cell.
+
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> unit = Contribution(components=count, cells=1, constraint=AtMost(5), window=1, owner=False)
+    >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, opening=False), unit).l1
+    3.0
+    """
+    _refuse_spans_of_owners(unit)
+    r1 = in_l1(unit.components, unit.cells).radius
+    r2_squared = in_l2_squared(unit.components, unit.cells).radius
+    most = max(_events(family, part, tree.windows, unit) for part in parts(unit.constraint))
+    if most == 0:
+        raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
+    in_layers = [
+        _fullest(most, tree.branching**layer, size, unit)
+        for layer, size in enumerate(layer_sizes(tree.branching, tree.layers, tree.whole))
+        if size > 0
+    ]
+    together = max(max(counts) for counts in in_layers)
+    in_node = most if unit.owner else min(most, unit.cells * tree.branching ** (len(in_layers) - 1))
+    return Sensitivity(
+        l1=above(len(in_layers) * most * r1),
+        l2=root_above(sum(count * count for counts in in_layers for count in counts) * r2_squared),
+        nodes=len(in_layers) * most,
+        node_l1=above(in_node * r1),
+        node_l2=root_above(in_node * together * r2_squared),
+        coordinates=len(in_layers) * most * len(unit.components),
+    )
+
+
+def _worst(
+    strategy: Tree | Direct | Counter,
+    unit: Contribution,
+    states: States,
+    length: Callable[[Fraction], float],
+    closely: bool,
+) -> float:
+    """The unit's norm: `length` of one entry's bounds, or the worst split of changes among an owner's entries."""
+    worst = 0.0
+    for part in parts(unit.constraint):
+        if not unit.owner or isinstance(part, Within):
+            worst = max(worst, length(_entry(strategy, part, unit.window, states, closely)[-1]))
+            continue
+        if part.changes > MOST_OF_OWNER:
+            raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
+        if isinstance(strategy, Counter):
+            bounds = list(_entry(strategy, part, unit.window, states, closely)[1:])
+            bounds += [bounds[-1]] * (part.changes - len(bounds))
+        else:
+            shares = range(1, part.changes + 1)
+            bounds = [_entry(strategy, AtMost(j), unit.window, states, closely, part.changes)[-1] for j in shares]
+        worst = max(worst, _best_split([length(bound) for bound in bounds], _together(part)))
+    return worst
+
+
+def _entry(
+    strategy: Tree | Direct | Counter,
+    part: AtMost | Within,
+    window: int,
+    states: States,
+    closely: bool,
+    most: int = 1,
+) -> Sequence[Fraction]:
+    """Bounds for one entry; the last is for all its changes."""
+    if isinstance(strategy, Tree):
+        return [reach.of_tree(strategy, part, window, states, most=most)]
+    if isinstance(strategy, Direct):
+        return [reach.of_direct(strategy, part, window, states)]
+    found = of_filter(
+        strategy.coefficients,
+        leaves=_leaves(strategy),
+        opening=strategy.opening,
+        part=part,
+        window=window,
+        states=states,
+        closely=closely,
+    )
+    return [Fraction(bound) for bound in found]
+
+
+def _nodes(strategy: Tree | Direct | Counter, part: AtMost | Within, window: int) -> int:
+    """How many nodes an entry can touch, the opening among them where it is released."""
+    if isinstance(strategy, Direct):
+        return int(reach.direct_nodes(strategy, part, window))
+    if isinstance(strategy, Counter):
+        return 1
+    layers = reach.tree_layers(strategy, part, window)
+    appearing, present = sum(t.appearing for t in layers), sum(t.present for t in layers)
+    return max(appearing, present + int(strategy.opening))
+
+
+def _leaves(counter: Counter) -> int | None:
+    """All leaves of the horizon, the opening among them where it is released."""
+    return None if counter.windows is None else counter.draws(counter.windows)
+
+
+def _most_touched(strategy: Tree | Direct | Counter, part: AtMost | Within, unit: Contribution) -> int:
+    """How many leaves an entry can move, the opening among them; or how many changes an owner's entries share.
+
+    Those of different entries may share a leaf and differ in their cells.
+    """
+    if unit.owner and isinstance(part, AtMost):
+        return part.changes
+    leaves = _leaves(strategy) if isinstance(strategy, Counter) else strategy.windows
+    touched = reach.touched(part, length=unit.window, nodes=math.inf if leaves is None else leaves).appearing
+    opening = isinstance(strategy, Counter) and strategy.opening and isinstance(part, Within)
+    return touched + int(opening)
+
+
+def _nodes_of_a_leaf(strategy: Tree | Direct) -> int:
+    return -(-strategy.width // strategy.every) if isinstance(strategy, Direct) else strategy.layers
+
+
+def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: int | None, unit: Contribution) -> int:
+    """N of the proof."""
+    nodes = math.inf if windows is None else windows
+    if isinstance(part, Within):
+        return reach.touched(part, length=unit.window, nodes=nodes).appearing * unit.cells
+    k = part.changes
+    if unit.cells == 1:
+        events = (k + (_together(part) if unit.owner else 1)) // 2 if family == "entered" else k // 2
+    else:
+        events = k if family == "entered" else k - 1
+    return events if unit.owner else int(min(events, nodes * unit.cells))
+
+
+def _fullest(events: int, size: int, nodes: float, unit: Contribution) -> list[int]:
+    """How many events stand in each node and cell of a layer where their squares add up to the most."""
+    if unit.owner:
+        return [events]
+    full, rest = divmod(events, size)
+    if full <= MOST_OF_OWNER:
+        return [size] * full + [rest]
+    return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
+
+
+def _together(part: AtMost | Within) -> int:
+    """How many entries of an owner can be there at once, or move in one leaf."""
+    assert isinstance(part, AtMost)
+    return part.changes if part.entries is None else min(part.entries, part.changes)
+
+
+def _refuse_spans_of_owners(unit: Contribution) -> None:
+    if unit.owner and any(isinstance(part, Within) for part in parts(unit.constraint)):
+        raise ValueError("a time span does not bound an owner's entries; use at_most")
+
+
+def _best_split(gain: list[float], parts: int) -> float:
+    """Largest gain[j_1 - 1] + gain[j_2 - 1] + ..., at most `parts` of them, j_1 + j_2 + ... = len(gain); rounded up.
+
+    >>> _best_split([1.0, 1.5, 3.0], 3), _best_split([1.0, 1.75, 2.0], 2), _best_split([1.0, 1.75, 2.0], 1)
+    (3.0, 2.75, 2.0)
+    """
+    # In whole multiples of a power of two, so that sums are exact: they stay below 2^62.
+    digits = 62 - math.frexp(max(gain) * len(gain))[1]
+    gains = np.array([math.ceil(math.ldexp(g, digits)) for g in gain], dtype=np.int64)
+    best = np.zeros(len(gain) + 1, dtype=np.int64)
+    if parts > MOST_TRACKS:  # as many as there are changes
+        for size in range(1, len(best)):
+            best[size] = (best[:size][::-1] + gains[:size]).max()
+        parts = 0
+    for _ in range(parts):
+        one_more = best.copy()
+        for size in range(1, len(best)):
+            one_more[size] = max(best[size], (best[:size][::-1] + gains[:size]).max())
+        best = one_more
+    return above(Fraction(int(best[-1])) / Fraction(2) ** digits)

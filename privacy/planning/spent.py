@@ -1,0 +1,184 @@
+"""What is spent so far: the loss of all that a release told about its first windows.
+
+Claim. If a release stopped for ever after t windows, what it told would have the loss `spent(plan, t)`, for the same
+neighbours and in the same setting as the plan's (docs/proofs/strategies.md#adaptive). It is never more than the plan's,
+and the plan's at the horizon.
+
+Proof. Numbers of the first t windows are A x + W z = W (C x + z), privacy.strategies.base, and these rows of A are 0
+beyond leaf t. So they stay the same if all later leaves of x are set to 0, and neighbours then differ by the leaf sums
+of a unit that is bounded as before and rests after t. W uses no noise but what is drawn by then. So all that was told
+is a function of the noisy nodes whose noise is drawn, which are all nodes of the same strategy with a horizon of
+
+    t                       trees without draws in advance, and direct windows: a node is drawn and told when its last
+                            leaf closes, and the nodes of a horizon are those that end by it
+    t                       counters, also endless ones: C is lower-triangular and Toeplitz, so its first rows are
+                            those of a shorter counter with the same coefficients
+    the end of t's root     trees with draws in advance, whose nodes up to there are a forest of their own
+
+Draws in advance are used before their nodes are complete: a number may hold the noise of any node under the root that
+was begun, so all of these count from its first window on. Under a single root that is the whole part at once.
+
+The sensitivity of a subset of the nodes is never larger, so each is capped by the whole part's, which may be known more
+closely. They are composed as the plan composes, at the plan's delta: all of delta is spent with the first number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+
+from privacy.accounting.composition import Measurement, epsilon_spent
+from privacy.checks import at_least
+from privacy.planning.plan import Plan, Released
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Counter
+from privacy.strategies.tree import Tree
+from privacy.upward import above, below
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What is proved of all that was told so far; zeros if nothing was.
+
+    Attributes:
+        epsilon, delta: of the release.
+        shares: of each query, in `Plan.share_unit`, rounded up. They add up as epsilons do under naive accounting of
+            Laplace noise, and as rho does under zCDP of Gaussian noise.
+    """
+
+    epsilon: float
+    delta: float
+    shares: tuple[float, ...]
+
+
+def spent(plan: Plan, windows: int) -> Spent:
+    """The loss of the first `windows` windows. It does not fall with more windows, but for 1e-11 of a solver's error.
+
+    Args:
+        plan: of the whole release.
+        windows: how many have closed, at most the horizon.
+
+    Raises:
+        ValueError: windows below 0 or beyond the horizon.
+
+    >>> from privacy.accounting.accounting import Loss
+    >>> from privacy.constraint import AtMost
+    >>> from privacy.measure import Measure
+    >>> from privacy.planning.plan import Demand, make_plan
+    >>> from privacy.series import Series
+    >>> changes = Demand(name="stays", measure=Measure(kind="count"), cells=1, series=(Series(kind="change"),))
+    >>> plan = make_plan([changes], constraint=AtMost(4), window=1, windows=None, owner=False,
+    ...     budget=Loss(epsilon=1), mechanism="laplace", accounting="naive")
+    >>> [round(spent(plan, windows).epsilon, 6) for windows in (0, 1, 2, 4, 1000)]
+    [0.0, 0.25, 0.5, 1.0, 1.0]
+    """
+    at_least("windows", windows, 0)
+    if plan.windows is not None and windows > plan.windows:
+        raise ValueError(f"{windows} windows are more than the horizon of {plan.windows}")
+    told = [
+        (released, so_far)
+        for released in plan.released
+        if (so_far := _sensitivity(plan, released, windows)) is not None
+    ]
+    if not told:
+        return Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
+    epsilon = plan.loss.epsilon
+    if tuple(so_far for _, so_far in told) != tuple(released.sensitivity for released in plan.released):
+        epsilon = min(epsilon, _composed(plan, told))
+    shares = [
+        above(
+            sum((_share(plan, released, so_far) for released, so_far in told if released.query == query), Fraction(0))
+        )
+        for query in range(len(plan.demands))
+    ]
+    return Spent(epsilon=epsilon, delta=plan.loss.delta, shares=tuple(shares))
+
+
+def whole(plan: Plan) -> Spent:
+    """What the whole release spends; `spent` at the horizon, and never less than `spent`."""
+    shares = [
+        above(sum((Fraction(released.share) for released in plan.released if released.query == query), Fraction(0)))
+        for query in range(len(plan.demands))
+    ]
+    return Spent(epsilon=plan.loss.epsilon, delta=plan.loss.delta, shares=tuple(shares))
+
+
+def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | None:
+    """Of the nodes of one part that count; None if there are none yet."""
+    strategy = _nearer(released.strategy, windows // released.leaf) if windows else None
+    if strategy is None:
+        return None
+    if strategy == released.strategy:
+        return released.sensitivity
+    demand = plan.demands[released.query]
+    unit = Contribution(
+        components=demand.measure.components,
+        cells=demand.cells,
+        constraint=plan.constraint,
+        window=plan.window * released.leaf,
+        owner=plan.owner,
+    )
+    if released.family == "net":
+        near = of_net(strategy, unit)
+    else:
+        assert isinstance(strategy, Tree)
+        near = of_events(released.family, strategy, unit)
+    return Sensitivity(
+        **{f.name: min(getattr(near, f.name), getattr(released.sensitivity, f.name)) for f in fields(Sensitivity)}
+    )
+
+
+def _nearer(strategy: Tree | Direct | Counter, leaves: int) -> Tree | Direct | Counter | None:
+    """The strategy with the horizon of the proof after so many leaves; None if it has no node by then."""
+    if isinstance(strategy, Direct):
+        return replace(strategy, windows=leaves) if leaves >= strategy.width else None
+    if leaves == 0 and not strategy.opening:
+        return None
+    leaves = max(leaves, 1)  # an opening is told before the first leaf closes; a leaf more only adds nodes
+    if isinstance(strategy, Tree) and strategy.cut:
+        root = strategy.branching ** (strategy.layers - 1)
+        leaves = -(-leaves // root) * root
+        if strategy.windows is not None:
+            leaves = min(leaves, strategy.windows)
+    return replace(strategy, windows=leaves)
+
+
+def _measurement(plan: Plan, released: Released, sensitivity: Sensitivity) -> Measurement:
+    """A part as the plan composes it, with the part's own share of the query's weight."""
+    parts = sum(other.query == released.query for other in plan.released)
+    return Measurement(
+        l1=sensitivity.l1,
+        l2=sensitivity.l2,
+        nodes=sensitivity.nodes,
+        node_l1=sensitivity.node_l1,
+        node_l2=sensitivity.node_l2,
+        coordinates=sensitivity.coordinates,
+        weight=plan.weights[released.query] / parts,
+    )
+
+
+def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float:
+    scales = []
+    for released, _ in told:
+        components = plan.demands[released.query].measure.components
+        scales.append(
+            min(below(Fraction(law.scale) / c.largest) for law, c in zip(released.noise, components, strict=True))
+        )
+    return epsilon_spent(
+        [_measurement(plan, released, so_far) for released, so_far in told],
+        scales,
+        mechanism=plan.mechanism,
+        accounting=plan.accounting,
+        delta=plan.loss.delta,
+        steps=min(c.largest for demand in plan.demands for c in demand.measure.components),
+    )
+
+
+def _share(plan: Plan, released: Released, so_far: Sensitivity) -> Fraction:
+    """The part's share of the whole loss, by proportion: the noise is the same."""
+    now, whole = (
+        Fraction(_measurement(plan, released, sensitivity).charged(plan.mechanism, plan.accounting))
+        for sensitivity in (so_far, released.sensitivity)
+    )
+    ratio = now / whole
+    return Fraction(released.share) * (ratio if plan.share_unit == "epsilon" else ratio * ratio)

@@ -1,0 +1,96 @@
+"""How far one entry reaches through a filter: the least of all bounds of its squared L2 norm.
+
+States that are vectors: privacy.strategies.factorised_vectors. One cell: components move on lines of lengths h_1, h_2,
+..., and by the theorem on lines (docs/proofs/strategies.md#lines) the squared norm is at most (h_1^2 + h_2^2 + ...)
+S^2, S^2 that of an entry with states 0 and 1: privacy.strategies.factorised_energy in closed form,
+privacy.strategies.factorised_certificate closer and slower.
+
+Where the opening is told it is the first leaf, and an entry that is there at it appears there. If its later changes
+lie in a time span, then on a line C z = X C e_1 + C z', and <X C e_1, C z'> <= 0 where the coefficients do not rise:
+the worst z' leads away from X at first, and its signs take turns. Hence r^2 N(n) + h^2 S^2.
+"""
+
+import math
+
+import numpy as np
+
+from privacy.constraint import AtMost, Within
+from privacy.states import States
+from privacy.strategies import factorised_certificate as certificate
+from privacy.strategies import factorised_energy as energy
+from privacy.strategies import factorised_vectors as vectors
+from privacy.strategies.factorised_energy import Floats
+from privacy.strategies.reach import touched
+from privacy.upward import above
+
+MOST_CHANGES = 10_000
+"""Beyond so many changes on an endless line a filter's energy is bounded change by change."""
+
+
+def of_filter(
+    coefficients: Floats,
+    *,
+    leaves: int | None,
+    opening: bool,
+    part: AtMost | Within,
+    window: int,
+    states: States,
+    closely: bool = False,
+) -> list[float]:
+    """Squared L2 norms of one entry's nodes y = C x, for 0, 1, ... changes; for a time span only the last counts.
+
+    Args:
+        coefficients: of C, non-negative and not increasing.
+        leaves: in all, the opening among them if it is the first; None for an endless line.
+        opening: whether it is.
+        states: sizes in L2, squared.
+        closely: whether certificates are computed for one cell.
+    """
+    if isinstance(part, Within):
+        windows = math.inf if leaves is None else leaves - int(opening)
+        met = touched(part, length=window, nodes=windows).appearing
+        return [_within(coefficients, leaves, opening, met, states, closely)]
+    # One that was there at the start, where that is not told, has used up a change and may still move at every leaf.
+    most = math.inf if leaves is None else leaves + int(not opening)
+    changes = int(min(part.changes, most))
+    if changes > MOST_CHANGES:
+        column = float(energy.columns(coefficients, leaves, 1)[1])
+        return [above(states.radius + (changes - 1) * states.diameter) * column]
+    fit = changes if leaves is None else min(changes, leaves)
+    bounds = np.full(changes + 1, np.inf)
+    if not _only_line(states):
+        shape = vectors.shapes(coefficients, leaves)
+        bounds = vectors.changes(shape, states, fit, present=False)[np.minimum(np.arange(changes + 1), fit)]
+        if not opening:  # a visit that began before the first leaf, and a change less
+            bounds[1:] = np.maximum(bounds[1:], vectors.changes(shape, states, changes - 1, present=True))
+    if states.hulls:
+        line = above(sum(states.hulls)) * _toggles(coefficients, leaves, fit, closely)
+        bounds = np.minimum(bounds, line[np.minimum(np.arange(changes + 1), fit)])
+    return [float(bound) for bound in np.maximum.accumulate(bounds)]
+
+
+def _only_line(states: States) -> bool:
+    """Whether no bound for vectors is ever less than that for the line."""
+    return bool(states.hulls) and sum(states.hulls) <= states.radius
+
+
+def _within(coefficients: Floats, leaves: int | None, opening: bool, met: int, states: States, closely: bool) -> float:
+    bound = math.inf
+    if not _only_line(states):
+        bound = vectors.within(vectors.shapes(coefficients, leaves), states, met, opening=opening)
+    if not states.hulls:
+        return bound
+    on_line = certificate.within if closely else energy.within
+    length = above(sum(states.hulls))
+    bound = min(bound, length * on_line(coefficients, leaves, met, opening=opening))
+    if opening and not _only_line(states):
+        later = np.array([length * on_line(coefficients, leaves, met)])
+        falls = energy.falling(coefficients, leaves)
+        bound = min(bound, float(energy.after_opening(falls, above(states.radius), later, met, length)[0]))
+    return bound
+
+
+def _toggles(coefficients: Floats, leaves: int | None, k: int, closely: bool) -> Floats:
+    if not closely or leaves is None or leaves > certificate.MOST_LEAVES:
+        return energy.toggles(coefficients, leaves, k)
+    return certificate.certify(np.pad(coefficients, (0, leaves - len(coefficients))), k)

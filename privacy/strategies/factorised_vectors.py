@@ -1,0 +1,134 @@
+"""How far an entry whose states are vectors can move the output of a filter, squared: bounds in closed form.
+
+States have norm at most r and distance at most D, none counting as 0; z holds the increments of an entry at the leaves
+where it changes; N, E, convex and non-increasing sequences are those of privacy.strategies.factorised_energy; rho^2 =
+max{r^2, D^2 / 2}. The least of three bounds is taken, for an entry that appears with j changes, the first of them at
+l_1 leaves before the second and so on, or for one that was there at the start, where that is not told, and changes j
+times:
+
+               appears                                      was there
+    Pairing    r^2 N(n) + D^2 (N(n-1) + ... + N(n-j+1))     D^2 (N(n) + ... + N(n-j+1))
+    Spacing    r^2 N(l_1) + D^2 (N(l_2) + ... + N(l_j))     D^2 (N(l_1) + ... + N(l_j))
+    Visits     rho^2 (sum of E over visits that end         the same and rho^2 N(n), for the visit that began
+               + N(n - l) for one that does not)            before the first leaf
+
+In a time span all changes lie in L adjacent leaves, so that at most L - 1 gaps and visits of one leaf each lie between
+the first and the last: D^2 ((L - 1) N(1) + N(n)) by spacing, rho^2 ((L - 1) E(1) + 2 N(n)) by visits. Where the opening
+is the first leaf, an entry that is told there stays for x leaves until its span begins: r^2 N(x) on top by spacing,
+rho^2 E(x) by visits, the last change having n - x leaves at most.
+
+What given coefficients c have beyond c', the sequence of the shape that a bound needs, moves the output by |z_a| |c -
+c'| for each change: |Cz| <= |C'z| + (r + (j - 1) D) |c - c'|, or j D. Proofs: docs/proofs/strategies.md#filters.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacy.states import States
+from privacy.strategies.factorised_energy import (
+    ROOM,
+    Floats,
+    Near,
+    convex,
+    energies,
+    falling,
+    last_columns,
+    rising,
+    worst_split,
+)
+from privacy.upward import above
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What all bounds for one filter share.
+
+    Attributes:
+        leaves: how many, the opening among them where it is one; None if there is no end.
+        falls: the largest non-increasing sequence below the coefficients.
+        curves: the largest convex one.
+        energy: E(0), E(1), ... of that.
+    """
+
+    leaves: int | None
+    falls: Near
+    curves: Near
+    energy: Floats
+
+
+def shapes(c: Floats, leaves: int | None) -> Shapes:
+    """Of coefficients that are finite and >= 0; zeros follow."""
+    curves = convex(c, leaves)
+    return Shapes(leaves, falling(c, leaves), curves, energies(curves.c))
+
+
+def changes(shape: Shapes, states: States, k: int, *, present: bool) -> Floats:
+    """[k + 1] bounds for 0, ..., k changes, non-decreasing.
+
+    Args:
+        states: sizes in L2, squared.
+        k: at most as many as there are leaves.
+        present: whether the entry was there at the start and that is not told; its changes are told ones.
+
+    >>> from fractions import Fraction
+    >>> one_hot = States(radius=Fraction(1), diameter=Fraction(2), hulls=())
+    >>> changes(shapes(np.ones(4), 4), one_hot, 2, present=False).round(6).tolist()
+    [0.0, 4.0, 4.0]
+    >>> changes(shapes(np.ones(4), 4), one_hot, 2, present=True).round(6).tolist()
+    [0.0, 8.0, 8.0]
+    """
+    radius, diameter, rho = _sizes(states)
+    first = diameter if present else radius
+    counts, parts = np.arange(k + 1), np.arange(k)
+    falls, curves = shape.falls, shape.curves
+    last = last_columns(falls, shape.leaves, k)
+    apart = np.concatenate(([0.0], np.cumsum(np.concatenate((first * last[:1], diameter * last[1:])))))
+    if shape.leaves is not None:
+        gaps = worst_split(falls.squares, diameter * parts, parts, first * falls.squares, shape.leaves)
+        apart = np.minimum(apart, np.concatenate(([0.0], gaps)))
+    moved = math.sqrt(first) + math.sqrt(diameter) * np.maximum(counts - 1, 0)
+    bounds = _lifted(apart, moved, falls)
+    if shape.leaves is not None:
+        seen = worst_split(shape.energy, parts, parts, curves.squares, shape.leaves)
+        seen = rho * (seen + (curves.squares[-1] if present else 0.0))
+        bounds = np.minimum(bounds, _lifted(np.concatenate(([0.0], seen)), moved, curves))
+    bounds[0] = 0.0
+    return rising(bounds)
+
+
+def within(shape: Shapes, states: States, span: int, *, opening: bool) -> float:
+    """Bound for any number of changes in `span` adjacent leaves, and one at the opening if that is the first leaf.
+
+    Without an opening the entry may have been there at the start.
+    """
+    radius, diameter, rho = _sizes(states)
+    falls, curves, inner = shape.falls, shape.curves, span - 1
+    last = last_columns(falls, shape.leaves, span + int(opening))
+    paired = diameter * float(last.sum()) - ((diameter - radius) * float(last[0]) if opening else 0.0)
+    spaced = diameter * inner * float(falls.squares[1])
+    seen = rho * inner * float(shape.energy[1])
+    if not opening:
+        spaced += diameter * float(falls.squares[-1])
+        seen += rho * 2 * float(curves.squares[-1])
+    elif shape.leaves is None:
+        spaced += (radius + diameter) * float(falls.squares[-1])
+        seen += rho * float(shape.energy[-1] + curves.squares[-1])
+    else:
+        one = np.ones(1, dtype=np.int64)
+        spaced += float(worst_split(falls.squares, radius * one, one, diameter * falls.squares, shape.leaves)[0])
+        seen += rho * float(worst_split(shape.energy, one, one, curves.squares, shape.leaves)[0])
+    moved = np.array([span * math.sqrt(diameter) + (math.sqrt(radius) if opening else 0.0)])
+    apart = _lifted(np.array([min(paired, spaced)]), moved, falls)
+    return float(min(apart[0], _lifted(np.array([seen]), moved, curves)[0]))
+
+
+def _lifted(bounds: Floats, moved: Floats, near: Near) -> Floats:
+    lifted: Floats = (np.sqrt(bounds) + moved * near.distance) ** 2 * ROOM
+    return lifted
+
+
+def _sizes(states: States) -> tuple[float, float, float]:
+    """r^2, D^2 and rho^2."""
+    return above(states.radius), above(states.diameter), above(max(states.radius, states.diameter / 2))

@@ -1,0 +1,102 @@
+"""Bounded exact sums of one run of many: what is new, and the private state that the run before left.
+
+    in    pa.Table             projected rows of files that no run has read (transforms.aggregation.projection)
+    out   (NodeKey, bytes)     under `sums`: as BoundedSums gives, of the windows that close in this run
+          (name, bytes)        under `state`: a file for each shard, which the next run starts from
+
+The kernel is transforms.aggregation.shard_kernel. Every shard is worked on, also one without new rows, since its state
+goes on.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
+from transforms.aggregation.shard_kernel import advance_shard, state_from_bytes, state_to_bytes
+from transforms.aggregation.sharding import ShardByUnit
+from transforms.common import progress
+from transforms.common.ipc import from_bytes
+from transforms.common.joined import giving, refuse_other
+from transforms.common.several import Collections
+from transforms.common.sinks import read_bytes
+from transforms.common.threaded import Threaded
+
+STATE = "state"
+
+
+class BoundIncrement(beam.PTransform):
+    """Shard by unit, enforce the constraint, sum by window and cell.
+
+    Args:
+        shards: the same number in all runs of a release.
+        past: the folder with the state that the run before left; None in the first run.
+        keep: whether to leave a state for the next run.
+
+    Raises:
+        ValueError: the rows are not projected for this aggregation, the state is of another number of shards, or there
+            is none though the timeline says that windows are released.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, shards: int, past: str | None, keep: bool) -> None:
+        super().__init__()
+        self._summed = Summed(aggregation, past, keep)
+        self._aggregation = aggregation
+        self._shards = shards
+        self._past = past
+        self._keep = keep
+
+    def expand(self, tables: beam.PCollection[pa.Table]) -> Collections:
+        refuse_other(tables, self._aggregation.projection, part="BoundIncrement", before="Project")
+        if self._past is not None:
+            _refuse_other_shards(self._past, self._shards)
+        advance = partial(_advance, aggregation=self._aggregation, past=self._past, keep=self._keep)
+        every = tables.pipeline | "EveryShard" >> beam.Create(
+            [(shard, b"") for shard in range(self._shards)], reshuffle=False
+        ).with_output_types(tuple[int, bytes])
+        advanced = (
+            (tables | ShardByUnit(shards=self._shards), every)
+            | "WithQuietShards" >> beam.Flatten()
+            | "GatherUnits" >> beam.GroupByKey()
+            | "BoundAndSum" >> beam.ParDo(Threaded(advance)).with_output_types(tuple[NodeKey, bytes])
+        )
+        states = advanced | "States" >> beam.Filter(_is_state)
+        return {
+            "sums": giving(advanced | "Sums" >> beam.Filter(lambda part: not _is_state(part)), self._summed),
+            STATE: states | "NameStates" >> beam.Map(_named).with_output_types(tuple[str, bytes]),
+        }
+
+
+def _advance(
+    shard: tuple[int, Iterable[bytes]], aggregation: Aggregation, past: str | None, keep: bool
+) -> list[tuple[NodeKey, bytes]]:
+    number, payloads = shard
+    tables = [from_bytes(payload) for payload in payloads if payload]
+    rows = pa.concat_tables(tables) if tables else None
+    state = None if past is None else state_from_bytes(read_bytes(f"{past}/{file_of(number)}"))
+    parts, after = advance_shard(rows, state, aggregation)
+    progress.advance("bound", 0 if rows is None else rows.num_rows)
+    return [*parts, ((STATE, number, "net", 0), state_to_bytes(after))] if keep else parts
+
+
+def _refuse_other_shards(past: str, shards: int) -> None:
+    """Units would be looked for where they are not, and contribute anew."""
+    (found,) = FileSystems.match([f"{past}/units-*.parquet"])
+    if len(found.metadata_list) != shards:
+        raise ValueError(f"{past}: holds the state of {len(found.metadata_list)} shards, not {shards}; keep the number")
+
+
+def _is_state(part: tuple[NodeKey, bytes]) -> bool:
+    return part[0][0] == STATE
+
+
+def _named(part: tuple[NodeKey, bytes]) -> tuple[str, bytes]:
+    return file_of(part[0][1]), part[1]
+
+
+def file_of(shard: int) -> str:
+    """What a shard's state is called."""
+    return f"units-{shard:05d}.parquet"

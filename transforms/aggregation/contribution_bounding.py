@@ -1,0 +1,194 @@
+"""Enforce the constraint: which changes of each unit count, for each query.
+
+    in    Chains, Usage                      one shard's mutations in order; what its units used up before
+    out   per query a mask over the rows     the projected changes that count
+          Usage                              what they have used up now
+
+This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`; the kernel takes what was used
+and returns it, so that batch, increments and streams share it: cutting a changelog at any time and running the parts
+one after the other gives the same masks as running it whole. Times are effective ones (transforms.aggregation.chains):
+a late mutation counts when it is told, so that what a unit touches stays within the span that is priced.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacy.constraint import AtMost, ByClass, Constraint
+from transforms.aggregation.chains import Chains
+from transforms.aggregation.projection import GONE
+from transforms.aggregation.shard_rows import BEFORE_ALL
+
+Ints = np.ndarray
+NO_LIMIT = np.iinfo(np.int64).max
+NOT_YET = np.iinfo(np.int64).max
+"""The first time of a unit without a mutation so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What units have used of their constraint; arrays [units].
+
+    Attributes:
+        first_time: effective time of the unit's first mutation; never moves once it is set.
+        class_of: class of its first state that exists (GONE: not seen yet); None without classes.
+        used: for each query its projected changes so far.
+    """
+
+    first_time: Ints
+    class_of: Ints | None
+    used: tuple[Ints, ...]
+
+
+def changed(chains: Chains, query: int) -> Ints:
+    """Which rows are projected changes of a query: those that alter its value in their entry's chain."""
+    cell, value = chains.cells[query], chains.values[query]
+    first = chains.first
+    differs = np.insert(np.diff(cell) != 0, 0, True) if len(cell) else np.zeros(0, dtype=bool)
+    if value is not None:
+        differs[1:] |= np.diff(value) != 0
+    return np.where(first, cell >= 0, differs) & ~chains.carried
+
+
+def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) -> tuple[list[Ints], Usage]:
+    """The changes that count, query by query, and what is used after all of `chains`.
+
+    Args:
+        known: from earlier runs, over `chains.units`.
+
+    Returns:
+        masks [rows] of bool, one a query, and the usage.
+    """
+    units = len(chains.units)
+    first_time = np.full(units, NOT_YET)
+    real = chains.time != BEFORE_ALL
+    np.minimum.at(first_time, chains.unit[real], chains.time[real])
+    class_of = _first_class(chains)
+    before = tuple(np.zeros(units, dtype=np.int64) for _ in chains.cells)
+    if known is not None:
+        first_time = np.where(known.first_time == NOT_YET, first_time, known.first_time)
+        if class_of is not None and known.class_of is not None:
+            class_of = np.where(known.class_of == GONE, class_of, known.class_of)
+        before = known.used
+    most, span, together = _limits(constraint, class_of, units)
+    in_time = (chains.time == BEFORE_ALL) | (
+        _elapsed(chains.time, first_time[chains.unit]) <= span[chains.unit].astype(np.uint64)
+    )
+
+    masks, used = [], []
+    for query, used_before in enumerate(before):
+        change = changed(chains, query)
+        rows = np.flatnonzero(change)
+        nth = _nth_of_unit(chains, rows) + used_before[chains.unit[rows]]
+        after = used_before + np.bincount(chains.unit[rows], minlength=units)
+        rows = rows[nth < most[chains.unit[rows]]]
+        if together is not None:
+            crowded = _crowded(chains, query, rows, together)
+            full = chains.unit[rows[crowded]]  # nothing counts any more
+            after[full] = np.maximum(after[full], most[full])
+            rows = rows[~crowded]
+        mask = np.zeros(len(change), dtype=bool)
+        mask[rows] = True
+        masks.append(mask & in_time)
+        used.append(after)
+    return masks, Usage(first_time=first_time, class_of=class_of, used=tuple(used))
+
+
+def finished(usage: Usage, constraint: Constraint, until: int) -> Ints:
+    """Which units can never contribute again, whatever comes: no later mutation takes effect before `until`."""
+    units = len(usage.first_time)
+    most, span, _ = _limits(constraint, usage.class_of, units)
+    spent = np.ones(units, dtype=bool)
+    for used in usage.used:
+        spent &= used >= most
+    begun = usage.first_time <= until
+    spent |= begun & (_elapsed(np.full(units, until), usage.first_time) > span.astype(np.uint64))
+    # A class that is not seen yet may still be a listed one.
+    return spent if usage.class_of is None else spent & (usage.class_of != GONE)
+
+
+def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
+    """Which of some projected changes come too late in their unit: at the first instant at whose end more of its
+    entries would be in the query than `together` [units] allows, or after it.
+
+    What is there at once is counted at the end of an instant only, so that one entry may take another's place in it.
+    """
+    there = chains.cells[query] >= 0
+    before = np.insert(there[:-1], 0, False) & ~chains.first
+    order = rows if chains.rank is None else rows[np.lexsort([rows, chains.rank[rows], chains.unit[rows]])]
+    unit, time = chains.unit[order], chains.time[order]
+    known = np.bincount(chains.unit[chains.carried & there], minlength=len(chains.units))
+    so_far = np.cumsum(there[order].astype(np.int64) - before[order])
+    begins = _starts(unit)
+    earlier = np.insert(so_far, 0, 0)[:-1]
+    at_once = so_far - earlier[begins][np.cumsum(begins) - 1] + known[unit]
+    instant = np.cumsum(begins | _starts(time)) - 1
+    ends = np.append(np.diff(instant) != 0, True) if len(order) else begins
+    first_over = np.full(len(chains.units), len(order))
+    over = np.flatnonzero(ends & (at_once > together[unit]))
+    np.minimum.at(first_over, unit[over], instant[over])
+    crowded = np.zeros(len(chains.time), dtype=bool)
+    crowded[order] = instant >= first_over[unit]
+    return crowded[rows]
+
+
+def _starts(groups: Ints) -> Ints:
+    """Where runs of equal values begin."""
+    return np.insert(np.diff(groups) != 0, 0, True) if len(groups) else np.zeros(0, dtype=bool)
+
+
+def _elapsed(time: Ints, since: Ints) -> Ints:
+    """Unsigned, since times may lie more than 2^63 apart: a difference that wrapped would be in time for ever."""
+    return (time - since).astype(np.uint64)
+
+
+def _nth_of_unit(chains: Chains, rows: Ints) -> Ints:
+    """For each of some rows, how many of them come before it in its unit."""
+    if len(rows) == 0:
+        return rows
+    unit = chains.unit[rows]
+    if chains.rank is None:
+        return _count_up(unit)
+    order = np.lexsort([rows, chains.rank[rows], unit])
+    nth = np.empty(len(rows), dtype=np.int64)
+    nth[order] = _count_up(unit[order])
+    return nth
+
+
+def _count_up(groups: Ints) -> Ints:
+    """0, 1, 2, ... within each run of equal values."""
+    starts = np.flatnonzero(_starts(groups))
+    return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
+
+
+def _first_class(chains: Chains) -> Ints | None:
+    """The class of each unit's first state that exists; GONE where there is none."""
+    if chains.classes is None:
+        return None
+    rows = np.flatnonzero((chains.classes != GONE) & ~chains.carried)
+    unit = chains.unit[rows]
+    order = np.arange(len(rows)) if chains.rank is None else np.lexsort([rows, chains.rank[rows], unit])
+    first = np.full(len(chains.units), GONE, dtype=np.int64)
+    starts = np.insert(np.diff(unit[order]) != 0, 0, True) if len(rows) else np.zeros(0, dtype=bool)
+    first[unit[order][starts]] = chains.classes[rows][order][starts]
+    return first
+
+
+def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[Ints, Ints, Ints | None]:
+    """For each unit, the number of changes and the span of time that its constraint allows, and how many of its entries
+    at once; None if none says."""
+    if isinstance(constraint, ByClass):
+        assert class_of is not None
+        most, span = np.zeros(units, dtype=np.int64), np.full(units, NO_LIMIT)
+        together = np.full(units, NO_LIMIT)
+        for number, (_, part) in enumerate(constraint.classes):
+            here = class_of == number
+            if isinstance(part, AtMost):
+                most[here], together[here] = part.changes, part.entries or NO_LIMIT
+            else:
+                most[here], span[here] = NO_LIMIT, part.span
+        return most, span, together if (together < NO_LIMIT).any() else None
+    if isinstance(constraint, AtMost):
+        at_once = None if constraint.entries is None else np.full(units, constraint.entries)
+        return np.full(units, constraint.changes), np.full(units, NO_LIMIT), at_once
+    return np.full(units, NO_LIMIT), np.full(units, constraint.span), None

@@ -1,0 +1,157 @@
+"""`where`: a condition on one state, in SQL, evaluated column by column by DuckDB.
+
+DuckDB parses the text, and its tree is then checked against a list of what is harmless: whatever could look beyond the
+columns of one row (files, other tables, settings, the clock, random numbers, aggregates) is not on it. An error while
+a row is evaluated, such as a text that is no number in a cast, makes the condition false for that row.
+"""
+
+import difflib
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from transforms.aggregation.expression_rules import columns_read
+from transforms.common.errors import InputError, SpecError
+
+_SETTINGS = (
+    "SET threads = 1",
+    "SET TimeZone = 'UTC'",
+    # Shared subexpressions would be computed outside of TRY, and their errors end the query.
+    "SET disabled_optimizers = 'common_subexpressions,in_clause,expression_rewriter'",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET python_enable_replacements = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+_LEAD = "SELECT (("  # two, so that a text that closes one is still inside the other
+_LOCAL = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A checked condition; made by `parse` only.
+
+    Attributes:
+        text: as in the spec.
+        columns: the columns that it reads, as they are written there.
+
+    >>> sorted(Condition.parse("ward = 'a' AND x > 2").columns)
+    ['ward', 'x']
+    """
+
+    text: str
+    columns: frozenset[str] = field(compare=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Parse and check.
+
+        Raises:
+            SpecError: it does not parse, or holds something that a condition may not.
+        """
+        if not text.strip():
+            raise SpecError("where: the condition is empty; leave `where` out to take all states")
+        try:
+            return cls(text, columns_read(_tree(text), text))
+        except RecursionError:
+            raise SpecError(f"where: {text[:40]!r}... is nested too deeply; write it flatter") from None
+
+
+def evaluate(conditions: Sequence[Condition], table: pa.Table) -> list[np.ndarray]:
+    """For each condition, which rows satisfy it: booleans, [rows of the table]. Null is false.
+
+    Raises:
+        InputError: the engine failed on the batch, e.g. for want of memory.
+    """
+    read = sorted(frozenset[str]().union(*(condition.columns for condition in conditions)))
+    # A condition without columns still needs as many rows as there are.
+    states = table.select(read or table.column_names[:1])
+    answers = ", ".join(f"coalesce(TRY(({condition.text}\n)), false)" for condition in conditions)
+    try:
+        result = _query(f"SELECT {answers} FROM states", states)
+    except duckdb.Error as error:
+        message = f"`where` could not be evaluated on a batch ({type(error).__name__}); make it simpler"
+        raise InputError(message) from None  # the engine's own message may quote a value
+    return [column.to_numpy() for column in result.columns]
+
+
+def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
+    """Bind each condition to columns of known types.
+
+    Raises:
+        SpecError: a column that is not there, types that do not fit, or a result that is not true or false.
+    """
+    for condition in conditions:
+        for column in sorted(condition.columns):
+            _check_column(column, schema, condition)
+        # One row of nulls, so that constants are converted too: `time > 'noon'` fails here.
+        states = pa.table({name: pa.nulls(1, kind) for name, kind in zip(schema.names, schema.types, strict=True)})
+        states = states.select(sorted(condition.columns)) if condition.columns else pa.table({"row": [0]})
+        try:
+            kind = _query(f"SELECT ({condition.text}\n) FROM states", states).schema.types[0]
+        except duckdb.Error as error:
+            raise SpecError(
+                f"where: {condition.text!r} cannot be evaluated: {_first_line(error)}"
+                "; if a column was read as another type than you meant, name its type in changelog.types"
+            ) from None
+        if kind != pa.bool_():
+            raise SpecError(f"where: {condition.text!r} is not true or false; compare it with something")
+
+
+def _check_column(column: str, schema: pa.Schema, condition: Condition) -> None:
+    if column not in schema.names:
+        near = difflib.get_close_matches(column, schema.names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, sorted(schema.names)))};"
+        raise SpecError(
+            f"where: {condition.text!r} reads column {column!r}, which states do not have; {hint} if it is a text, put "
+            f"it in single quotes: '{column}'"
+        )
+    # DuckDB does not tell `A` from `a`.
+    for other in condition.columns:
+        if other != column and other.lower() == column.lower():
+            raise SpecError(f"where: columns {column!r} and {other!r} differ by case only; rename one in the files")
+
+
+def _query(sql: str, states: pa.Table) -> pa.Table:
+    connection = _connection()
+    connection.register("states", states)
+    try:
+        return connection.sql(sql).to_arrow_table()
+    finally:
+        connection.unregister("states")
+
+
+def _connection() -> "duckdb.DuckDBPyConnection":
+    """One for each thread, closed to files, network and settings.
+
+    The class stands in quotes: if compiled code of others keeps something of this module when the interpreter ends, the
+    class would be kept along, and DuckDB would print a list of what has leaked.
+    """
+    if not hasattr(_LOCAL, "connection"):
+        connection = duckdb.connect(":memory:")
+        for setting in _SETTINGS:
+            connection.execute(setting).fetchall()
+        _LOCAL.connection = connection
+    return _LOCAL.connection
+
+
+def _tree(text: str) -> Any:
+    """DuckDB's tree of the one expression that `text` is."""
+    rows = _connection().execute("SELECT json_serialize_sql(?)", [f"{_LEAD}{text}\n))"]).fetchall()
+    answer = json.loads(rows[0][0])
+    if answer["error"]:
+        place = int(answer.get("position", len(_LEAD))) - len(_LEAD) + 1
+        reason = " ".join(str(answer["error_message"]).split())
+        raise SpecError(f"where: {text!r} does not parse at character {place}: {reason}")
+    return answer["statements"]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

@@ -1,0 +1,158 @@
+"""What a `where` condition may hold: a list of what is allowed, for DuckDB's tree of the parsed text.
+
+Everything that is not listed is refused, also what later versions of DuckDB may invent. What is listed depends on one
+row's columns and on nothing else.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from transforms.common.errors import SpecError
+
+Node = dict[str, Any]
+
+_OPERATORS_ALLOWED = """
+    OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_COALESCE OPERATOR_TRY OPERATOR_NULLIF
+    COMPARE_IN COMPARE_NOT_IN
+"""
+
+_FUNCTIONS_ALLOWED = """
+    + - * / // % ** ^ || ~~ !~~ ~~* !~~* ~~~ like_escape not_like_escape ilike_escape not_ilike_escape
+    regexp_matches regexp_full_match lower upper trim ltrim rtrim length strlen substring substr left right
+    starts_with prefix ends_with suffix contains position strpos instr replace reverse concat
+    abs sign round floor ceil ceiling trunc sqrt ln log log10 log2 exp pow power mod greatest least
+    isnan isinf isfinite if ifnull nullif
+    date_part date_trunc date_diff datediff year quarter month week weekday day dayofweek isodow dayofyear hour minute
+    second epoch epoch_ms epoch_us timezone strftime
+    to_years to_months to_weeks to_days to_hours to_minutes to_seconds
+"""
+
+_TYPES_ALLOWED = """
+    BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE DECIMAL NUMERIC
+    VARCHAR TEXT STRING DATE TIME TIMESTAMP TIMESTAMPTZ INTERVAL BOOL INT REAL
+    INT1 INT2 INT4 INT8 INT64 INT32 INT16 FLOAT4 FLOAT8
+"""
+
+_OPERATORS = frozenset(_OPERATORS_ALLOWED.split())
+_FUNCTIONS = frozenset(_FUNCTIONS_ALLOWED.split())
+_TYPES = frozenset(_TYPES_ALLOWED.split()) | {"TIMESTAMP WITH TIME ZONE"}
+
+_CHILDREN: dict[str, tuple[str, ...]] = {
+    "COLUMN_REF": (),
+    "CONSTANT": (),
+    "COMPARISON": ("left", "right"),
+    "CONJUNCTION": ("children",),
+    "OPERATOR": ("children",),
+    "BETWEEN": ("input", "lower", "upper"),
+    "CASE": ("case_checks", "else_expr"),
+    "CAST": ("child",),
+    "FUNCTION": ("arguments",),
+}
+"""Class of a node to its members that hold expressions."""
+
+_CALLED = {
+    "STAR": "*",
+    "SUBQUERY": "a subquery",
+    "WINDOW": "a window function",
+    "PARAMETER": "a parameter",
+    "LAMBDA": "a lambda",
+    "COLLATE": "COLLATE",
+    "POSITIONAL_REFERENCE": "a positional reference",
+    "DEFAULT": "DEFAULT",
+}
+
+_ROW_ONLY = "a condition may look at one row's columns only"
+
+
+def columns_read(statements: list[Node], text: str) -> frozenset[str]:
+    """Check the statements that `text` became as `SELECT ((text))`; the columns that it reads.
+
+    Raises:
+        SpecError: anything but one expression, or something in it that is not allowed.
+    """
+    if len(statements) != 1:
+        raise _refusal(text, "several statements")
+    node = statements[0]["node"]
+    if statements[0].get("named_param_map"):
+        raise _refusal(text, "a parameter")
+    if node.get("type") != "SELECT_NODE" or len(node["select_list"]) != 1:
+        raise _refusal(text, "more than one expression")
+    ground: dict[str, Any] = {
+        "select_list": None,
+        "type": None,
+        "cte_map": {"map": []},
+        "aggregate_handling": "STANDARD_HANDLING",
+    }
+    for key, value in node.items():
+        if key == "from_table":
+            if value["type"] != "EMPTY" or value.get("sample"):
+                raise _refusal(text, "FROM")
+        elif key not in ground:
+            if value:
+                raise _refusal(text, key.replace("_", " "))
+        elif ground[key] is not None and value != ground[key]:
+            raise _refusal(text, key.replace("_", " "))
+    return frozenset(_columns(node["select_list"][0], text))
+
+
+def _columns(node: Node, text: str) -> Iterator[str]:
+    class_ = node["class"]
+    if class_ not in _CHILDREN:
+        raise _refusal(text, _CALLED.get(class_, class_.lower()))
+    if node.get("alias"):
+        raise _refusal(text, "an alias")
+    if class_ == "COLUMN_REF":
+        if len(node["column_names"]) != 1:
+            raise _refusal(text, "a name with a dot")
+        yield node["column_names"][0]
+    elif class_ == "OPERATOR" and node["type"] not in _OPERATORS:
+        raise _refusal(text, f"the operator {node['type'].lower()}")
+    elif class_ == "CAST":
+        _check_type(node["type_expr"], text)
+    elif class_ == "FUNCTION":
+        _check_function(node, text)
+    for member in _CHILDREN[class_]:
+        for child in _expressions(node[member]):
+            yield from _columns(child, text)
+
+
+def _expressions(member: Any) -> Iterator[Node]:
+    """The expressions in one member: a node, a list of nodes, arguments or the branches of CASE."""
+    for item in member if isinstance(member, list) else [member]:
+        if "class" in item:
+            yield item
+        else:
+            yield from (item[key] for key in ("expression", "when_expr", "then_expr") if key in item)
+
+
+def _check_function(node: Node, text: str) -> None:
+    name = node["function_name"]
+    plain = not (
+        node["schema"]
+        or node["catalog"]
+        or node["filter"]
+        or node["order_bys"]["orders"]
+        or node["distinct"]
+        or node["export_state"]
+        or any(argument["name"] for argument in node["arguments"])
+    )
+    if name.lower() not in _FUNCTIONS or not plain:
+        raise _refusal(text, "several expressions" if name == "row" else f"the function {name}")
+    # An unknown zone ends the query, also within TRY: one row's text would end the run.
+    if (
+        name.lower() == "timezone"
+        and node["arguments"]
+        and next(_expressions(node["arguments"]))["class"] != "CONSTANT"
+    ):
+        raise _refusal(text, "a time zone that is no constant")
+
+
+def _check_type(type_: Node, text: str) -> None:
+    name = type_["type_name"].upper()
+    constants = all(child["class"] == "CONSTANT" for child in type_["children"])
+    if type_["class"] != "TYPE" or name not in _TYPES or type_["schema"] or type_["catalog"] or not constants:
+        raise _refusal(text, f"the type {type_['type_name']}")
+
+
+def _refusal(text: str, what: str) -> SpecError:
+    return SpecError(f"where: {text!r} holds {what}, which is not allowed; {_ROW_ONLY}")

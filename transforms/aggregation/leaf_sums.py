@@ -1,0 +1,118 @@
+"""Exact sums per window and cell of the changes that count.
+
+    in    Chains, a mask of the changes that count, the query
+    out   LeafSums     sparse: node numbers and, for each component, an integer sum
+
+Node number = window * cells + cell, with window 0 for everything before the start (the opening). Which nodes
+appear here depends on the data and stays private: the release adds the empty ones.
+
+    net       minus the state before, plus the state after, of each change that counts
+    entered   plus the state after, where the cell is new to the entry; once per entry, window and cell
+    left      plus the state before, where the cell is given up; once per entry, window and cell
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacy.series import Family
+from transforms.aggregation.chains import Chains
+from transforms.aggregation.queries import Query, Timeline
+
+Ints = np.ndarray
+DENSE = 2**22
+"""Up to so many nodes a shard's sums are gathered in a dense vector; beyond, by sorting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafSums:
+    """Exact, private. `node` [m] is increasing; `sums` [components, m], in grid steps."""
+
+    node: Ints
+    sums: Ints
+
+
+def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: Timeline, family: Family) -> LeafSums:
+    """The sums of one family of nodes; `number` is the query's place in `chains`."""
+    rows = np.flatnonzero(kept & (chains.time < timeline.until))
+    window = _window(chains.time[rows], timeline)
+    cell, value = chains.cells[number], chains.values[number]
+    first = chains.first[rows]
+    after, before = cell[rows], np.where(first, -1, cell[rows - 1])
+    after_value = None if value is None else value[rows].astype(np.int64)
+    before_value = None if value is None else np.where(first, 0, value[rows - 1]).astype(np.int64)
+    if family == "net":
+        parts = [(1, window, after, after_value), (-1, window, before, before_value)]
+    else:
+        state, steps = (after, after_value) if family == "entered" else (before, before_value)
+        events = np.flatnonzero((state >= 0) & (after != before) & (window > 0))
+        events = events[_first_in_block(chains.chain[rows[events]], window[events], state[events])]
+        parts = [(1, window[events], state[events], None if steps is None else steps[events])]
+    return _gather(parts, query, timeline)
+
+
+def merge(parts: list[LeafSums], components: int) -> LeafSums:
+    """Sum node by node."""
+    if not parts:
+        return LeafSums(node=np.zeros(0, np.int64), sums=np.zeros((components, 0), np.int64))
+    return _by_sorting(np.concatenate([p.node for p in parts]), np.concatenate([p.sums for p in parts], axis=1))
+
+
+def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, LeafSums]]:
+    """Sums by chunk of `chunk_cells` of the query's `cells`; chunks without sums are left out."""
+    chunk = leaves.node % cells // chunk_cells
+    for number in np.unique(chunk).tolist():
+        yield number, LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])
+
+
+def _window(time: Ints, timeline: Timeline) -> Ints:
+    early = time < timeline.start
+    return np.where(early, 0, (np.where(early, timeline.start, time) - timeline.start) // timeline.every + 1)
+
+
+def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:
+    """Places of the first event of each (entry, window, cell); rows come in chain order."""
+    order = np.lexsort([np.arange(len(chain)), cell, window, chain])
+    if len(order) == 0:
+        return order
+    new = np.insert(
+        (np.diff(chain[order]) != 0) | (np.diff(window[order]) != 0) | (np.diff(cell[order]) != 0),
+        0,
+        True,
+    )
+    return np.sort(order[new])
+
+
+def _gather(parts: list[tuple[int, Ints, Ints, Ints | None]], query: Query, timeline: Timeline) -> LeafSums:
+    components = query.measure.components
+    total = (timeline.windows + 1) * query.cells
+    rows = sum(len(cell) for _, _, cell, _ in parts)
+    if rows * max(c.largest for c in components) >= 2**62:
+        raise OverflowError("a shard's sum could exceed 64 bits; use more shards or narrower bounds")
+    nodes, addends = [], []
+    for sign, window, cell, value in parts:
+        there = np.flatnonzero(cell >= 0)
+        nodes.append(window[there] * query.cells + cell[there])
+        steps = query.measure.contributions(None if value is None else value[there], len(there))
+        addends.append([sign * component for component in steps])
+    node = np.concatenate(nodes)
+    sums = np.stack([np.concatenate(columns) for columns in zip(*addends, strict=True)])
+    return _densely(node, sums, total) if total <= min(DENSE, 4 * len(node)) else _by_sorting(node, sums)
+
+
+def _densely(node: Ints, sums: Ints, total: int) -> LeafSums:
+    dense = np.zeros((len(sums), total), dtype=np.int64)
+    for into, addend in zip(dense, sums, strict=True):
+        np.add.at(into, node, addend)
+    seen = np.flatnonzero(np.any(dense != 0, axis=0))
+    return LeafSums(node=seen, sums=dense[:, seen])
+
+
+def _by_sorting(node: Ints, sums: Ints) -> LeafSums:
+    order = np.argsort(node, kind="stable")
+    ordered = node[order]
+    if len(order) == 0:
+        return LeafSums(node=node, sums=sums)
+    starts = np.flatnonzero(np.insert(np.diff(ordered) != 0, 0, True))
+    return LeafSums(node=ordered[starts], sums=np.add.reduceat(sums[:, order], starts, axis=1))

@@ -1,0 +1,258 @@
+"""From states to what queries see of them: a cell and a value, as integer columns.
+
+    in    Batch(file, first_row, table)     normalised states (transforms.sources.changelog)
+    out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `order.*`, and for query i
+                                            `after.<i>.cell` (int32; -1: contributes nothing) and, where a
+                                            column is measured, `after.<i>.value` (int64 grid steps; 0 without a
+                                            cell); the same with `before.`; `after.class` with a class constraint;
+                                            `image.<side>` (transforms.common.images), or `file` with positions
+    dead  pa.Table(file, row, reason)       states whose owner cannot be known
+
+Everything is private. Values are clamped here: f itself is clamped, never its differences, which would not telescope.
+A truncate (transforms.aggregation.truncates) stays what it is: a row without entry, unit and states.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.aggregation.expression import evaluate
+from transforms.aggregation.queries import OTHER, Query, Scalar
+from transforms.common.batches import DEAD, FILE, POSITION, Batch, dead_letters
+from transforms.common.images import IMAGE, digest, shared
+from transforms.common.joined import given, giving
+from transforms.common.kinds import to_key
+from transforms.common.several import Collections
+from transforms.common.source import Source
+
+GONE = -2
+"""The class of a state that does not exist (-1: a class that is not listed)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """What is read from each state.
+
+    Attributes:
+        queries: in the order that numbers their columns.
+        owner: the column that names the owner, of the mutation (`owner` of the batch) or else of the states; None if
+            the unit is the entry. Queries read it as a column of the states in either case.
+        by_class: column and listed values of a class constraint.
+    """
+
+    queries: tuple[Query, ...]
+    owner: str | None = None
+    by_class: tuple[str, tuple[str, ...]] | None = None
+
+
+class Project(beam.PTransform):
+    """Batches of states to batches of projected states, and dead letters under the tag `DEAD`.
+
+    Raises:
+        ValueError: the batches are read for another privacy unit.
+    """
+
+    def __init__(self, projection: Projection) -> None:
+        super().__init__()
+        self._projection = projection
+
+    def expand(self, batches: beam.PCollection) -> Collections:
+        source = given(batches, Source)
+        if source is not None and source.owner != self._projection.owner:
+            raise ValueError(
+                f"the changelog is read for units by {source.owner or 'entry'}, and they are to be bounded by "
+                f"{self._projection.owner or 'entry'}; name one owner in Source and Aggregation"
+            )
+        told = batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
+            DEAD, main="projected"
+        )
+        giving(told["projected"], self._projection)
+        return told
+
+
+class _ProjectDoFn(beam.DoFn):
+    def __init__(self, projection: Projection) -> None:
+        self._projection = projection
+
+    def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
+        if "owner" in batch.table.column_names and self._projection.owner is None:  # of a source that is not ours
+            raise ValueError("the rows name owners, and the privacy unit is the entry; name the owner in Aggregation")
+        table, rows, reason = project(batch.table, self._projection)
+        if table.num_rows:
+            yield table
+        if len(rows):
+            yield beam.pvalue.TaggedOutput(DEAD, dead_letters(batch.file, batch.row_numbers(rows), reason))
+
+
+def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarray, str]:
+    """The kernel: projected rows, the numbers of rows that cannot be used, and why they cannot."""
+    sides = [side for side in ("before", "after") if side in table.column_names]
+    columns = {
+        name: table[name] for name in table.column_names if name in ("entry", "time", FILE) or name.startswith("order.")
+    }
+    columns |= _images(table, sides)
+    for side in sides:
+        columns |= _project_side(table, side, projection)
+    if "owner" in table.column_names:
+        return pa.table({"unit": table["owner"], **columns}), np.zeros(0, np.int64), ""
+    if projection.owner is None:
+        return pa.table(columns), np.zeros(0, np.int64), ""
+    owners = [table[f"{side}.{projection.owner}"] for side in sides]
+    return _split_by_owner(pa.table(columns), owners, sides)
+
+
+def _images(table: pa.Table, sides: list[str]) -> dict[str, pa.ChunkedArray | pa.Array]:
+    """Digests of the whole images; of the table's own columns where the reader has given none."""
+    if POSITION in table.column_names:
+        return {}
+    images = {side: f"{IMAGE}.{side}" for side in sides}
+    if all(name in table.column_names for name in images.values()):
+        return {name: table[name] for name in images.values()}
+    names = {
+        side: [n.removeprefix(f"{side}.") for n in table.column_names if n.startswith(f"{side}.")] for side in sides
+    }
+    both = shared(names.values())
+    return {
+        images[side]: digest(((name, _one_chunk(table[f"{side}.{name}"])) for name in both), _to_numpy(table[side]))
+        for side in sides
+    }
+
+
+def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[str, np.ndarray]:
+    exists = _to_numpy(table[side])
+    prefix = f"{side}."
+    names = [name for name in table.column_names if name.startswith(prefix)]
+    states = (
+        pa.table({name.removeprefix(prefix): table[name] for name in names}) if names else pa.table({side: table[side]})
+    )
+    if "owner" in table.column_names and projection.owner not in (None, *states.column_names):  # of both states, then
+        owner = pc.if_else(table[side], table["owner"], pa.scalar(None, table["owner"].type))
+        states = states.append_column(projection.owner, owner)
+    conditions = list(dict.fromkeys(q.where for q in projection.queries if q.where is not None))
+    satisfied = dict(zip(conditions, evaluate(conditions, states), strict=True)) if conditions else {}
+    projected: dict[str, np.ndarray] = {}
+    for number, query in enumerate(projection.queries):
+        cell = cell_codes(states, query.by)
+        inside = exists if query.where is None else exists & satisfied[query.where]
+        if query.column is not None:
+            value, usable = _values(states[query.column], query)
+            cell = np.where(inside & usable, cell, -1)
+            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0)
+        else:
+            cell = np.where(inside, cell, -1)
+        projected[f"{side}.{number}.cell"] = cell
+    if projection.by_class is not None:
+        column, names_listed = projection.by_class
+        code = _codes(states[column], names_listed, range(len(names_listed)), -1)
+        projected[f"{side}.class"] = np.where(exists, code, GONE)
+    return projected
+
+
+def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:
+    """The cell of each row over the listed values of `by`; -1 outside all cells.
+
+    >>> states = pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]})
+    >>> cell_codes(states, [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
+    [0, 3, 2]
+    """
+    cell: np.ndarray | None = None
+    for column, values in by:
+        listed = [value for value in values if value != OTHER]
+        places = [place for place, value in enumerate(values) if value != OTHER]
+        code = _codes(states[column], listed, places, values.index(OTHER) if OTHER in values else -1)
+        cell = code if cell is None else np.where((cell >= 0) & (code >= 0), cell * len(values) + code, -1)
+    return np.zeros(states.num_rows, dtype=np.int32) if cell is None else cell
+
+
+def _codes(
+    column: pa.ChunkedArray | pa.Array, listed: Sequence[Scalar], codes: Sequence[int], unlisted: int
+) -> np.ndarray:
+    """The code of each row's value, `unlisted` for all others and null; a dictionary is mapped once."""
+    column = _one_chunk(column)
+    if pa.types.is_dictionary(column.type):
+        of_dictionary = np.append(_codes(column.dictionary, listed, codes, unlisted), np.int32(unlisted))
+        return of_dictionary[_to_numpy(column.indices.fill_null(len(column.dictionary)))]
+    if pa.types.is_integer(column.type) and all(type(value) is int for value in listed):
+        found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(listed, type=pa.int64()))
+    else:
+        wanted = pa.array([_as_text(value) for value in listed], type=pa.string())
+        found = pc.index_in(to_key(column, "string")[0], value_set=wanted)
+    return np.array([*codes, unlisted], dtype=np.int32)[_to_numpy(found.fill_null(-1))]
+
+
+def _as_text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
+    """Grid steps of each value, and whether it counts: null and NaN by `invalid`, infinity at its bound."""
+    # Whole numbers beyond 2^53 are rounded: bounds lie far below. Null becomes NaN.
+    numbers = _one_chunk(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    missing = np.isnan(numbers)
+    if not missing.any():
+        return query.measure.project(numbers), ~missing
+    stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[query.invalid]
+    steps = query.measure.project(np.where(missing, stand_in, numbers))
+    return steps, ~missing if query.invalid == "drop" else np.ones(len(numbers), dtype=bool)
+
+
+def _split_by_owner(
+    projected: pa.Table, owners: list[pa.ChunkedArray], sides: list[str]
+) -> tuple[pa.Table, np.ndarray, str]:
+    """Give each row its owner; a change of owner is a deletion for the old one and an insertion for the new one."""
+    known = [_to_numpy(owner.is_valid()) for owner in owners]
+    texts = [_one_chunk(owner.cast(pa.string())) for owner in owners]
+    truncates = _to_numpy(projected["entry"].is_null())
+    # A state that exists without an owner, or a row without any state, cannot be charged to anyone.
+    if len(sides) == 1:
+        usable = known[0] | truncates
+        return (
+            projected.filter(usable).add_column(0, "unit", texts[0].filter(usable)),
+            np.flatnonzero(~usable),
+            _NO_OWNER,
+        )
+    before, after = known
+    usable = before | after | truncates
+    same = pc.fill_null(pc.equal(texts[0], texts[1]), False).to_numpy(zero_copy_only=False)
+    moved = before & after & ~same
+    whole = usable & ~moved
+    unit = pc.if_else(pa.array(after), texts[1], texts[0])
+    kept = projected.filter(whole).add_column(0, "unit", unit.filter(whole))
+    if not moved.any():
+        return kept, np.flatnonzero(~usable), _NO_OWNER
+    leaving = _without(projected.filter(moved), "after").add_column(0, "unit", texts[0].filter(moved))
+    coming = _without(projected.filter(moved), "before").add_column(0, "unit", texts[1].filter(moved))
+    return pa.concat_tables([kept, leaving, coming]), np.flatnonzero(~usable), _NO_OWNER
+
+
+_NO_OWNER = "no state of this row names its owner: give before images, or an owner column of the mutation itself"
+
+
+def _without(projected: pa.Table, side: str) -> pa.Table:
+    """The same rows with no state on one side."""
+    for place, name in enumerate(projected.column_names):
+        if name.startswith(f"{side}.") or name == f"{IMAGE}.{side}":
+            column = nothing(name, projected.schema.field(place).type, projected.num_rows)
+            projected = projected.set_column(place, name, column)
+    return projected
+
+
+def nothing(name: str, kind: pa.DataType, rows: int) -> pa.Array:
+    """A projected column, such as `after.0.cell`, of states that do not exist."""
+    empty = 0 if name.startswith(f"{IMAGE}.") else {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
+    return pa.repeat(pa.scalar(empty, kind), rows)
+
+
+def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _to_numpy(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
+    return _one_chunk(column).to_numpy(zero_copy_only=False)

@@ -1,0 +1,353 @@
+"""The bounding kernel run after run: what is new in one shard, and the private state that the run before left.
+
+    in    pa.Table, ShardState        projected rows of one shard that arrived since the run before; its state
+    out   (NodeKey, bytes)            bounded sums of the windows that close now (transforms.aggregation.node_sums)
+          ShardState                  what the next run needs
+
+What a unit contributes is a function of its own rows and of the runs they arrived in:
+
+* rows at or after the end of the last window wait, as they are, until their windows close. (The first run looks at
+  them for one thing: an entry whose first mutation has a before image was there at the opening.)
+* a *late* row, of a window that is released, takes effect at the start of the first open window, for the constraint
+  too: a unit's nodes stay within the span that is priced, and its changes within its number. Late rows keep their
+  order and come before the others of their chain;
+* a row that is not after the last known one of its entry, by time and source order, is *superseded* and dropped: it was
+  delivered before, or the later state stands. Where rows of one time have no order of their own, time decides alone;
+* an entry first seen in a later run with a before image enters where it is first seen;
+* a unit that can never contribute again is *frozen*: its key alone is kept, and its rows are dropped from then on.
+
+So the bounds of privacy.planning.sensitivity hold as in one run: effective times do not decrease along a chain or a
+unit, each change counts in one window, at its effective time, and what was used is carried. With every row on time, the
+sums are those of one run over everything, but for entries first seen with a before image after the first run.
+
+A run's cost is that of its new rows and of the units they are of; the state of the others passes through in columns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.aggregation.chains import Chains, build_chains
+from transforms.aggregation.chains import encode as encode_chains
+from transforms.aggregation.contribution_bounding import NOT_YET, Usage, bound, changed, finished
+from transforms.aggregation.leaf_sums import cut, sum_leaves
+from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
+from transforms.aggregation.projection import GONE
+from transforms.aggregation.queries import Timeline
+from transforms.aggregation.shard_rows import BEFORE_ALL, with_carried
+from transforms.aggregation.sharding import unit_column
+from transforms.aggregation.truncates import deletions, split
+from transforms.common.batches import POSITION, ROW_BITS
+from transforms.common.images import IMAGE
+from transforms.common.parquet_state import from_parquet, lists_of, table_of, to_parquet
+
+Ints = np.ndarray
+VERSION = b"2"
+_TABLES = ("units", "entries", "frozen", "pending")
+_NUMBERS = ("until", "superseded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardState:
+    """Private state of one shard between runs. Tables have no columns while the shard never had a row.
+
+    Attributes:
+        until: end of the windows released so far, in microseconds since the epoch.
+        units: those that may still contribute, with at least one entry: `key`, `first_time` (effective, of the
+            first mutation; `NOT_YET`: none so far), `class` (only with classes; GONE: not seen yet) and for
+            query i `used.<i>`, its projected changes so far.
+        entries: theirs: `unit` (owners only), `entry`, `time` and `order.*` of the last mutation by
+            original time and order (null: known from its before image alone), and the last state, named
+            as in a projected table.
+        frozen: `key` of the units that can never contribute again.
+        pending: projected rows whose windows have not closed, and all truncates so far.
+        superseded: rows dropped so far as superseded.
+    """
+
+    until: int
+    units: pa.Table
+    entries: pa.Table
+    frozen: pa.Table
+    pending: pa.Table
+    superseded: int = 0
+
+
+def advance_shard(
+    rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation
+) -> tuple[list[tuple[NodeKey, bytes]], ShardState]:
+    """Close the windows of the run in one shard.
+
+    Args:
+        rows: what is new; None for nothing.
+        state: what the run before left; None for nothing, in the first run or for a shard without rows so far.
+
+    Raises:
+        ValueError: no window closes, a state that is not of the run before, rows with other columns than before, or
+            exact sums of part of a changelog.
+    """
+    timeline = aggregation.timeline
+    if timeline.windows <= timeline.released:
+        raise ValueError("no window closes in this run")
+    if state is not None:
+        if state.until != timeline.closed:
+            raise ValueError(f"the state is of windows up to {state.until}, not {timeline.closed}")
+        if aggregation.exact:
+            raise ValueError("exact sums need the whole changelog in one run")
+    if state is None or not state.pending.column_names:
+        if rows is None:
+            nothing = pa.table({})
+            return [], ShardState(until=timeline.until, units=nothing, entries=nothing, frozen=nothing, pending=nothing)
+        state, table = None, _whole_numbers(rows)
+    else:
+        table = _gather(rows, state)
+
+    table, truncates = split(table)
+    first_run, is_open = timeline.released == 0, pc.greater_equal(table["time"], timeline.until)
+    due, pending = table if first_run else table.filter(pc.invert(is_open)), table.filter(is_open)
+    carried, superseded = None, 0
+    if truncates.num_rows:
+        pending = pa.concat_tables([pending, truncates])
+        due = pa.concat_tables([due, _truncated(truncates, due, state, timeline)])
+    if state is not None:
+        carried = _of(state.entries, unit_column(table), due[unit_column(table)])
+        old = _superseded(due, carried, timeline.closed)
+        superseded = int(old.sum())
+        due = due if not superseded else due.filter(pa.array(~old))
+        carried = carried if not superseded else _of(carried, unit_column(table), due[unit_column(table)])
+
+    closed = None if first_run else timeline.closed
+    chains = _before(
+        build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed), timeline.until
+    )
+    known = None if state is None else _usage(state.units, chains.units)
+    masks, usage = bound(chains, aggregation.constraint, known)
+    sums = list(_sum(chains, masks, aggregation))
+
+    after = ShardState(
+        until=timeline.until,
+        units=_units(chains, usage),
+        entries=_entries(chains, due, carried),
+        frozen=pa.table({"key": chains.units.slice(0, 0)}),
+        pending=_with_past_positions(pending),
+        superseded=superseded,
+    )
+    return sums, _freeze(after if state is None else _merge(state, after), aggregation)
+
+
+def state_to_bytes(state: ShardState) -> bytes:
+    """The state as a Parquet file, a column for each table and number."""
+    columns = lists_of({name: getattr(state, name) for name in _TABLES})
+    rows = len(columns["units"])
+    columns |= {name: pa.array([getattr(state, name)] * rows, type=pa.int64()) for name in _NUMBERS}
+    return to_parquet(columns, metadata={b"version": VERSION})
+
+
+def state_from_bytes(payload: bytes) -> ShardState:
+    """The state that `state_to_bytes` wrote.
+
+    Raises:
+        ValueError: bytes that are no state, or one of another version.
+    """
+    row = from_parquet(payload)
+    version = (row.schema.metadata or {}).get(b"version")
+    if version != VERSION:
+        raise ValueError(f"a shard's state of version {version!r}; this program reads {VERSION!r}")
+    numbers = {name: row[name][0].as_py() for name in _NUMBERS}
+    return ShardState(**numbers, **{name: table_of(row[name]) for name in _TABLES})
+
+
+def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
+    """Pending and new rows, without those of frozen units."""
+    table = state.pending
+    if rows is not None:
+        if set(rows.column_names) != set(table.column_names):
+            raise ValueError(f"columns were {sorted(table.column_names)}, now {sorted(rows.column_names)}")
+        new = _whole_numbers(rows.select(table.column_names))
+        if new.schema.types != table.schema.types:
+            raise ValueError(f"types of columns were {table.schema.types}, now {new.schema.types}")
+        table = pa.concat_tables([table, new])
+    if state.frozen.num_rows and table.num_rows:
+        # The frozen are many and the new rows few: look the former up among the latter first.
+        frozen = _of(state.frozen, "key", table[unit_column(table)])
+        table = _without(table, unit_column(table), frozen["key"])
+    return table
+
+
+def _truncated(truncates: pa.Table, due: pa.Table, state: ShardState | None, timeline: Timeline) -> pa.Table:
+    """The deletions that truncates bring, without those that entries have behind them."""
+    happened = truncates.filter(pc.less(truncates["time"], timeline.until))
+    known = None if state is None else state.entries
+    found = deletions(happened, due, known)
+    return found if known is None else found.filter(pa.array(~_superseded(found, known, timeline.closed)))
+
+
+def _superseded(table: pa.Table, carried: pa.Table, closed: int) -> Ints:
+    """Rows that are not after the last known mutation of their entry, by (time, source order)."""
+    found = np.zeros(table.num_rows, dtype=bool)
+    late = np.flatnonzero(table["time"].to_numpy() < closed)  # all others are after anything known
+    if len(late) == 0 or carried.num_rows == 0:
+        return found
+    rows = table.take(pa.array(late))
+    chain = encode_chains(rows, carried).chain
+    place = np.full(int(chain.max()) + 1, -1)
+    place[chain[: carried.num_rows]] = np.arange(carried.num_rows)
+    place = place[chain[carried.num_rows :]]
+    time, last = rows["time"].to_numpy(), pc.fill_null(carried["time"], BEFORE_ALL).to_numpy()[place]
+    old = (place >= 0) & (time < last)
+    tied = np.flatnonzero((place >= 0) & (time == last))
+    for name in _orders(table):
+        both = with_carried(rows.take(pa.array(tied)), carried.take(pa.array(place[tied])), name)
+        known, mine = np.split(pc.rank(both, tiebreaker="dense").to_numpy().astype(np.int64), 2)
+        old[tied[mine < known]] = True
+        tied = tied[mine == known]
+    old[tied] = True
+    found[late[old]] = True
+    return found
+
+
+def _before(chains: Chains, until: int) -> Chains:
+    """The rows before a time, under the same codes."""
+    kept = chains.time < until
+    if kept.all():
+        return chains
+    return replace(
+        chains,
+        chain=chains.chain[kept],
+        unit=chains.unit[kept],
+        time=chains.time[kept],
+        row=chains.row[kept],
+        carried=chains.carried[kept],
+        cells=tuple(cell[kept] for cell in chains.cells),
+        values=tuple(None if value is None else value[kept] for value in chains.values),
+        classes=None if chains.classes is None else chains.classes[kept],
+        image=None if chains.image is None else chains.image[kept],
+        rank=None if chains.rank is None else chains.rank[kept],
+    )
+
+
+def _sum(chains: Chains, masks: list[Ints], aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
+    for number, query in enumerate(aggregation.queries):
+        variants = {BOUNDED: masks[number]}
+        if aggregation.exact:
+            variants[EXACT] = changed(chains, number)
+        for variant, mask in variants.items():
+            if not mask.any():
+                continue  # as in most shards on a quiet night
+            for family in query.families:
+                leaves = sum_leaves(chains, mask, query, number, aggregation.timeline, family)
+                for chunk, part in cut(leaves, query.cells, aggregation.chunk_cells(number)):
+                    yield (variant, number, family, chunk), encode(part)
+
+
+def _usage(units: pa.Table, keys: pa.Array | None = None) -> Usage:
+    """The usage of the units in the table's order; with `keys` in theirs, where some may be new."""
+    place = np.arange(units.num_rows)
+    if keys is not None:
+        known = _of(units, "key", keys)
+        units, place = known, np.full(len(keys), known.num_rows)
+        place[pc.index_in(known["key"], value_set=keys).to_numpy()] = np.arange(known.num_rows)
+
+    def column(name: str, of_new: int) -> Ints:
+        return np.append(units[name].to_numpy(), np.int64(of_new))[place]
+
+    return Usage(
+        first_time=column("first_time", NOT_YET),
+        class_of=column("class", GONE) if "class" in units.column_names else None,
+        used=tuple(column(name, 0) for name in units.column_names if name.startswith("used.")),
+    )
+
+
+def _units(chains: Chains, usage: Usage) -> pa.Table:
+    """The units that have a row."""
+    present = np.unique(chains.unit)
+    columns: dict[str, pa.Array | Ints] = {"key": chains.units.take(pa.array(present))}
+    columns["first_time"] = usage.first_time[present]
+    if usage.class_of is not None:
+        columns["class"] = usage.class_of[present]
+    return pa.table(columns | {f"used.{query}": used[present] for query, used in enumerate(usage.used)})
+
+
+def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Table:
+    """The last row of each chain."""
+    chain = chains.chain
+    last = np.flatnonzero(np.append(np.diff(chain) != 0, True)) if len(chain) else np.zeros(0, np.int64)
+    codes, row = chain[last], chains.row[last]
+    columns: dict[str, pa.Array | pa.ChunkedArray | Ints] = {}
+    if chains.rank is not None:
+        columns["unit"] = chains.units.take(pa.array(chains.unit_of[codes]))
+    columns["entry"] = chains.entries.take(pa.array(codes))
+    mutation = pa.array(row, mask=row < 0)
+    for name in ("time", *_orders(due)):
+        columns[name] = with_carried(due, carried, name).take(mutation)
+    for query, (cell, value) in enumerate(zip(chains.cells, chains.values, strict=True)):
+        columns[f"after.{query}.cell"] = cell[last]
+        if value is not None:
+            columns[f"after.{query}.value"] = value[last]
+    if chains.classes is not None:
+        columns["after.class"] = chains.classes[last]
+    if chains.image is not None:
+        columns[f"{IMAGE}.after"] = chains.image[last].astype(np.uint32)
+    return pa.table(columns)
+
+
+def _merge(state: ShardState, after: ShardState) -> ShardState:
+    """The state of the units that the run did not touch beside that of the others."""
+    keys = after.units["key"]
+    return replace(
+        after,
+        units=pa.concat_tables([_without(state.units, "key", keys), after.units]),
+        entries=pa.concat_tables([_without(state.entries, unit_column(state.entries), keys), after.entries]),
+        frozen=state.frozen,
+        superseded=state.superseded + after.superseded,
+    )
+
+
+def _freeze(state: ShardState, aggregation: Aggregation) -> ShardState:
+    """Keep the keys alone of units that can never contribute again."""
+    done = pa.array(finished(_usage(state.units), aggregation.constraint, state.until))
+    frozen = state.units.filter(done).select(["key"])
+    if frozen.num_rows == 0:
+        return state
+    return replace(
+        state,
+        units=state.units.filter(pc.invert(done)),
+        entries=_without(state.entries, unit_column(state.entries), frozen["key"]),
+        frozen=pa.concat_tables([state.frozen, frozen]),
+        pending=_without(state.pending, unit_column(state.pending), frozen["key"]),
+    )
+
+
+def _orders(table: pa.Table) -> list[str]:
+    """Source order that holds across runs: a position in the files does not."""
+    return [name for name in table.column_names if name.startswith("order.") and name != POSITION]
+
+
+def _with_past_positions(pending: pa.Table) -> pa.Table:
+    """Files may be numbered afresh in each run: those of rows that wait go before them, in their order."""
+    if POSITION not in pending.column_names:
+        return pending
+    position = pending[POSITION].to_numpy()
+    files, number = np.unique(position >> ROW_BITS, return_inverse=True)
+    position = ((number - len(files)) << ROW_BITS) | (position & ((1 << ROW_BITS) - 1))
+    return pending.set_column(pending.column_names.index(POSITION), POSITION, pa.array(position))
+
+
+def _whole_numbers(table: pa.Table) -> pa.Table:
+    """Whole numbers as int64, whatever the way the rows came by; only names and types of the schema are kept.
+
+    Digests are uint32 on every way.
+    """
+    wide = [pa.types.is_integer(f.type) and f.type != pa.uint32() for f in table.schema]
+    fields = [pa.field(f.name, pa.int64() if w else f.type) for f, w in zip(table.schema, wide, strict=True)]
+    return table.cast(pa.schema(fields))
+
+
+def _of(table: pa.Table, column: str, keys: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.filter(pc.is_in(table[column], value_set=pc.unique(keys)))
+
+
+def _without(table: pa.Table, column: str, keys: pa.ChunkedArray) -> pa.Table:
+    return table if len(keys) == 0 else table.filter(pc.invert(pc.is_in(table[column], value_set=keys)))

@@ -1,0 +1,76 @@
+"""A shard's rows by their numbers: states carried from earlier runs first, then the mutations, as projected."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.common.batches import FILE, POSITION, ROW_BITS
+from transforms.common.images import IMAGE
+
+BEFORE_ALL = np.iinfo(np.int64).min
+"""The time of opening rows and of carried states."""
+
+Ints = np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRows:
+    """The columns; `images` has digests after, `has_before` also before."""
+
+    table: pa.Table
+    carried: pa.Table | None
+
+    @property
+    def images(self) -> bool:
+        return f"{IMAGE}.after" in self.table.column_names
+
+    @property
+    def has_before(self) -> bool:
+        return f"{IMAGE}.before" in self.table.column_names
+
+    @property
+    def orders(self) -> list[str]:
+        return [name for name in self.table.column_names if name.startswith("order.")]
+
+    def after(self, name: str, rows: Ints) -> Ints:
+        return to_numpy(with_carried(self.table, self.carried, f"after.{name}"))[rows]
+
+    def image_after(self, rows: Ints) -> Ints:
+        return to_numpy(with_carried(self.table, self.carried, f"{IMAGE}.after"))[rows].astype(np.int64)
+
+    def image_before(self, rows: Ints) -> Ints:
+        """Of mutations only."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        return to_numpy(self.table[f"{IMAGE}.before"])[rows - known].astype(np.int64)
+
+    def before(self, name: str, rows: Ints) -> Ints:
+        """Of mutations only: `rows` must not be carried ones."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        return to_numpy(self.table[f"before.{name}"])[rows - known]
+
+    def place(self, rows: Ints) -> tuple[Ints, Ints]:
+        """The file and the number in it of each row, of mutations only."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        found = self.table.select([FILE, POSITION]).take(pa.array(rows - known))
+        return to_numpy(found[FILE]).astype(np.int64), to_numpy(found[POSITION]) & ((1 << ROW_BITS) - 1)
+
+    def order(self, name: str, rows: Ints) -> Ints:
+        """Source order as integers that sort alike."""
+        known = 0 if self.carried is None else self.carried.num_rows
+        column = self.table[name].take(pa.array(rows - known))
+        if pa.types.is_integer(column.type):
+            return to_numpy(column.cast(pa.int64()).fill_null(BEFORE_ALL))
+        return to_numpy(pc.rank(column, tiebreaker="dense"))
+
+
+def with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:
+    """A column of both tables, carried rows first."""
+    if carried is None:
+        return table[name]
+    return pa.chunked_array([*carried[name].chunks, *table[name].chunks], type=table[name].type)
+
+
+def to_numpy(column: pa.ChunkedArray | pa.Array) -> Ints:
+    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()

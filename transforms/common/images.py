@@ -1,0 +1,147 @@
+"""One number for the whole image of a state, by which changes of one entry at one time are told apart and linked.
+
+    in    (column, pa.Array) ..., exists    all columns of one side of the rows, whether or not a query reads them
+    out   pa.Array                          uint32 a row: 0 where there is no state, else at least 1
+
+The number is a function of the state alone: null adds nothing, as if the column were not there; columns add up, in
+whatever order they come; the same text, or the same number as integer or float, counts the same in any layout of
+Arrow. It waits in kept state beside its row, so it is written out here and pinned by a test, as in
+transforms.common.hashing.
+
+Two states that share a number (one pair in 2^32) may be mistaken for each other where they meet in one entry at one
+time. That is one function of the unit's own rows in place of another: it can cost accuracy there, and never privacy.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.common.hashing import unit_hash
+from transforms.common.kinds import is_text
+
+IMAGE = "image"
+"""Tables have the numbers as `image.before` and `image.after`."""
+
+NONE = 0
+"""The number of no state."""
+
+Words = np.ndarray
+_FIRST, _SECOND, _LAST = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), np.uint64(0x9FB21C651E98DF25)
+_HALF = np.uint64(32)
+
+
+def digest(states: Iterable[tuple[str, pa.Array]], exists: np.ndarray) -> pa.Array:
+    """The number of each row's state.
+
+    >>> whole, none = np.array([True, True]), np.array([True, False])
+    >>> digest([("n", pa.array([1, 2]))], whole).equals(digest([("n", pa.array([1.0, 2.0]))], whole))
+    True
+    >>> digest([("n", pa.array([1, None]))], none).to_pylist()[1]
+    0
+    """
+    total = np.zeros(len(exists), dtype=np.uint64)
+    for name, values in states:
+        total += _column(values, _seed(name))
+    total ^= total >> _HALF
+    total *= _LAST
+    total >>= _HALF
+    return pa.array(np.where(exists, np.maximum(total, 1), 0).astype(np.uint32))
+
+
+def shared(sides: Iterable[Iterable[str]]) -> list[str]:
+    """The columns that all sides have, once: another, such as when the row was written, says nothing of a state."""
+    counts = [Counter(side) for side in sides]
+    return sorted(name for name in counts[0] if all(count[name] == 1 for count in counts))
+
+
+@cache
+def _seed(name: str) -> np.uint64:
+    return unit_hash(pa.array([name], pa.string()))[0]
+
+
+def _column(values: pa.Array, seed: np.uint64) -> Words:
+    """A word for each value; 0 for null."""
+    type_ = values.type
+    if pa.types.is_dictionary(type_):
+        words = np.append(_column(values.dictionary, seed), np.uint64(0))
+        return words[values.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
+    if isinstance(values, pa.ExtensionArray):
+        return _column(values.storage, seed)
+    if pa.types.is_null(type_):
+        return np.zeros(len(values), dtype=np.uint64)
+    if pa.types.is_struct(type_):
+        return _struct(values, seed)
+    if pa.types.is_map(type_):
+        values = values.cast(pa.list_(pa.struct([("key", type_.key_type), ("value", type_.item_type)])))
+    if pa.types.is_nested(values.type) and not pa.types.is_union(type_):
+        return _list(values, seed)
+    words = _mix(_words(values), seed)
+    return words if values.null_count == 0 else np.where(_valid(values), words, np.uint64(0))
+
+
+def _words(values: pa.Array) -> Words:
+    """Values as 64-bit words of their own, anything where null."""
+    type_ = values.type
+    if pa.types.is_floating(type_):
+        return _floats(values.cast(pa.float64()).fill_null(0).to_numpy())
+    if pa.types.is_timestamp(type_):
+        values = values.cast(pa.timestamp("us", type_.tz), safe=False)
+    is_time = pa.types.is_temporal(type_) and not pa.types.is_interval(type_)
+    if is_time or pa.types.is_boolean(type_) or pa.types.is_signed_integer(type_):
+        if is_time and type_.bit_width < 64:
+            values = values.cast(pa.int32())
+        return values.cast(pa.int64()).fill_null(0).to_numpy().astype(np.uint64)
+    if pa.types.is_unsigned_integer(type_):
+        return values.cast(pa.uint64()).fill_null(0).to_numpy().copy()
+    if is_text(type_) or pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return unit_hash(values)
+    try:
+        return unit_hash(values.cast(pa.string() if pa.types.is_decimal(type_) else pa.large_binary()))
+    except pa.ArrowException:  # of an interval or a union, say
+        return unit_hash(pa.array([repr(value) for value in values.to_pylist()], pa.string()))
+
+
+def _floats(values: np.ndarray) -> Words:
+    """Whole numbers as integers, others by their bits; there is one zero and one NaN."""
+    with np.errstate(invalid="ignore"):
+        whole = values.astype(np.int64)
+        is_whole = (whole == values) & (np.abs(values) < 2.0**63)
+    if is_whole.all():
+        return whole.view(np.uint64)
+    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    return np.where(is_whole, whole, bits).view(np.uint64)
+
+
+def _struct(values: pa.Array, seed: np.uint64) -> Words:
+    """The sum over the fields; one whose fields are all null is as null."""
+    total = np.zeros(len(values), dtype=np.uint64)
+    for field in values.type:
+        total += _column(pc.struct_field(values, field.name), seed ^ _seed(f"field {field.name}"))
+    return total
+
+
+def _list(values: pa.Array, seed: np.uint64) -> Words:
+    """Items by their places, and how many there are."""
+    size = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    words = _mix(size.astype(np.uint64), seed)
+    place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    items = _column(pc.list_flatten(values), seed) + place.astype(np.uint64)
+    np.add.at(words, np.repeat(np.arange(len(size)), size), _mix(items, seed))
+    return np.where(_valid(values), words, np.uint64(0))
+
+
+def _mix(words: Words, seed: np.uint64) -> Words:
+    """Every bit reaches the upper half; `words` are overwritten."""
+    words ^= seed
+    words *= _FIRST
+    words ^= words >> _HALF
+    words *= _SECOND
+    return words
+
+
+def _valid(values: pa.Array) -> np.ndarray:
+    return values.is_valid().to_numpy(zero_copy_only=False)

@@ -1,0 +1,110 @@
+"""The five kinds that a column of a state can have, and conversion of what files hold to them."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.common.instants import Bad, convert_each, to_microseconds
+
+ARROW = {
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "string": pa.dictionary(pa.int32(), pa.string()),  # later steps map codes, not texts
+    "bool": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+"""Kind to the Arrow type of a state's column. Keys (entry, order, owner) are plain int64 or string."""
+
+NUMERIC = ("int64", "float64")
+
+
+def kind_of(type_: pa.DataType) -> str | None:
+    """The kind that holds values of an Arrow type; None if none does.
+
+    >>> kind_of(pa.decimal128(9, 2)), kind_of(pa.dictionary(pa.int8(), pa.large_string())), kind_of(pa.binary())
+    ('float64', 'string', None)
+    """
+    if pa.types.is_dictionary(type_):
+        return kind_of(type_.value_type)
+    if pa.types.is_integer(type_):
+        return "int64"
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "float64"
+    if is_text(type_) or pa.types.is_null(type_):
+        return "string"
+    if pa.types.is_boolean(type_):
+        return "bool"
+    return "timestamp" if pa.types.is_timestamp(type_) or pa.types.is_date(type_) else None
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether values are strings, however Arrow lays them out."""
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
+
+
+def to_kind(values: pa.Array, kind: str, timezone: str | None = None) -> tuple[pa.Array, Bad]:
+    """A state's column as its kind; null where the value is null or bad. Naive times without a zone are UTC."""
+    if values.type == ARROW[kind]:
+        return values, []
+    if kind in ("string", "int64"):
+        keys, bad = to_key(values, kind)
+        return keys if kind == "int64" else keys.dictionary_encode(), bad
+    if kind == "timestamp":
+        ticks, bad = to_microseconds(plain(values), timezone or "UTC")
+        return ticks.cast(ARROW[kind]), bad
+    return _cast(plain(values), ARROW[kind])
+
+
+def to_key(values: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
+    """A key's column as plain int64 or string; null where the value is null or bad.
+
+    A float that is a whole number is that number, up to where floats have gaps between them: many writers make floats
+    of a column of whole numbers if one row has none.
+
+    >>> to_key(pa.array([7.0, None, 1e15, 0.5]), "string")[0].to_pylist()
+    ['7', None, '1000000000000000', '0.5']
+    """
+    values = plain(values)
+    if not pa.types.is_floating(values.type):
+        return _cast(values, pa.string() if kind == "string" else pa.int64())
+    values = values.cast(pa.float64())
+    whole = pc.and_(pc.equal(pc.floor(values), values), pc.less_equal(pc.abs(values), 2.0**53))
+    numbers = pc.if_else(whole, values, None).cast(pa.int64())
+    if kind == "string":
+        return pc.coalesce(numbers.cast(pa.string()), values.cast(pa.string())), []
+    bad = np.flatnonzero(to_mask(pc.and_(values.is_valid(), numbers.is_null())))
+    return numbers, [(bad, "value not understood as int64")] if len(bad) else []
+
+
+def decode(values: pa.Array) -> tuple[pa.Array, Bad]:
+    """Bytes as text; anything else as it is."""
+    if not pa.types.is_binary(values.type):
+        return values, []
+    texts, bad = convert_each(values, lambda part: pc.cast(part, pa.string()))
+    return texts, [(bad, "not text in UTF-8")] if len(bad) else []
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Without dictionary."""
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _cast(values: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Bad]:
+    if values.type == type_:
+        return values, []
+    # Whole numbers beyond 2^53 may be rounded: clamping bounds lie far below.
+    safe = not (pa.types.is_integer(values.type) and type_ == pa.float64())
+    result, bad = convert_each(values, lambda part: pc.cast(part, type_, safe=safe))
+    return result, [(bad, f"value not understood as {type_}")] if len(bad) else []
+
+
+def one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The column as one array."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def to_mask(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Booleans without null as NumPy."""
+    return one_chunk(values).to_numpy(zero_copy_only=False)

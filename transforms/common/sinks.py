@@ -1,0 +1,131 @@
+"""Write tables as files, through Beam's file systems: local directories and `gs://` alike.
+
+    in    (part name, bytes)     an Arrow IPC stream
+    out   paths
+
+A file's name depends on the part alone, so a step that runs twice writes the same file twice.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from transforms.common.ipc import from_bytes
+
+FORMATS = ("parquet", "csv", "jsonl")
+
+
+class WriteTables(beam.PTransform):
+    """One file a part: `<folder>/<part name>.<format>`."""
+
+    def __init__(self, folder: str, *, format_: str) -> None:
+        super().__init__()
+        if format_ not in FORMATS:
+            raise ValueError(f"{format_!r} is not one of {', '.join(FORMATS)}")
+        self._folder = folder
+        self._format = format_
+
+    def expand(self, parts: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[str]:
+        return parts | "WriteFiles" >> beam.ParDo(_WriteFile(self._folder, self._format))
+
+
+class _WriteFile(beam.DoFn):
+    def __init__(self, folder: str, format_: str) -> None:
+        self._folder = folder
+        self._format = format_
+
+    def process(self, part: tuple[str, bytes]) -> Iterator[str]:
+        name, payload = part
+        path = FileSystems.join(self._folder, f"{name}.{self._format}")
+        write_table(from_bytes(payload), path, format_=self._format)
+        yield path
+
+
+class WriteBytes(beam.PTransform):
+    """`(file name, bytes)` as they are, private: `<folder>/<file name>`."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def expand(self, files: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[str]:
+        return files | "WriteBytes" >> beam.Map(write_bytes, self._folder)
+
+
+def write_bytes(named: tuple[str, bytes], folder: str) -> str:
+    """One file of that name; its path."""
+    name, content = named
+    make_folder(folder)
+    path = FileSystems.join(folder, name)
+    with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
+        file.write(content)
+    return path
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """A full disk is told of the file that did not fit: the system itself names none when a write fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def is_there(path: str) -> bool:
+    """Whether there is such a file or folder. That it cannot be looked for is an error, not an answer."""
+    if "://" in path:
+        return bool(FileSystems.exists(path))
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def read_bytes(path: str) -> bytes:
+    """A whole file."""
+    with FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as file:
+        content: bytes = file.read()
+    return content
+
+
+def write_table(table: pa.Table, path: str, *, format_: str) -> None:
+    """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
+    make_folder(path.rsplit("/", 1)[0])
+    with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
+        if format_ == "parquet":
+            pq.write_table(table, file)
+        elif format_ == "csv":
+            pyarrow.csv.write_csv(_plain_times(table), file)
+        else:
+            for batch in _plain_times(table).to_batches(max_chunksize=65_536):
+                file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder where folders exist; object stores have none."""
+    if is_there(folder):
+        return
+    try:
+        FileSystems.mkdirs(folder)
+    except OSError:
+        if not is_there(folder):  # else another worker was faster
+            raise
+
+
+def _plain_times(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            text = pa.compute.strftime(table.column(place), format="%Y-%m-%dT%H:%M:%SZ")
+            table = table.set_column(place, field.name, text)
+    return table

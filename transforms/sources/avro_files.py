@@ -1,0 +1,62 @@
+"""Datastream's Avro files, block by block: records become columns at once.
+
+No reader that gives columns takes Datastream's `sort_keys`, an array of numbers and texts (docs/decisions/avro.md).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from transforms.common.batches import Batch, dead_file
+from transforms.sources import datastream, files
+from transforms.sources.avro_blocks import Record, blocks, column
+from transforms.sources.envelopes import Columns, Path, emit
+from transforms.sources.layout import Layout
+from transforms.sources.normalise import Place, Skipped
+
+
+def read_avro(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
+    """Batches and dead letters of a file; a fault of the file is one dead letter."""
+    wanted = datastream.fields(layout)
+    first = 1
+    try:
+        with files.open_stream(place.file) as stream:
+            for records, types in blocks(stream):
+                missing = [path for path in wanted if path[0] == "payload" and path not in types]
+                if missing:
+                    yield dead_file(place.file, f"the file has no column {'.'.join(missing[0])!r}")
+                    return
+                rows = np.arange(first, first + len(records))
+                columns = _columns(records, types, list(wanted))
+                yield from emit(datastream.unwrap(columns, layout), rows, layout, place, batch_rows)
+                first += len(records)
+    except files.UNREADABLE as error:
+        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
+
+
+def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[Path]) -> Columns:
+    values: dict[Path, pa.Array] = {}
+    for path in paths:
+        if path == datastream.KEYS:
+            keys = [record.get(path[0]) for record in records]
+            values[path] = pa.array([_texts(each) for each in keys], pa.list_(pa.string()))
+        else:
+            values[path] = column([_at(record, path) for record in records], types.get(path, pa.string()))
+    exists: dict[Path, np.ndarray] = {
+        (name,): np.array([record.get(name) is not None for record in records], dtype=bool)
+        for name in ("payload", "source_metadata")
+    }
+    return Columns(rows=len(records), values=values, exists=exists)
+
+
+def _texts(keys: Any) -> list[str | None] | None:
+    """As of JSON, null where there is no list."""
+    return [None if key is None else str(key) for key in keys] if isinstance(keys, list) else None
+
+
+def _at(record: Record, path: Path) -> Any:
+    for name in path:
+        record = record.get(name) if isinstance(record, dict) else None  # type: ignore[assignment]
+    return record

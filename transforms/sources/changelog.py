@@ -1,0 +1,143 @@
+"""Read a changelog of any format as batches of normalised columns.
+
+    in    a pipeline
+    out   Batch(file, first_row, table)              normalised rows (transforms.sources.normalise)
+    dead  pa.Table(file, row, reason)                rows and files that cannot be used; row null: the whole file
+    read  (file, rows read, rows dead, skipped)      one for each split; a dead file counts as one dead row; skipped
+                                                     is (reason, rows) of rows that are no changes, not counted as read
+
+Of snapshots the rows are what changed from one to the next (transforms.sources.snapshots). Files are cut into splits
+(runs of Parquet row groups, else whole files) that workers share. Everything is private.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import apache_beam as beam
+import pyarrow as pa
+
+from transforms.common import arrow_coders, progress
+from transforms.common.batches import DEAD, READ, Batch, dead_file, dead_letters
+from transforms.common.joined import giving
+from transforms.common.prefetch import prefetch
+from transforms.common.several import Collections
+from transforms.common.source import Source
+from transforms.sources import files
+from transforms.sources.avro_files import read_avro
+from transforms.sources.csv_files import read_csv
+from transforms.sources.json_files import read_json_lines
+from transforms.sources.layout import Layout
+from transforms.sources.normalise import Place, Skipped
+from transforms.sources.parquet_files import RowGroups, read_parquet, runs
+from transforms.sources.snapshots import CompareSnapshots
+
+Count = tuple[str, int, int, tuple[tuple[str, int], ...]]
+"""(file, rows read, rows dead, rows skipped as (reason, rows))."""
+
+__all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "arrow_coders", "dead_letters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of a file that one worker reads; `run` only for Parquet."""
+
+    place: Place
+    run: RowGroups | None
+
+
+class ReadChangelog(beam.PTransform):
+    """Batches of a changelog; dead letters under the tag `DEAD`, counts under `READ`.
+
+    Args:
+        layout: from `transforms.sources.layout.inspect`.
+        batch_rows: the most rows of a batch.
+    """
+
+    def __init__(self, layout: Layout, batch_rows: int = 262_144) -> None:
+        super().__init__()
+        self._layout = layout
+        self._batch_rows = batch_rows
+
+    def expand(self, begin: beam.pvalue.PBegin) -> Collections:
+        layout = self._layout
+        listed = enumerate(layout.base + layout.files, layout.earlier - len(layout.base))
+        places = [Place(file.path, number) for number, file in listed]
+        splits = (
+            begin
+            | "Files" >> beam.Create(places, reshuffle=False)
+            | "CutIntoSplits" >> beam.ParDo(_CutDoFn(self._layout.source.format)).with_outputs(DEAD, main="splits")
+        )
+        read = (
+            splits["splits"]
+            | "ShareAmongWorkers" >> beam.Reshuffle()
+            | "ReadSplits"
+            >> beam.ParDo(_ReadDoFn(self._layout, self._batch_rows)).with_outputs(DEAD, READ, main="rows")
+        )
+        rows, dead = read["rows"], [splits[DEAD], read[DEAD]]
+        if layout.snapshots:
+            compared = rows | CompareSnapshots(layout)
+            rows, dead = compared["rows"], [*dead, compared[DEAD]]
+        giving(rows, layout.source)
+        return {"rows": rows, DEAD: dead | "AllDeadLetters" >> beam.Flatten(), READ: read[READ]}
+
+
+def splits(place: Place, format_: str) -> list[Split]:
+    """The parts of a file.
+
+    Raises:
+        one of `files.UNREADABLE`.
+    """
+    return [Split(place, run) for run in runs(place.file)] if format_ == "parquet" else [Split(place, None)]
+
+
+def unreadable(error: Exception) -> str:
+    """Why a file is dead that cannot be cut into splits."""
+    return f"the file cannot be read ({type(error).__name__}); it may be truncated or gone"
+
+
+class _CutDoFn(beam.DoFn):
+    def __init__(self, format_: str) -> None:
+        self._format = format_
+
+    def process(self, place: Place) -> Iterator[Split | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
+        try:
+            yield from splits(place, self._format)
+        except files.UNREADABLE as error:
+            yield beam.pvalue.TaggedOutput(DEAD, dead_file(place.file, unreadable(error)))
+
+
+class _ReadDoFn(beam.DoFn):
+    def __init__(self, layout: Layout, batch_rows: int) -> None:
+        self._layout = layout
+        self._batch_rows = batch_rows
+
+    def process(
+        self, split: Split
+    ) -> Iterator[
+        Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
+    ]:
+        usable = dead = 0
+        skipped: Counter[str] = Counter()
+        for part in prefetch(read_split(self._layout, split, self._batch_rows)):
+            if isinstance(part, Batch):
+                usable += part.table.num_rows
+                progress.advance("read", part.table.num_rows)
+                yield part
+            elif isinstance(part, Skipped):
+                skipped[part.reason] += part.rows
+            elif part.num_rows:
+                dead += part.num_rows
+                yield beam.pvalue.TaggedOutput(DEAD, part)
+        yield beam.pvalue.TaggedOutput(READ, (split.place.file, usable + dead, dead, tuple(sorted(skipped.items()))))
+
+
+def read_split(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
+    """The kernel: batches, tables of dead letters, and what was skipped of one split."""
+    if split.run is not None:
+        return read_parquet(layout, split.place, split.run, batch_rows)
+    if layout.source.format == "csv":
+        return read_csv(layout, split.place, batch_rows)
+    avro = layout.source.format == "datastream" and split.place.file.endswith(".avro")
+    return (read_avro if avro else read_json_lines)(layout, split.place, batch_rows)

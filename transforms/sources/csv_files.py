@@ -1,0 +1,205 @@
+"""CSV changelogs, streamed in blocks; every cell is read as bytes and converted afterwards, row by row if need be."""
+
+import codecs
+import csv
+import io
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from transforms.common.batches import Batch, dead_file, dead_letters
+from transforms.common.images import IMAGE, digest, shared
+from transforms.common.kinds import one_chunk, to_mask
+from transforms.sources import files
+from transforms.sources.layout import Layout
+from transforms.sources.normalise import Place, normalise
+from transforms.sources.parquet_files import any_valid
+
+_BLOCK = 1 << 23  # bytes
+_HEADER = 1 << 16
+_SUBSTITUTE = b"\x1a"  # ASCII's own sign for a character that cannot be told
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table]:
+    """Batches and dead letters of a file; a fault of the file is one dead letter.
+
+    * An empty cell is null, a quoted empty one is an empty text; what the source lists as null is, in quotes or not.
+      Lines without anything are not rows.
+    * Whole numbers are decimal digits with at most a minus, or bits as in 0x1F; floats may be nan or inf, and are inf
+      beyond their range; nothing else, blanks included, may stand in a number's cell. An empty text is a key.
+    * A needed cell that is not UTF-8, or holds NUL or U+001A, is a dead letter.
+    """
+    rows = _Rows()
+    try:
+        with files.open_stream(place.file) as stream:
+            told = _Told(stream, rows.end)
+            reader = _open(told, rows)
+            fault = layout.fault(pa.schema([(name, pa.null()) for name in reader.schema.names]))
+            if fault is not None:
+                yield dead_file(place.file, fault)
+                return
+            for batch in reader:
+                if batch.num_rows and _holds(batch.column(batch.num_columns - 1)[-1], rows.end):
+                    batch = batch.slice(0, batch.num_rows - 1)  # the file's last row, in quotes that are still open
+                numbers = rows.number(batch.num_rows)
+                raw = _raw(pa.Table.from_batches([batch]), layout, substituted=told.substituted)
+                yield from normalise(raw, numbers, layout, place, batch_rows)
+                yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
+    except files.UNREADABLE as error:
+        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
+        return
+    yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
+    if not rows.ended:
+        yield dead_file(place.file, "the file ends within quotes; it is truncated, or a quote is not closed")
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Numbers of the rows: the parser leaves out rows with a wrong number of cells and only reports them."""
+
+    next: int = 1
+    skipped: list[int] = field(default_factory=list)  # not yet passed by `next`
+    told: list[int] = field(default_factory=list)  # passed or not, not yet a dead letter
+    end: str = field(default_factory=lambda: f"end {uuid.uuid4()}")  # what no file can hold
+    ended: bool = False
+
+    def skip(self, row: pyarrow.csv.InvalidRow) -> str:
+        if row.text.strip('",') == self.end:
+            self.ended = True
+        else:
+            number = row.number - 1  # the header is the parser's row 1
+            self.skipped.append(number)
+            self.told.append(number)
+        return "skip"
+
+    def number(self, rows: int) -> np.ndarray:
+        """Numbers of the next rows that the parser kept."""
+        candidates = np.arange(self.next, self.next + rows + len(self.skipped))
+        numbers = candidates[~np.isin(candidates, self.skipped)][:rows]
+        if rows:
+            self.next = int(numbers[-1]) + 1
+        self.skipped = [number for number in self.skipped if number >= self.next]
+        return numbers
+
+    def wrong(self) -> np.ndarray:
+        """Numbers of the rows left out since the last call."""
+        told, self.told = self.told, []
+        return np.array(told, dtype=np.int64)
+
+
+class _Told(io.RawIOBase):
+    """A stream with one more line, which the parser reports as a row of wrong length, unless a quote is open.
+
+    Bytes that are not UTF-8 are substituted, since the parser cannot report the rows that they stand in; NUL as well,
+    since the parser may miss a comma, a quote or the end of a row that stands near it.
+    """
+
+    def __init__(self, stream: pa.NativeFile, end: str) -> None:
+        self._stream = stream
+        self._end = end
+        self._tail: bytes | None = None
+        self._cut = b""  # the begin of a character or of CR LF
+        self.substituted = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._cut
+        while len(data) < size and (more := self._stream.read(size - len(data))):
+            data += more
+        if self._tail is None:
+            self._tail = f"\n{self._end}{',' if _cells(data) == 1 else ''}\n".encode()
+        data = self._whole(data, final=len(data) < size)
+        room = size - len(data) - len(self._cut)
+        more, self._tail = self._tail[:room], self._tail[room:]
+        return data + more
+
+    def _whole(self, data: bytes, *, final: bool) -> bytes:
+        """Whole characters in UTF-8. Where CR LF is cut in two, the parser drops the LF, even within quotes."""
+        end = len(data)
+        if not final:
+            end -= data.endswith(b"\r")
+            last = data[max(0, end - 4) : end]
+            end -= len(last) - codecs.utf_8_decode(last, "surrogateescape")[1]
+        data, self._cut = data[:end], data[end:]
+        if not data.isascii() and not _is_utf8(data):
+            data = _ESCAPED.sub(_SUBSTITUTE.decode(), data.decode(errors="surrogateescape")).encode()
+        data = data.replace(b"\0", _SUBSTITUTE)
+        self.substituted |= _SUBSTITUTE in data
+        return data
+
+
+def _is_utf8(data: bytes) -> bool:
+    offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int32))
+    try:
+        pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)]).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _holds(cell: pa.Scalar, text: str) -> bool:
+    return cell.is_valid and text.encode() in cell.as_py()
+
+
+def _cells(data: bytes) -> int:
+    """How many cells the header has.
+
+    Raises:
+        UnicodeDecodeError: one of them is not UTF-8.
+    """
+    lines = io.StringIO(data[:_HEADER].decode("latin-1"), newline="")
+    return len([cell.encode("latin-1").decode() for cell in next(filter(None, csv.reader(lines)), [])])
+
+
+def _open(stream: _Told, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
+    return pyarrow.csv.open_csv(
+        stream,
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=rows.skip),
+        convert_options=pyarrow.csv.ConvertOptions(
+            default_column_type=pa.binary(),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
+    """The raw table (see `normalise`) of one block."""
+
+    nulls = pa.array([text.encode() for text in layout.source.nulls], pa.binary())
+
+    def told(place: str | int) -> pa.Array:
+        values = one_chunk(table[place])
+        return pc.if_else(pc.is_in(values, value_set=nulls), None, values) if len(nulls) else values
+
+    def cells(name: str) -> pa.Array:
+        values = told(name)
+        return pc.replace_substring(values, _SUBSTITUTE, b"\xff") if substituted else values
+
+    columns = {name: cells(column) for name, column in layout.roles.items()}
+    roles = set(layout.roles.values())
+    for side in layout.sides:
+        own = [side.path(column) for column, _ in layout.states]
+        seen = {name for name in own if name not in roles} | set(layout.rest(side, table.column_names))
+        members = [told(place) for place, name in enumerate(table.column_names) if name in seen]
+        columns[side.side] = pa.array(any_valid(members, table.num_rows))
+        columns |= {f"{side.side}.{column}": cells(side.path(column)) for column, _ in layout.states}
+    if len(layout.sides) == 2:
+        both = shared(
+            [name.removeprefix(side.name) for name in layout.members(side, table.column_names)] for side in layout.sides
+        )
+        for side in layout.sides:
+            images = ((name, cells(side.path(name))) for name in both)
+            columns[f"{IMAGE}.{side.side}"] = digest(images, to_mask(columns[side.side]))
+    return pa.table(columns)

@@ -1,0 +1,279 @@
+"""Debezium's change events, one a line: {before, after, source, op, ts_ms}, bare or as the `payload` beside a schema.
+
+What becomes of an event, by `op`:
+
+    c, u, r   a change to `after`; `before` as it is there
+    d         a deletion of the entry that `before` names
+    t         a truncate: one change of all entries
+    m         skipped, as are tombstones, heartbeats, transaction and schema events; counted by what they are
+
+* Event time is `source.ts_ns`, `ts_us` or `ts_ms`, the finest that the event has, or the one that the spec names. Where
+  a row read by a snapshot has none (or 0, in old versions), it is when the row was read: `ts_ms` of the event itself.
+* Events of one time are ordered by where the source says they stood in the database's log (`_LOG`). Each connector
+  fills a part of these fields, always the same, so that one text of all of them sorts as the log does.
+* Without REPLICA IDENTITY FULL, PostgreSQL's `before` is null in updates and holds only the key in deletes, with blanks
+  (0, empty text, false) in columns that cannot be null. A deletion whose `before` is null or blank in all needed
+  columns but the key says nothing of the state before, so it opens no entry; with an owner as the unit, such a
+  deletion cannot be charged to anyone and is a dead letter.
+* An unchanged value that PostgreSQL stores out of line is not in the log: Debezium writes a placeholder, and the event
+  is a dead letter if the column is needed.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.common.images import IMAGE, digest
+from transforms.common.instants import convert_each
+from transforms.common.kinds import NUMERIC, to_key
+from transforms.sources.envelope_names import FINEST, POSITION
+from transforms.sources.envelopes import TEXT, Columns, Fields, Path, Unwrapped, Verdicts, sortable, state_fields, under
+from transforms.sources.json_columns import load
+from transforms.sources.json_members import texts
+from transforms.sources.json_text import lines_of
+from transforms.sources.layout import Layout
+from transforms.sources.parquet_files import any_valid
+
+UNAVAILABLE = "__debezium_unavailable_value"
+"""Stands for an unchanged value that is not in the log, unless the connector is told another one."""
+
+_UNITS = ("ts_ns", "ts_us", "ts_ms")
+_LOG = (
+    *("commit_lsn", "change_lsn", "event_serial_no"),  # SQL Server, Db2, Informix
+    *("file", "pos", "row"),  # MySQL, MariaDB
+    *("scn", "rs_id", "ssn"),  # Oracle
+    "lsn",  # PostgreSQL
+    "sequence",  # PostgreSQL, where the position itself was left out: ["of the last commit", "of the event"]
+)
+_SOURCE: Fields = {("source", name): TEXT for name in (*_UNITS, *_LOG)}
+_EVENT: Fields = {("op",): TEXT, **{(unit,): TEXT for unit in _UNITS}, **_SOURCE}
+_WRAPPED = ("payload",)
+_ZERO = r"^-?0+(\.0*)?([eE][+-]?[0-9]+)?$"
+_ZERO_IN_QUOTES = re.compile(rb'"(-?0[^"]*|false)"|\\u00')  # or one that is written otherwise
+
+NO_EVENT = "no Debezium change event: it has no op; flattened by ExtractNewRecordState? then it is format: jsonl"
+NO_OP = "no Debezium change event: its op is none of c, u, r, d, t and m"
+NO_AFTER = "an event with op c, u or r has no `after`"
+AFTER_DELETE = "an event with op d has an `after`"
+NO_KEY = (
+    "a deletion without `before` does not say of which entry: give the table a primary key or REPLICA IDENTITY FULL"
+)
+OTHER_KEY = "an update changes the column that changelog.entry names; choose one that stays, such as the primary key"
+NO_TIME = "the event has no time of the source (ts_ms, ts_us or ts_ns)"
+ODD_TIME = "a time of the event (ts_ms, ts_us or ts_ns) is no whole number"
+OUT_OF_RANGE = "the event's time is out of range of 64-bit microseconds"
+NOT_IN_LOG = "is needed, but unchanged and so not in the log: set REPLICA IDENTITY FULL for the table"
+
+TOMBSTONE = "tombstone"
+MESSAGE = "logical decoding message"
+HEARTBEAT = "heartbeat"
+TRANSACTION = "transaction boundary"
+SCHEMA_CHANGE = "schema change"
+
+
+def fields(layout: Layout) -> Fields:
+    """What is read of each event, bare or wrapped."""
+    own = {_path(name): TEXT for name in layout.source.order if name != POSITION}
+    event = state_fields(layout, ("before",)) | state_fields(layout, ("after",)) | _EVENT | own
+    return event | under(_WRAPPED, event)
+
+
+def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
+    """The raw table of the events, and what is no change."""
+    event = _Event(columns)
+    verdicts = Verdicts(columns.rows)
+    _without_op(event, columns, verdicts)
+    after, before = (_holds(event, layout, side) for side in ("after", "before"))
+    op = event.values(("op",))
+    change, delete, truncate, message = (
+        _mask(pc.is_in(op, value_set=pa.array(list(ops)))) for ops in ("cur", "d", "t", "m")
+    )
+    verdicts.skip(message, MESSAGE)
+    verdicts.dead(~(change | delete | truncate), NO_OP)
+    verdicts.dead(change & ~after, NO_AFTER)
+    verdicts.dead(delete & after, AFTER_DELETE)
+    verdicts.dead(delete & ~before, NO_KEY)
+    before &= ~truncate
+    after &= ~truncate
+
+    entry = _entry(event, layout, before, after, verdicts)
+    raw = {"entry": pc.if_else(pa.array(truncate), pa.scalar(None, entry.type), entry)}
+    raw["time"] = _time(event, layout.source.time or FINEST, verdicts)
+    raw |= _orders(event, layout)
+    states = {"before": before & ~_key_only(event, layout, delete & before), "after": after}
+    for side, exists in states.items():
+        raw[side] = pa.array(exists)
+        for column, _ in layout.states:
+            values = event.values((side, column))
+            verdicts.dead(exists & _mask(pc.equal(values, UNAVAILABLE)), f"column {column!r} {NOT_IN_LOG}")
+            raw[f"{side}.{column}"] = pc.if_else(pa.array(exists), values, pa.scalar(None, values.type))
+        raw[f"{IMAGE}.{side}"] = digest([("object", event.whole(side))], exists)
+    raw["truncate"] = pa.array(truncate)
+    return Unwrapped(pa.table(raw), verdicts)
+
+
+class _Event:
+    """Looks into the bare or the wrapped event of each row, whichever is there."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._wrapped = columns.exists[_WRAPPED]
+
+    def values(self, path: Path) -> pa.Array:
+        bare, wrapped = self._columns.values[path], self._columns.values[_WRAPPED + path]
+        if not self._wrapped.any():
+            return bare
+        if self._wrapped.all():
+            return wrapped
+        return pc.if_else(pa.array(self._wrapped), wrapped, bare)
+
+    def exists(self, path: Path) -> np.ndarray:
+        return np.where(self._wrapped, self._columns.exists[_WRAPPED + path], self._columns.exists[path])
+
+    def whole(self, side: str) -> pa.Array:
+        """The objects of a side as texts."""
+        lines, bare, wrapped = lines_of(self._columns.lines), (side,), (*_WRAPPED, side)
+        if not self._wrapped.any() or self._wrapped.all():
+            return texts(lines, [wrapped if self._wrapped.any() else bare])[0]
+        found = texts(lines, [bare, wrapped])
+        return pc.if_else(pa.array(self._wrapped), found[1], found[0])
+
+    def line(self, row: int) -> bytes:
+        return self._columns.line(row)
+
+    def record(self, row: int) -> dict[str, Any]:
+        """The event of a row in Python's own objects."""
+        record: dict[str, Any] = load(self.line(row))
+        return record["payload"] if self._wrapped[row] else record
+
+
+def _without_op(event: _Event, columns: Columns, verdicts: Verdicts) -> None:
+    """Events of other kinds; each is looked at by itself, since there are few of them."""
+    found: dict[tuple[str, bool], list[int]] = {}
+    for row in np.flatnonzero(_mask(event.values(("op",)).is_null())).tolist():
+        found.setdefault(_kind(load(columns.line(row))), []).append(row)
+    for (reason, skipped), rows in sorted(found.items()):
+        mask = np.zeros(columns.rows, dtype=bool)
+        mask[rows] = True
+        (verdicts.skip if skipped else verdicts.dead)(mask, reason)
+
+
+def _kind(record: dict[str, Any]) -> tuple[str, bool]:
+    """What a record without an op is, and whether it may be skipped."""
+    if "payload" in record and record.keys() <= {"schema", "payload"}:
+        if record["payload"] is None:
+            return TOMBSTONE, True
+        record = record["payload"]
+    if record and record.keys() <= set(_UNITS):
+        return HEARTBEAT, True
+    if {"status", "id", "event_count", "data_collections"} <= record.keys():
+        return TRANSACTION, True
+    if {"source", "ddl", "tableChanges"} <= record.keys():
+        return SCHEMA_CHANGE, True
+    return NO_EVENT, False
+
+
+def _holds(event: _Event, layout: Layout, side: str) -> np.ndarray:
+    """Whether each row has a state there: an object in which something is not null."""
+    exists = event.exists((side,))
+    needed = {layout.source.entry, *(column for column, _ in layout.states)}
+    unclear = exists & ~any_valid([event.values((side, column)) for column in needed], len(exists))
+    for row in np.flatnonzero(unclear).tolist():
+        exists[row] = any(value is not None for value in event.record(row)[side].values())
+    return exists
+
+
+def _entry(event: _Event, layout: Layout, before: np.ndarray, after: np.ndarray, verdicts: Verdicts) -> pa.Array:
+    name = layout.source.entry
+    old, new = event.values(("before", name)), event.values(("after", name))
+    differ = _mask(pc.not_equal(old, new))
+    verdicts.dead(before & after & differ, OTHER_KEY)
+    return pc.if_else(pa.array(after), new, old)
+
+
+def _time(event: _Event, named: str, verdicts: Verdicts) -> pa.Array:
+    """The time of the source, else of the event itself for rows that a snapshot read."""
+    units = _UNITS if named == FINEST else (named.removeprefix("source."),)
+    source, wrong, odd = _finest([(unit, event.values(("source", unit))) for unit in units])
+    own, wrong_own, odd_own = _finest([(unit, event.values((unit,))) for unit in _UNITS])
+    read = _mask(pc.equal(event.values(("op",)), "r")) & _mask(source.is_null())
+    verdicts.dead(odd | (odd_own & read), ODD_TIME)
+    verdicts.dead(wrong | (wrong_own & read), OUT_OF_RANGE)
+    time = pc.if_else(pa.array(read), own, source)
+    verdicts.dead(_mask(time.is_null()), NO_TIME)
+    return time.cast(pa.timestamp("us", "UTC"))
+
+
+def _finest(units: list[tuple[str, pa.Array]]) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+    """Microseconds by the first unit that is there and not 0; rows out of range; where a unit is no number."""
+    found = pa.nulls(len(units[0][1]), pa.int64())
+    wrong, odd = np.zeros(len(found), dtype=bool), np.zeros(len(found), dtype=bool)
+    for unit, told in units:
+        values, unread = to_key(told, "int64")
+        for rows, _ in unread:
+            odd[rows] = True
+        values = pc.if_else(pc.equal(values, 0), None, values)
+        if values.null_count == len(values):
+            continue
+        ticks, bad = _microseconds(values, unit)
+        wrong[bad] |= _mask(found.is_null())[bad]
+        found = pc.coalesce(found, ticks)
+    return found, wrong, odd
+
+
+def _microseconds(values: pa.Array, unit: str) -> tuple[pa.Array, np.ndarray]:
+    if unit == "ts_ms":
+        return convert_each(values, lambda part: pc.multiply_checked(part, 1000))
+    if unit == "ts_ns":
+        mask = _mask(values.is_null())
+        values = pa.array(np.floor_divide(values.fill_null(0).to_numpy(zero_copy_only=False), 1000), mask=mask)
+    return values, np.zeros(0, dtype=np.int64)
+
+
+def _orders(event: _Event, layout: Layout) -> dict[str, pa.Array]:
+    if layout.source.order != (POSITION,):
+        return {f"order.{place}": event.values(_path(name)) for place, name in enumerate(layout.source.order)}
+    log = {name: event.values(("source", name)) for name in _LOG}
+    sequence = log.pop("sequence")
+    if log["lsn"].null_count and sequence.null_count < len(sequence):
+        last = pc.extract_regex(sequence, r'"(?P<lsn>[0-9]+)"\]$').field("lsn")
+        log["lsn"] = pc.coalesce(log["lsn"], last)
+    parts = [sortable(values) if values.null_count < len(values) else pa.scalar("") for values in log.values()]
+    key = pc.binary_join_element_wise(*parts, " ")
+    return {"order.0": pa.array([key.as_py()] * len(sequence)) if isinstance(key, pa.Scalar) else key}
+
+
+def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
+    """Those of the rows whose `before` tells nothing but the key: where another column is needed, if all are blank.
+
+    Where the log holds the key alone, Debezium fills columns that cannot be null with 0, an empty text or false. In a
+    column of numbers each zero is blank, in other columns a text "0" or "false" is none.
+    """
+    needed = {column: kind for column, kind in layout.states if column != layout.source.entry}
+    unknown = rows.copy() if needed else np.zeros(len(rows), dtype=bool)
+    unclear = np.zeros(len(rows), dtype=bool)
+    for column, kind in needed.items():
+        if not unknown.any():
+            return unknown
+        values = event.values(("before", column))
+        zero = _mask(pc.or_(pc.match_substring_regex(values, _ZERO), pc.equal(values, "false")))
+        unknown &= _mask(pc.or_kleene(pc.is_null(values), pc.equal(values, ""))) | zero
+        unclear |= zero if kind not in (*NUMERIC, "bool") else False
+    for row in np.flatnonzero(unknown & unclear).tolist():
+        if _ZERO_IN_QUOTES.search(event.line(row)):
+            state = event.record(row)["before"]
+            texts = [state.get(column) for column, kind in needed.items() if kind not in (*NUMERIC, "bool")]
+            unknown[row] = not any(isinstance(text, str) and text for text in texts)
+    return unknown
+
+
+def _path(name: str) -> Path:
+    return tuple(name.split("."))
+
+
+def _mask(values: pa.Array) -> np.ndarray:
+    """Null is false."""
+    return pc.fill_null(values, False).to_numpy(zero_copy_only=False)

@@ -1,0 +1,291 @@
+"""The columns of a changelog's first file: which there are, and as which kinds they are read.
+
+Parquet's and Avro's schema is part of what is public. CSV and JSON have none: there the spec alone says how values are
+read, and the first rows serve to tell errors of the spec as long as nothing is published.
+"""
+
+import difflib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from transforms.common.errors import SpecError
+from transforms.common.instants import NO_ZONE, to_microseconds
+from transforms.common.kinds import NUMERIC, kind_of, to_kind
+from transforms.common.source import Source
+from transforms.sources.envelope_names import ENVELOPES, OWN_ORDERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """Where one side's state stands.
+
+    Attributes:
+        side: `before` or `after`.
+        name: the struct column, or the prefix of the columns (empty: they have none).
+        struct: whether it is a struct column.
+    """
+
+    side: str
+    name: str
+    struct: bool
+
+    def path(self, column: str) -> str:
+        """How a state's column is called in the files; with a dot inside a struct."""
+        return f"{self.name}.{column}" if self.struct else f"{self.name}{column}"
+
+
+def sides_of(source: Source, schema: pa.Schema) -> tuple[Side, ...]:
+    """The sides that the spec names. Whether one is a struct is said by the spec, or by Parquet's schema.
+
+    In JSON lines a name is that of an object if it ends in a letter or a digit.
+    """
+    forms, names = dict(source.forms), {"before": source.before, "after": source.after}
+    sides = []
+    for side in ("before", "after"):
+        name = names[side]
+        if side == "after" or name is not None:
+            name = name or ""
+            struct = forms.get(side) == "struct"
+            if side not in forms and source.format == "jsonl":
+                struct = name[-1:].isalnum()
+            elif side not in forms and source.format == "parquet" and name in schema.names:
+                type_ = schema.types[schema.names.index(name)]
+                struct = pa.types.is_struct(type_) or pa.types.is_null(type_)
+            sides.append(Side(side=side, name=name, struct=struct))
+    return tuple(sides)
+
+
+def members(side: Side, names: Sequence[str], sides: Sequence[Side], roles: Collection[str | None]) -> list[str]:
+    """Columns of the files that are of a side without a struct; `roles` are those of no side."""
+    others = [other for other in sides if other is not side and other.name]
+    prefixes, structs = (tuple(o.name for o in others if o.struct is struct) for struct in (False, True))
+    return [
+        name
+        for name in names
+        if name.startswith(side.name)
+        and name not in roles
+        and name not in structs
+        and (side.name or not name.startswith(prefixes))
+    ]
+
+
+def struct_fields(schema: pa.Schema, side: Side) -> list[pa.Field]:
+    """Of a struct column; none where it is null in all rows, so that the file knows nothing of them."""
+    type_ = schema.types[schema.names.index(side.name)] if side.name in schema.names else pa.null()
+    return list(type_) if pa.types.is_struct(type_) else []
+
+
+def find(schema: pa.Schema, path: str, sides: Sequence[Side]) -> pa.DataType | None:
+    """Type of a column by its path; None if it is not there."""
+    if path in schema.names:
+        return schema.types[schema.names.index(path)]
+    for side in sides:
+        if side.struct and side.name in schema.names and path.startswith(f"{side.name}."):
+            if pa.types.is_null(schema.field(side.name).type):
+                return pa.null()
+            child = path.removeprefix(f"{side.name}.")
+            return next((field.type for field in struct_fields(schema, side) if field.name == child), None)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstFile:
+    """What is known of the first file.
+
+    Attributes:
+        path: None if all files are empty.
+        schema: of text, strings, structs and lists where the first rows have them.
+        rows: the first rows as texts, by path, if the format has no schema (CSV, JSON lines).
+    """
+
+    source: Source
+    path: str | None
+    schema: pa.Schema
+    rows: pa.Table | None
+    sides: tuple[Side, ...]
+
+    def type_of(self, column: str, key: str) -> pa.DataType:
+        """Type of a column that `key` of the spec asks for; null of lines that say nothing.
+
+        Raises:
+            SpecError: it is not there, or twice.
+        """
+        names = self.schema.names
+        type_ = self.schema.types[names.index(column)] if column in names else None
+        return self._there(type_, column, key, names)
+
+    def is_of_mutation(self, owner: str) -> bool:
+        """Whether the owner's column is one of the mutation, and not of its states.
+
+        Raises:
+            SpecError: the first lines have it in the other place.
+        """
+        source = self.source
+        if source.format in ENVELOPES:
+            return source.format == "datastream"
+        if source.format != "jsonl":
+            return owner in self.schema.names
+        of_mutation = dict(source.forms).get("owner", "states" if source.after else "mutation") == "mutation"
+        in_states = any(find(self.schema, side.path(owner), self.sides) is not None for side in self.sides)
+        if not of_mutation and owner in self.schema.names and not in_states:
+            raise SpecError(
+                f"privacy.unit: {self.path} has {owner!r} beside the states and not in them; write changelog.owner: "
+                "mutation"
+            )
+        return of_mutation
+
+    def key_kind(self, column: str, key: str) -> str:
+        """`int64` or `string` for a column that names or orders.
+
+        Raises:
+            SpecError: the column is of another type.
+        """
+        if self.source.format in ENVELOPES and column in OWN_ORDERS:
+            return "string"
+        type_ = self.type_of(column, key)
+        declared = dict(self.source.types).get(column)
+        if self.rows is not None and declared is None:
+            declared = "int64" if key == "changelog.order" else "string"
+            if self._never(column, declared):
+                raise SpecError(
+                    f"{key}: column {column!r} of {self.path} holds no whole number; if it is text, write "
+                    f"changelog.types: {{{column}: string}}"
+                )
+        # Writers make floats of whole numbers where one is null.
+        kind = declared or {"float64": "int64"}.get(kind_of(type_) or "", kind_of(type_))
+        if kind not in ("int64", "string") or _is_nested(type_):
+            raise SpecError(
+                f"{key}: column {column!r} of {self.path} is {type_}; whole numbers or strings are expected"
+            )
+        return kind
+
+    def state_kind(self, column: str, *, number: bool, key: str) -> str:
+        """The kind of a state's column, the same on both sides; `number` if it is measured; `key` asks for it.
+
+        Raises:
+            SpecError: a type that states cannot have, or not a number where one is needed.
+        """
+        declared = dict(self.source.types).get(column)
+        types = self._state_types(column, key, declared=declared is not None)
+        kinds = {kind_of(type_) for type_ in types.values() if not pa.types.is_null(type_)}
+        if declared is not None:
+            kinds = {declared}
+        elif self.rows is not None:
+            # What text looks like is no ground: one unit's row would change how all others are read.
+            kinds = {"float64" if number else "string"}
+        elif kinds == {"int64", "float64"} or (number and kinds == {"string"} and self.source.format == "datastream"):
+            kinds = {"float64"}  # Avro's decimals are texts
+        if key == "privacy.unit" and kinds == {"float64"} and not number and declared is None:
+            kinds = {"int64"}  # as other keys
+        shown = " and ".join(f"{path!r} ({type_})" for path, type_ in types.items())
+        if len(kinds) > 1 or None in kinds or any(_is_nested(type_) for type_ in types.values()):
+            raise SpecError(
+                f"changelog.types: {shown} of {self.path} are of no one type that states can have; "
+                f"declare one of int64, float64, string, bool, timestamp, or flatten the column{self._decimals}"
+            )
+        kind = next(iter(kinds), "float64" if number else "string") or "string"
+        if number and (kind not in NUMERIC or all(self._never(path, kind) for path in types)):
+            raise SpecError(
+                f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column, or "
+                f"declare it in changelog.types{self._decimals}"
+            )
+        return kind
+
+    @property
+    def _decimals(self) -> str:
+        """A hint for numbers that are written as something else."""
+        debezium = self.source.format == "debezium"
+        return ", or set the connector's decimal.handling.mode to string or double" if debezium else ""
+
+    def _there(self, type_: pa.DataType | None, column: str, key: str, names: list[str]) -> pa.DataType:
+        if type_ is None and names:
+            near = difflib.get_close_matches(column, names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
+            raise SpecError(f"{key}: {self.path} has no column {column!r}; {hint}")
+        if self.schema.names.count(column) > 1:
+            raise SpecError(f"{key}: {self.path} has column {column!r} twice; rename one")
+        return type_ or pa.null()
+
+    def _names(self) -> list[str]:
+        structs = [(side, field) for side in self.sides if side.struct for field in struct_fields(self.schema, side)]
+        return [*self.schema.names, *(side.path(field.name) for side, field in structs)]
+
+    def _state_types(self, column: str, key: str, *, declared: bool) -> dict[str, pa.DataType]:
+        """Path to type; the sides of lines need not hold every member, nor any line one that is declared."""
+        found = {side.path(column): find(self.schema, side.path(column), self.sides) for side in self.sides}
+        if self.rows is not None and self.source.format in ("jsonl", *ENVELOPES):
+            there = {path: type_ for path, type_ in found.items() if type_ is not None}
+            roles = (self.source.entry, self.source.time, *self.source.order)
+            states = any(
+                struct_fields(self.schema, side) if side.struct else members(side, self.schema.names, self.sides, roles)
+                for side in self.sides
+            )
+            if there or declared or not states:
+                return there or dict.fromkeys(found, pa.null())
+            found = dict([found.popitem()])  # the state after, which most lines have
+        names = self._names()
+        return {path: self._there(type_, path, key, names) for path, type_ in found.items()}
+
+    def _never(self, path: str, kind: str) -> bool:
+        """Whether texts stand there and none can be read as the kind: single bad rows are dead letters."""
+        if self.rows is None or path not in self.rows.column_names:
+            return False
+        texts = self.rows[path].combine_chunks()
+        known = len(texts) - texts.null_count
+        return known > 0 and sum(len(rows) for rows, _ in to_kind(texts, kind)[1]) == known
+
+    def check_sides(self) -> None:
+        """Hold the objects and prefixes of lines against what the first of them hold.
+
+        Raises:
+            SpecError: there is nothing of that form, but of the other one.
+        """
+        if self.source.format != "jsonl" or not self.schema.names:
+            return
+        for side in (side for side in self.sides if side.name):
+            type_ = self.schema.field(side.name).type if side.name in self.schema.names else None
+            longer = [name for name in self.schema.names if name.startswith(side.name) and name != side.name]
+            where = f"changelog.{side.side}: {self.path}"
+            if side.struct and type_ is None and longer:
+                raise SpecError(
+                    f"{where} has no member {side.name!r}, but some that begin with it, such as {longer[0]!r}; write "
+                    f"{side.side}: {{prefix: {side.name}}}"
+                )
+            if side.struct and type_ is not None and not (pa.types.is_struct(type_) or pa.types.is_null(type_)):
+                raise SpecError(f"{where} has no object at {side.name!r}; name the member that holds the state")
+            if not side.struct and type_ is not None and pa.types.is_struct(type_) and not longer:
+                raise SpecError(f"{where} has an object at {side.name!r}; write {side.side}: {{struct: {side.name}}}")
+
+    def check_time(self) -> None:
+        """Hold the time column against what times must be.
+
+        Raises:
+            SpecError: not a time, or without a zone and none is named.
+        """
+        time = self.source.time
+        if time is None or self.source.format in ENVELOPES:  # told by the format
+            return
+        type_ = self.type_of(time, "changelog.time")
+        where = f"changelog.time: column {time!r} of {self.path}"
+        if pa.types.is_null(type_):
+            return
+        if self.rows is None:
+            if not pa.types.is_timestamp(type_):
+                raise SpecError(f"{where} is {type_}; write timestamps with a zone, e.g. timestamp[us, tz=UTC]")
+            if type_.tz is None and self.source.timezone is None:
+                raise SpecError(f"{where} has no time zone; name it as changelog.timezone, or write one into the files")
+            return
+        if _is_nested(type_):
+            raise SpecError(f"{where} is {type_}; write ISO 8601 times such as 2013-02-08T17:30:00-05:00")
+        times = self.rows[time].combine_chunks()
+        bad = to_microseconds(times, self.source.timezone)[1]
+        reasons = {row: reason for positions, reason in reversed(bad) for row in positions.tolist()}
+        if reasons and len(reasons) == len(times) - times.null_count:  # single bad rows are dead letters
+            found = list(reasons.values())
+            raise SpecError(f"{where}: {NO_ZONE if NO_ZONE in found else found[0]}")
+
+
+def _is_nested(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(type_) or pa.types.is_list(type_))

@@ -1,0 +1,94 @@
+"""Lines of JSON objects as columns of texts: Arrow's reader on quoted lines (transforms.sources.json_text).
+
+in    whole lines, each of which begins with a brace and ends with one
+out   a table, or the values at some paths of the objects
+"""
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from transforms.common.kinds import one_chunk
+from transforms.sources.envelopes import Columns, Fields, Path
+from transforms.sources.json_text import quoted, strings
+
+_ESCAPED = re.compile(rb"\\u00[2-7]")  # a letter of a name, perhaps
+_INF = re.compile(r"(?<=[\s:,\[-])Inf(?=[\s,\]}])")
+
+
+def parse(lines: pa.Buffer, rows: int, fields: Fields) -> tuple[dict[Path, pa.Array], dict[Path, np.ndarray]]:
+    """Arrow's reader on quoted lines, all at once: what stands at each path, and where the objects on the way are.
+
+    Raises:
+        pa.ArrowException: a line that is not one JSON object, or has what is asked for twice or of another form.
+    """
+    table = pyarrow.json.read_json(
+        pa.BufferReader(lines),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=lines.size + 1),
+        parse_options=pyarrow.json.ParseOptions(
+            explicit_schema=pa.schema(list(_struct(fields))), unexpected_field_behavior="ignore"
+        ),
+    )
+    if len(table) != rows:
+        raise pa.ArrowInvalid("a line holds more than one object")
+    values: dict[Path, pa.Array] = {}
+    exists: dict[Path, np.ndarray] = {}
+    for name in table.column_names:
+        _take_apart(one_chunk(table[name]), (name,), values, exists)
+    return values, exists
+
+
+def load(line: str | bytes) -> Any:
+    """A line that Arrow's reader takes, in Python's own objects: of numbers any length and Inf are numbers to both."""
+    try:
+        return json.loads(line, parse_int=float)
+    except ValueError:
+        text = line if isinstance(line, str) else line.decode()
+        return json.loads(_INF.sub("Infinity", text), parse_int=float)
+
+
+def parse_paths(block: bytes, rows: int, fields: Fields) -> Columns:
+    """What stands at the fields' paths.
+
+    Raises:
+        pa.ArrowException: as in `parse`.
+    """
+    # Columns without values cost the reader as much as others, so a member that no line has is left out.
+    names = {path[0] for path in fields}
+    plain = [] if _ESCAPED.search(block) else [name for name in names if name.isascii() and name.isidentifier()]
+    absent = {name for name in plain if f'"{name}"'.encode() not in block}
+    absent = absent if absent < names else set()
+    present = {path: type_ for path, type_ in fields.items() if path[0] not in absent}
+    lines = quoted(block, strings(block))
+    missing = {path: type_ for path, type_ in fields.items() if path[0] in absent}
+    values, exists = parse(lines, rows, present)
+    values |= {path: pa.nulls(rows, type_) for path, type_ in missing.items()}
+    exists |= {path[:end]: np.zeros(rows, dtype=bool) for path in missing for end in range(1, len(path))}
+    given = cache(lambda: block.split(b"\n"))
+    return Columns(rows, values, exists, lines, lambda row: given()[row])
+
+
+def _struct(types: dict[Path, pa.DataType]) -> pa.StructType:
+    inner: dict[str, dict[Path, pa.DataType]] = {}
+    for path, type_ in types.items():
+        inner.setdefault(path[0], {})[path[1:]] = type_
+    fields = []
+    for name, below in inner.items():
+        own = below.pop((), None)
+        fields.append((name, _struct(below) if below or own is None else own))
+    return pa.struct(fields)
+
+
+def _take_apart(values: pa.Array, path: Path, leaves: dict[Path, pa.Array], exists: dict[Path, np.ndarray]) -> None:
+    if not pa.types.is_struct(values.type):
+        leaves[path] = values
+        return
+    exists[path] = values.is_valid().to_numpy(zero_copy_only=False)
+    for child in values.type:
+        _take_apart(pc.struct_field(values, child.name), (*path, child.name), leaves, exists)

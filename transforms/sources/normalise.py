@@ -1,0 +1,123 @@
+"""Raw columns of a file to the normalised columns that all later steps read.
+
+A raw table has the columns of the normalised one, under the same names, with the types of the file:
+
+    entry         int64 or string; null only where `truncate` is true
+    time          int64, microseconds since the epoch, UTC; never null; not there in snapshots
+    order.<i>     int64 or string, never null
+    order.position  without before images: where the row stood in the files, which orders what is tied otherwise; and
+    file          a digest of the file's path
+    owner         int64 or string, null as the entry is; only if the owner is a column of the mutation
+    <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
+    <side>.<col>  each needed column of the state as its kind (`transforms.common.kinds`); null where the state does not
+    exist image.<side>  the digest of all of the state (`transforms.common.images`); of both sides, from readers that
+    give it
+
+A raw table may say of each row whether it is a `truncate`: a change of all entries, which leaves none of them. In
+the normalised table such a row is one without an entry.
+
+Rows that do not fit become dead letters, the first reason that is found counting.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.common.batches import FILE, POSITION, ROW_BITS, Batch, dead_letters
+from transforms.common.hashing import unit_hash
+from transforms.common.images import IMAGE
+from transforms.common.instants import Bad, to_microseconds
+from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
+from transforms.sources.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file and its number in the sorted list of files."""
+
+    file: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Rows of a file that are no changes, and are not meant to be: how many, and what they are."""
+
+    reason: str
+    rows: int
+
+
+def normalise(
+    raw: pa.Table, rows: np.ndarray, layout: Layout, place: Place, batch_rows: int
+) -> Iterator[Batch | pa.Table]:
+    """Batches of the rows that fit, and tables of dead letters for the others.
+
+    Args:
+        raw: see above; `order.position` and `file` are made here.
+        rows: number of each row in the file; [rows of the table], increasing.
+        batch_rows: the most rows of a batch.
+    """
+    columns, bad = _columns(raw, layout)
+    if layout.source.before is None:
+        columns = _with_place(columns, place, rows)
+    table = pa.table(columns)
+    reason = np.zeros(len(rows), dtype=np.int16)
+    for code, (positions, _) in enumerate(bad, 1):
+        reason[positions[reason[positions] == 0]] = code
+    if bad:
+        for code, (_, text) in enumerate(bad, 1):
+            found = np.flatnonzero(reason == code)
+            if len(found):
+                yield dead_letters(place.file, rows[found], text)
+        table, rows = table.filter(pa.array(reason == 0)), rows[reason == 0]
+    for start in range(0, len(rows), batch_rows):
+        part = rows[start : start + batch_rows]
+        whole = part[-1] - part[0] == len(part) - 1
+        yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
+
+
+def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
+    zone = layout.source.timezone
+    kinds = {"entry": layout.entry, "owner": layout.owner or "", **_orders(layout)}
+    columns: dict[str, pa.Array] = {}
+    bad: Bad = []
+    for name, column in layout.roles.items():
+        values, undecoded = decode(one_chunk(raw[name]))
+        columns[name], wrong = to_microseconds(plain(values), zone) if name == "time" else to_key(values, kinds[name])
+        bad += _named(column, undecoded + wrong)
+        if columns[name].null_count:
+            missing = to_mask(columns[name].is_null())
+            if name in ("entry", "owner") and "truncate" in raw.column_names:
+                missing &= ~to_mask(raw["truncate"])
+            bad += _named(column, [(np.flatnonzero(missing), f"{name} is null")])
+    for side in layout.sides:
+        exists = pa.repeat(True, raw.num_rows) if layout.snapshots else one_chunk(raw[side.side])
+        columns[side.side] = exists
+        for state, kind in layout.states:
+            values, undecoded = decode(one_chunk(raw[f"{side.side}.{state}"]))
+            values, wrong = to_kind(values, kind, zone)
+            bad += _named(side.path(state), undecoded + wrong)
+            if state in layout.roles.values():  # such a column is there even without a state
+                values = pc.if_else(exists, values, pa.scalar(None, values.type))
+            columns[f"{side.side}.{state}"] = values
+        if (image := f"{IMAGE}.{side.side}") in raw.column_names:
+            columns[image] = one_chunk(raw[image])
+    return columns, bad
+
+
+def _named(column: str, bad: Bad) -> Bad:
+    return [(positions, f"column {column!r}: {reason}") for positions, reason in bad]
+
+
+def _with_place(columns: dict[str, pa.Array], place: Place, rows: np.ndarray) -> dict[str, pa.Array]:
+    first = {name: columns[name] for name in columns if name in ("entry", "time") or name.startswith("order.")}
+    file = int(unit_hash(pa.array([place.file]))[0] >> np.uint64(32))
+    position = pa.array((place.number << ROW_BITS) | rows)
+    return {**first, POSITION: position, FILE: pa.repeat(pa.scalar(file, pa.uint32()), len(rows)), **columns}
+
+
+def _orders(layout: Layout) -> dict[str, str]:
+    return {f"order.{place}": kind for place, kind in enumerate(layout.order)}

@@ -1,0 +1,167 @@
+"""Parquet changelogs: runs of row groups, of which only the needed columns are read.
+
+Whether a state exists can depend on columns that nothing else needs: these are read only for row groups where a row has
+all needed columns null. Where states before are there too, all
+columns that both sides have are read, a few at a time, for the digests of the whole images (transforms.common.images).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transforms.common.batches import Batch, dead_file
+from transforms.common.images import IMAGE, digest, shared
+from transforms.common.kinds import is_text, one_chunk, to_mask
+from transforms.sources import files
+from transforms.sources.first_file import Side, find, struct_fields
+from transforms.sources.layout import Layout
+from transforms.sources.normalise import Place, normalise
+
+TRUNCATES = b"slackwater.truncates"
+"""In the metadata of a schema: rows without an entry are truncates."""
+
+_RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has
+_AT_ONCE = 8  # columns that are read for nothing but the images: files may have hundreds
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """Row groups [first, last) of a file; `row` is the number of their first row, from 1."""
+
+    first: int
+    last: int
+    row: int
+
+
+def runs(path: str) -> list[RowGroups]:
+    """Cut a file into runs of row groups that workers can read apart; none for a file without rows.
+
+    Raises:
+        one of `files.UNREADABLE`.
+    """
+    with files.open_random(path) as stream:
+        metadata = pq.read_metadata(stream)
+    found: list[RowGroups] = []
+    first, row, rows = 0, 1, 0
+    for group in range(metadata.num_row_groups):
+        rows += metadata.row_group(group).num_rows
+        if rows >= _RUN_ROWS or group == metadata.num_row_groups - 1:
+            found.append(RowGroups(first, group + 1, row))
+            first, row, rows = group + 1, row + rows, 0
+    return found
+
+
+def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) -> Iterator[Batch | pa.Table]:
+    """Batches and dead letters of a run of row groups; a fault of the file is one dead letter."""
+    try:
+        with files.open_random(place.file) as stream:
+            metadata = pq.read_metadata(stream)
+            schema = pq.ParquetFile(stream, metadata=metadata).schema_arrow
+            fault = layout.fault(schema)
+            if fault is not None:
+                yield dead_file(place.file, fault)
+                return
+            texts = _texts(schema, layout)
+            file = pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts, pre_buffer="://" in place.file)
+            row = run.row
+            for group in range(run.first, run.last):
+                raw = _raw(file, group, layout)
+                numbers = np.arange(row, row + raw.num_rows)
+                yield from normalise(raw, numbers, layout, place, batch_rows)
+                row += raw.num_rows
+    except files.UNREADABLE as error:
+        yield dead_file(place.file, f"the file cannot be read ({type(error).__name__}); it may be truncated or gone")
+
+
+def _texts(schema: pa.Schema, layout: Layout) -> list[str]:
+    """Paths of the texts among what is read of states: as dictionaries, of which each word is looked at once."""
+    both = _imaged(schema, layout)
+    read = [side.path(column) for side in layout.sides for column in {*both, *(name for name, _ in layout.states)}]
+    return [path for path in read if is_text(find(schema, path, layout.sides) or pa.null())]
+
+
+def _imaged(schema: pa.Schema, layout: Layout) -> list[str]:
+    """The columns of states that digests are of; none where there are no states before."""
+    if len(layout.sides) == 1:
+        return []
+    found = [
+        [field.name for field in struct_fields(schema, side)]
+        if side.struct
+        else [name.removeprefix(side.name) for name in layout.members(side, schema.names)]
+        for side in layout.sides
+    ]
+    return shared([names for names in found if names] or [[]])  # a struct that is null in all rows has no names
+
+
+def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
+    """The raw table (see `normalise`) of one row group."""
+    schema = file.schema_arrow
+    wanted = set(layout.roles.values())
+    for side in layout.sides:
+        columns = {side.path(column) for column, _ in layout.states}
+        wanted |= columns if not side.struct or (columns and struct_fields(schema, side)) else {side.name}
+    table = file.read_row_group(group, columns=sorted(wanted))
+    raw = {name: one_chunk(table[column]) for name, column in layout.roles.items()}
+    if TRUNCATES in (schema.metadata or {}):
+        raw["truncate"] = raw["entry"].is_null()
+    for side in layout.sides:
+        states = {column: _column(table, side, column) for column, _ in layout.states}
+        raw[side.side] = pa.array(_exists(file, group, side, layout, states, table.num_rows))
+        raw |= {f"{side.side}.{column}": values for column, values in states.items()}
+    if len(layout.sides) == 2:
+        for side in layout.sides:
+            images = _states(file, group, side, _imaged(schema, layout), raw)
+            raw[f"{IMAGE}.{side.side}"] = digest(images, to_mask(raw[side.side]))
+    return pa.table(raw)
+
+
+def _column(table: pa.Table, side: Side, column: str) -> pa.Array:
+    """A column of a state; of a struct column that is null in all rows, nulls."""
+    if not side.struct:
+        return one_chunk(table[side.path(column)])
+    struct = one_chunk(table[side.name])
+    return pa.nulls(len(struct)) if pa.types.is_null(struct.type) else pc.struct_field(struct, column)
+
+
+def _states(
+    file: pq.ParquetFile, group: int, side: Side, wanted: list[str], read: dict[str, pa.Array]
+) -> Iterator[tuple[str, pa.Array]]:
+    """The wanted columns of a side, those that are read already first."""
+    yield from ((name, read[f"{side.side}.{name}"]) for name in wanted if f"{side.side}.{name}" in read)
+    others = [name for name in wanted if f"{side.side}.{name}" not in read]
+    for begin in range(0, len(others), _AT_ONCE):
+        names = others[begin : begin + _AT_ONCE]
+        table = file.read_row_group(group, columns=[side.path(name) for name in names])
+        yield from ((name, _column(table, side, name)) for name in names)
+
+
+def _exists(
+    file: pq.ParquetFile, group: int, side: Side, layout: Layout, states: dict[str, pa.Array], rows: int
+) -> np.ndarray:
+    """Rows where any column of the side is not null."""
+    schema = file.schema_arrow
+    roles = set(layout.roles.values())
+    exists = any_valid([values for column, values in states.items() if side.path(column) not in roles], rows)
+    if side.struct:
+        rest = [side.path(field.name) for field in struct_fields(schema, side) if field.name not in states]
+    else:
+        rest = layout.rest(side, schema.names)
+    if rest and not exists.all():
+        table = file.read_row_group(group, columns=rest)
+        columns = one_chunk(table[side.name]).flatten() if side.struct else table.columns
+        exists |= any_valid([one_chunk(column) for column in columns], rows)
+    return exists
+
+
+def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:
+    """Rows where any of the columns is not null; [rows]."""
+    found = np.zeros(rows, dtype=bool)
+    for values in columns:
+        if values.null_count == 0:
+            return np.ones(rows, dtype=bool)
+        found |= to_mask(values.is_valid())
+    return found

@@ -1,0 +1,244 @@
+"""Snapshots of a table: files with the date in their paths, and which of them belong together.
+
+    data/customers/%Y-%m-%d/*.parquet     a glob in which %Y %m %d %H %M %S stand for digits
+
+All files of one instant are one snapshot, the table as it was then. What is missing is known from the paths alone,
+before anything is read: one missing snapshot would look as if nothing had changed, one missing part as if all of its
+rows had been deleted.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import count
+from zoneinfo import ZoneInfo
+
+from apache_beam.io.filesystem import FileSystem
+
+from transforms.common.errors import InputError, SpecError
+from transforms.common.source import Source
+from transforms.sources.files import Listed, find
+
+_DIGITS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2}
+_NAMES = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
+_DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
+_FORMAT = re.compile(r"\.(?:(parquet)|(csv)(?:\.(?:gz|bz2|zst))?)$")
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?P<between>[-_./]?)(?:0[1-9]|1[0-2])(?P=between)(?:[012]\d|3[01])(?!\d)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = 86_400_000_000
+_MOST_NAMED = 5
+
+
+def path_problem(path: str, first: str) -> str | None:
+    """What is wrong with a path of snapshots, of several that begin with `first`; None if nothing is.
+
+    >>> path_problem("data/%Y-%m.csv", "data/%Y-%m.csv")
+    'a snapshot is told by the date in its path; %d is missing, write one such as data/%Y-%m-%d/*.parquet'
+    """
+    used = set(_DIRECTIVE.findall(path))
+    unknown = sorted(used - set(_DIGITS) - {"%"})
+    if unknown:
+        return f"%{unknown[0]} is not one of %Y %m %d %H %M %S; write %% for a percent sign"
+    missing = [name for name in "Ymd" if name not in used]
+    if missing:
+        return (
+            f"a snapshot is told by the date in its path; %{missing[0]} is missing, "
+            "write one such as data/%Y-%m-%d/*.parquet"
+        )
+    if _format(path) is None:
+        return "the end of the path tells the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst"
+    if _format(path) != _format(first):
+        return f"all snapshots must be of one format, and {first!r} comes first"
+    return None
+
+
+def with_directives(path: str) -> str | None:
+    """The path of a file with directives for the date in it; None if there is no date.
+
+    >>> with_directives("snaps/2026-01-31.csv"), with_directives("part-20261.csv")
+    ('snaps/%Y-%m-%d.csv', None)
+    """
+    found = list(_DATE.finditer(path))
+    if not found:
+        return None
+    last = found[-1]
+    between = last["between"]
+    return f"{path[: last.start()]}%Y{between}%m{between}%d{path[last.end() :]}"
+
+
+def of_files(source: Source) -> Source:
+    """The source with the format that the files themselves have; one that is not of snapshots as it is.
+
+    Raises:
+        SpecError: a path without a date or a format, or with another format than the first.
+    """
+    if source.format != "snapshots":
+        return source
+    for path in source.paths:
+        problem = path_problem(path, source.paths[0])
+        if problem is not None:
+            raise SpecError(f"changelog.path: {path!r}: {problem}")
+    return replace(source, format=_format(source.paths[0]) or "")
+
+
+def snapshot_files(source: Source) -> tuple[Listed, ...]:
+    """The files of all snapshots, in the order of time, those of one by their paths.
+
+    Raises:
+        SpecError: a path that matches nothing.
+        InputError: a date that is none, a snapshot without files of one of several paths, or as `files.find`.
+    """
+    found = {path: find((_glob(path),)) for path in source.paths}
+    instants = {file: instant_of(source, file.path) for files in found.values() for file in files}
+    first = {instant: file.path for file, instant in instants.items()}
+    for path, files in found.items():
+        for instant in sorted(first.keys() - {instants[file] for file in files}):
+            raise InputError(
+                f"{path_at(path, instant, source.timezone)}: missing, while {first[instant]} is there; "
+                "a snapshot needs its files of every path"
+            )
+    return tuple(sorted(instants, key=lambda file: (instants[file], file.path)))
+
+
+def base_of(source: Source, read: Mapping[str, Listed], found: Iterable[Listed]) -> tuple[Listed, ...]:
+    """The files of the last snapshot that earlier runs have read, which the first new one is compared with.
+
+    Args:
+        read: what they have read, by path.
+        found: what is there now.
+
+    Raises:
+        InputError: a snapshot came late, or the last one that was read is gone.
+    """
+    last = max(instant_of(source, path) for path in read)
+    there = {file.path for file in found}
+    for path in sorted(there - read.keys()):
+        if instant_of(source, path) <= last:
+            raise InputError(
+                f"{path}: comes late, since an earlier run has read a snapshot that is not older, and what followed it "
+                "is published; move it away"
+            )
+    base = [file for path, file in sorted(read.items()) if instant_of(source, path) == last]
+    for file in base:
+        if file.path not in there:
+            raise InputError(
+                f"{file.path}: gone, but the next snapshot is compared with it, the last one that an earlier run has "
+                "read; put it back as it was"
+            )
+    return tuple(base)
+
+
+def refuse_gaps(source: Source, paths: Sequence[str], *, until: int) -> None:
+    """Hold all snapshots so far, by the paths of their files, against those expected up to a time, that included.
+
+    Raises:
+        InputError: a snapshot is missing, or there is one in between.
+    """
+    files = {instant_of(source, path): path for path in sorted(paths, reverse=True)}
+    first, last = min(files), max(files)
+    expected: set[int] = set()
+    missing: list[str] = []
+    for instant in _expected(first, source):
+        if instant > max(until, last) or len(missing) > _MOST_NAMED:
+            break
+        expected.add(instant)
+        if instant not in files:
+            missing += [path_at(path, instant, source.timezone) for path in source.paths]
+    if missing:
+        more = ", ..." if len(missing) > _MOST_NAMED else ""
+        raise InputError(
+            f"snapshots are missing: {', '.join(missing[:_MOST_NAMED])}{more}; one is expected each changelog.every, "
+            "from the first to the end of the windows that are released; put them there, or say --until when there are "
+            "enough"
+        )
+    for instant in sorted(files.keys() - expected):
+        raise InputError(
+            f"{files[instant]}: a snapshot between those that are changelog.every apart, counted from {files[first]}; "
+            "move it away, or change changelog.every"
+        )
+
+
+def path_at(path: str, instant: int, timezone: str | None) -> str:
+    """Where the snapshot of an instant is expected; a glob stays one.
+
+    >>> path_at("data/%Y/%m-%d/*.csv", 86_400_000_000, None)
+    'data/1970/01-02/*.csv'
+    """
+    moment = _moment(instant).astimezone(_zone(timezone))
+
+    def write(directive: re.Match[str]) -> str:
+        letter = directive[1]
+        return "%" if letter == "%" else f"{getattr(moment, _NAMES[letter]):0{_DIGITS[letter]}}"
+
+    return _DIRECTIVE.sub(write, path)
+
+
+def instant_of(source: Source, file: str) -> int:
+    """The instant of a file's snapshot.
+
+    Raises:
+        InputError: its path holds no date.
+    """
+    path = next((path for path in source.paths if re.match(_pattern(path), file)), source.paths[0])
+    letters = [letter for letter in _DIRECTIVE.findall(path) if letter != "%"]
+    found = re.match(_pattern(path), file)
+    told = sorted(set(zip(letters, found.groups(), strict=True))) if found else []
+    parts = {_NAMES[letter]: int(digits) for letter, digits in told}
+    try:
+        if len(parts) < len(told) or not parts:  # one of them says two things
+            raise ValueError
+        return _microseconds(datetime(**parts, tzinfo=_zone(source.timezone)))
+    except (ValueError, OverflowError):
+        raise InputError(f"{file}: its path holds no date that {path!r} can mean; rename it, or move it away") from None
+
+
+def _expected(first: int, source: Source) -> Iterator[int]:
+    """Instants from the first on: days by the calendar of the time zone, whatever its clocks do; else by time alone."""
+    every = source.every or _DAY
+    if every % _DAY:
+        yield from count(first, every)
+        return
+    zone = _zone(source.timezone)
+    start = _moment(first).astimezone(zone).replace(tzinfo=None)
+    for step in count():
+        yield _microseconds((start + step * every * _MICROSECOND).replace(tzinfo=zone))
+
+
+def _glob(path: str) -> str:
+    return _replaced(path, {letter: "[0-9]" * digits for letter, digits in _DIGITS.items()})
+
+
+@cache
+def _pattern(path: str) -> str:
+    """The regular expression that Beam makes of the glob, with a group for each directive."""
+    marks = {letter: chr(0xE000 + place) for place, letter in enumerate(_DIGITS)}  # no letters of any language
+    pattern: str = FileSystem.translate_pattern(_replaced(path, marks))
+    for letter, mark in marks.items():
+        pattern = pattern.replace(mark, f"([0-9]{{{_DIGITS[letter]}}})")
+    return pattern
+
+
+def _replaced(path: str, by: dict[str, str]) -> str:
+    # Beam lists the folder that a glob begins with, and finds nothing where it names none.
+    folder = "" if "/" in re.split(r"[*?[%]", path)[0] else "./"
+    return folder + _DIRECTIVE.sub(lambda directive: {"%": "%", **by}[directive[1]], path)
+
+
+def _format(path: str) -> str | None:
+    found = _FORMAT.search(path)
+    return found and (found[1] or found[2])
+
+
+def _zone(name: str | None) -> ZoneInfo:
+    return ZoneInfo(name or "UTC")
+
+
+def _moment(instant: int) -> datetime:
+    return _EPOCH + instant * _MICROSECOND
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND

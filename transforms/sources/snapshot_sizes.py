@@ -1,0 +1,49 @@
+"""Snapshots that have lost too many rows: half-written ones, most likely, which would look like a mass deletion.
+
+Counts are exact facts about the data: what is said here is for the owner of the data alone.
+"""
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from apache_beam.io.filesystems import FileSystems
+
+from transforms.sources.layout import Layout
+from transforms.sources.snapshot_paths import instant_of
+
+
+def shrinks(layout: Layout, folder: str, share: float) -> list[str]:
+    """A line for each snapshot that has fewer than 1 - `share` of the usable rows of the one before it.
+
+    Args:
+        folder: the diagnostics of a run that read them.
+    """
+    usable = _usable(folder)
+    first: dict[int, str] = {}
+    rows: Counter[int] = Counter()
+    for file in layout.base + layout.files:
+        instant = instant_of(layout.source, file.path)
+        first.setdefault(instant, file.path)
+        rows[instant] += usable[file.path]
+    instants = sorted(first)
+    return [
+        f"{first[now]}: this snapshot has {rows[now]} rows that can be used, and the one before it {rows[before]}; "
+        f"changelog.shrink allows a loss of {share:.0%}; if it is half-written, write it again"
+        for before, now in pairwise(instants)
+        if rows[now] < (1 - share) * rows[before]
+    ]
+
+
+def _usable(folder: str) -> Counter[str]:
+    """How many rows of each file are no dead letters."""
+    with FileSystems.open(FileSystems.join(folder, "read.json")) as file:
+        usable = Counter(json.load(file)["rows_read"])
+    with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
+        dead = pq.read_table(pa.BufferReader(file.read()), columns=["file", "row"])
+    counts = pc.value_counts(dead.filter(dead["row"].is_valid())["file"])
+    usable.subtract({count["values"]: count["counts"] for count in counts.to_pylist()})
+    return usable

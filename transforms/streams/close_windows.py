@@ -1,0 +1,266 @@
+"""Shards close one window after another as files are found: the stream's half of bounded sums.
+
+    in    (shard, bytes)        `arrival`: the rows of a file that belong to the shard; `mark`: how far all is found
+    out   (windows, Proposal)   what a shard makes of a window: sums, its state, files it has seen
+
+The kernel is the same, `transforms.aggregation.shard_kernel.advance_shard`: rows wait in Beam's state until a mark says
+that all files are found that were there a lag after their window's end. Arrivals and marks are numbered as they were
+found. In whatever order they come, a window is closed with just the files before its mark: the same for all shards,
+however often a runner tries. Neither watermarks nor timers are needed, which runners of Python streams are not good at.
+
+What a shard proposes counts only once the release store has committed it. A pipeline that is put back to an earlier
+checkpoint may find files in another order, and other runs may release too; so a shard that finds its window committed
+takes the last committed state instead of making its own, keeps its rows, and lets the kernel drop those that it knows
+already.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.coders import BytesCoder
+from apache_beam.transforms.userstate import (
+    BagRuntimeState,
+    BagStateSpec,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+)
+
+from transforms.aggregation.node_sums import Aggregation, NodeKey
+from transforms.aggregation.shard_kernel import advance_shard, state_from_bytes, state_to_bytes
+from transforms.common.ipc import from_bytes
+from transforms.common.payloads import pack, unpack
+from transforms.sources.files import Listed
+
+LastState = Callable[[int, int, str | None], tuple[int, bytes] | None]
+"""(windows, shard, digest of the shard's own state before the last of these windows, or None if it has none) to the
+shard's last committed state and its windows; None if these are less. It raises if the own state is not what was
+committed: rows that are in it, and not in what is committed, would be lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What one shard makes of one window.
+
+    Attributes:
+        shard: its number.
+        base: SHA-256 of the state that it started from; empty for none.
+        state: what it leaves.
+        sums: exact sums of the window.
+        files: those whose rows came since the last proposal.
+        read: rows of these files in all shards, and those of them that cannot be used.
+    """
+
+    shard: int
+    base: str
+    state: bytes
+    sums: tuple[tuple[NodeKey, bytes], ...]
+    files: tuple[Listed, ...]
+    read: tuple[int, int] = (0, 0)
+
+    def to_bytes(self) -> bytes:
+        told = {"shard": self.shard, "base": self.base, "keys": [key for key, _ in self.sums]}
+        listed = [[file.path, file.size, file.updated] for file in self.files]
+        header = json.dumps(told | {"files": listed, "read": self.read}).encode()
+        return pack([header, self.state, *(payload for _, payload in self.sums)])
+
+    @staticmethod
+    def from_bytes(payload: bytes) -> "Proposal":
+        header, state, *sums = unpack(payload)
+        told = json.loads(header)
+        keys = [(variant, query, family, chunk) for variant, query, family, chunk in told["keys"]]
+        return Proposal(
+            shard=told["shard"],
+            base=told["base"],
+            state=state,
+            sums=tuple(zip(keys, sums, strict=True)),
+            files=tuple(Listed(*file) for file in told["files"]),
+            read=(told["read"][0], told["read"][1]),
+        )
+
+
+def arrival(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] = (0, 0)) -> bytes:
+    """What a shard gets of a file: some rows, or none.
+
+    Args:
+        number: of the file among all files and marks of the stream, from 0 on.
+        read: rows of the whole file, and those of them that cannot be used.
+    """
+    told = {"number": number, "file": [file.path, file.size, file.updated], "read": read}
+    return pack([json.dumps(told).encode(), rows])
+
+
+def mark(number: int, moment: int) -> bytes:
+    """Says that all files that were there at a moment have lower numbers."""
+    return pack([json.dumps({"number": number, "moment": moment}).encode()])
+
+
+def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
+    """The kernel: close the one window that the aggregation has and has not released.
+
+    Args:
+        base: the state that the shard left after the window before; empty for none.
+    """
+    tables, files = [], {}
+    for payload in arrivals:
+        header, rows = unpack(payload)
+        told = json.loads(header)
+        files[Listed(*told["file"])] = told["read"]
+        if rows:
+            tables.append(from_bytes(rows))
+    state = state_from_bytes(base) if base else None
+    sums, after = advance_shard(pa.concat_tables(tables) if tables else None, state, aggregation)
+    return Proposal(
+        shard=shard,
+        base=digest(base),
+        state=state_to_bytes(after),
+        sums=tuple(sums),
+        files=tuple(files),
+        read=(sum(rows for rows, _ in files.values()), sum(dead for _, dead in files.values())),
+    )
+
+
+def digest(state: bytes) -> str:
+    """What a state is told by; empty for none."""
+    return hashlib.sha256(state).hexdigest() if state else ""
+
+
+class CloseWindows(beam.PTransform):
+    """Arrivals to proposals, one a shard and window.
+
+    Args:
+        aggregation: its timeline's `released` windows are done, and all up to its `windows` are closed here.
+        lag: after a window's end, how long files may land that hold its rows, in microseconds.
+        last_state: what is committed.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, lag: int, last_state: LastState) -> None:
+        super().__init__()
+        self._aggregation = aggregation
+        self._lag = lag
+        self._last_state = last_state
+
+    def expand(self, arrivals: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[tuple[int, bytes]]:
+        work = _CloseDoFn(self._aggregation, self._lag, self._last_state)
+        return arrivals | "CloseWindows" >> beam.ParDo(work).with_output_types(tuple[int, bytes])
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a shard knows.
+
+    Attributes:
+        windows: that it has closed.
+        whole: as many arrivals and marks have come, from the first on.
+        beyond: numbers of others that have.
+        marks: (number, moment) of those that close a window once all before them have come.
+    """
+
+    windows: int
+    whole: int = 0
+    beyond: tuple[int, ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()
+
+    @staticmethod
+    def from_json(content: bytes) -> "_Known":
+        windows, whole, beyond, marks = json.loads(content)
+        return _Known(windows, whole, tuple(beyond), tuple((number, moment) for number, moment in marks))
+
+    def to_json(self) -> bytes:
+        return json.dumps([self.windows, self.whole, self.beyond, self.marks]).encode()
+
+    def having(self, number: int) -> "_Known":
+        """
+        >>> _Known(0).having(1).having(2).whole, _Known(0).having(1).having(0).whole
+        (0, 2)
+        """
+        there, whole = {*self.beyond, number}, self.whole
+        while whole in there:
+            whole += 1
+        return replace(self, whole=whole, beyond=tuple(sorted(n for n in there if n > whole)))
+
+    def with_mark(self, number: int, moment: int) -> "_Known":
+        return replace(self, marks=tuple(sorted({*self.marks, (number, moment)})))
+
+    def due(self) -> tuple[int, int] | None:
+        """The first mark, if all before it have come."""
+        return self.marks[0] if self.marks and self.marks[0][0] < self.whole else None
+
+
+class _CloseDoFn(beam.DoFn):
+    ARRIVED = BagStateSpec("arrived", BytesCoder())
+    KNOWN = ReadModifyWriteStateSpec("known", BytesCoder())
+    STATE = ReadModifyWriteStateSpec("state", BytesCoder())
+
+    def __init__(self, aggregation: Aggregation, lag: int, last_state: LastState) -> None:
+        self._aggregation = aggregation
+        self._lag = lag
+        self._last_state = last_state
+
+    def process(
+        self,
+        element: tuple[int, bytes],
+        arrived: BagRuntimeState = beam.DoFn.StateParam(ARRIVED),
+        known: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(KNOWN),
+        state: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(STATE),
+    ) -> Iterator[tuple[int, bytes]]:
+        shard, payload = element
+        before = known.read()
+        now = self._begin(shard, state) if before is None else _Known.from_json(before)
+        told = _header(payload)
+        now = now.having(told["number"])
+        if "file" in told:
+            arrived.add(payload)
+        elif self._closes(now.windows + 1, told["moment"]):
+            now = now.with_mark(told["number"], told["moment"])
+        while (due := now.due()) is not None:
+            number, moment = due
+            while self._closes(now.windows + 1, moment):
+                windows, proposal = self._close(shard, now.windows + 1, number, arrived, state)
+                now = replace(now, windows=windows)
+                if proposal is not None:
+                    yield windows, proposal.to_bytes()
+            now = replace(now, marks=now.marks[1:])
+        if now.to_json() != before:
+            known.write(now.to_json())
+
+    def _begin(self, shard: int, state: ReadModifyWriteRuntimeState) -> _Known:
+        windows, base = self._last_state(1, shard, None) or (0, b"")
+        if windows < self._aggregation.timeline.released:
+            raise ValueError(f"{self._aggregation.timeline.released} windows are released, {windows} committed")
+        state.write(base)
+        return _Known(windows)
+
+    def _close(
+        self, shard: int, windows: int, number: int, arrived: BagRuntimeState, state: ReadModifyWriteRuntimeState
+    ) -> tuple[int, Proposal | None]:
+        """Close a window with the files before a mark; the windows closed then, and None if others have closed them."""
+        base = state.read() or b""
+        committed = self._last_state(windows, shard, digest(base))
+        if committed is not None:
+            state.write(committed[1])
+            return committed[0], None
+        timeline = replace(self._aggregation.timeline, released=windows - 1, windows=windows)
+        waiting = list(arrived.read())
+        here = [payload for payload in waiting if _header(payload)["number"] < number]
+        proposal = close(shard, here, base, replace(self._aggregation, timeline=timeline))
+        arrived.clear()
+        for payload in waiting:
+            if _header(payload)["number"] > number:
+                arrived.add(payload)
+        state.write(proposal.state)
+        return windows, proposal
+
+    def _closes(self, windows: int, moment: int) -> bool:
+        """Whether a window is there and is over."""
+        timeline = self._aggregation.timeline
+        return windows <= timeline.windows and timeline.start + windows * timeline.every + self._lag <= moment
+
+
+def _header(payload: bytes) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(unpack(payload)[0])
+    return told

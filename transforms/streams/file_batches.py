@@ -1,0 +1,218 @@
+"""Files of a changelog as they land, each once, as arrivals for every shard.
+
+    in    ticks: anything, about one for each poll          (PeriodicImpulse, Flink's own, or a test's stream)
+    out   (shard, bytes)      of `close_windows`: an arrival of each new file, and a mark after each look
+
+A file is taken when two looks in a row find it with the same size and time of change, so that what is still being
+written waits. So what was there at one look is found at the next, and that is what marks say. A segment of a topic is
+whole when it is seen, so it is taken at once. A file is read as a whole by one worker and judged before any row of it
+goes on: a file with more unusable rows than the spec allows ends the stream, and nothing of it is part of any window.
+"""
+
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.coders import BytesCoder
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.transforms.userstate import (
+    BagRuntimeState,
+    BagStateSpec,
+    ReadModifyWriteRuntimeState,
+    ReadModifyWriteStateSpec,
+)
+from apache_beam.utils.timestamp import Timestamp
+
+from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.sharding import shard_table
+from transforms.common.batches import DEAD_SCHEMA, Batch, dead_letters
+from transforms.common.errors import InputError
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.sinks import write_table
+from transforms.sources.changelog import read_split, splits, unreadable
+from transforms.sources.files import UNREADABLE, Listed, joined, matching
+from transforms.sources.layout import Layout
+from transforms.sources.normalise import Place, Skipped
+from transforms.sources.topic_segments import is_of_topic
+from transforms.streams.close_windows import arrival, mark
+
+_BATCH_ROWS = 262_144
+
+Sizes = dict[str, list[float]]
+"""Path to size and time of change."""
+
+
+class Land(beam.PTransform):
+    """Ticks to arrivals.
+
+    Args:
+        layout: its files are those that earlier runs have read; they must stay as they were.
+        bad_rows: share of a file's rows that may be unusable.
+        diagnostics: a private folder, for the dead letters of each file that has some.
+        shards: into how many parts the units are split.
+        poll: microseconds that are to be between two looks: ticks that come sooner than after half of them are none,
+            since ticks come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
+    """
+
+    def __init__(
+        self, layout: Layout, projection: Projection, *, bad_rows: float, diagnostics: str, shards: int, poll: int
+    ) -> None:
+        super().__init__()
+        self._layout = layout
+        self._poll = poll
+        self._read = _ReadDoFn(replace(layout, files=()), projection, bad_rows, diagnostics, shards)
+
+    def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
+        found = (
+            ticks
+            | "ByOneWorker" >> beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
+            | "FindNewFiles" >> beam.ParDo(_FindDoFn(self._layout, self._poll)).with_output_types(tuple[int, bytes])
+        )
+        return (
+            found
+            | "ShareFiles" >> beam.Reshuffle()
+            | "ReadFiles" >> beam.ParDo(self._read).with_output_types(tuple[int, bytes])
+        )
+
+
+class _FindDoFn(beam.DoFn):
+    """(place, file) of each file that is new and no longer written to; and after each look a mark, (-1, mark)."""
+
+    LOOKED = ReadModifyWriteStateSpec("looked", BytesCoder())
+    TAKEN = BagStateSpec("taken", BytesCoder())  # much after years, so it is only added to
+
+    def __init__(self, layout: Layout, poll: int) -> None:
+        self._layout = layout
+        self._poll = poll
+
+    def process(
+        self,
+        _: tuple[int, bytes],
+        at: Timestamp = beam.DoFn.TimestampParam,
+        looked: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(LOOKED),
+        taken: BagRuntimeState = beam.DoFn.StateParam(TAKEN),
+    ) -> Iterator[tuple[int, bytes]]:
+        now = int(time.time() * 1_000_000) if self._poll else at.micros
+        before = looked.read()
+        last, told, files, waiting, segments = json.loads(before) if before else self._at_first()
+        if last is not None and 0 <= now - last < self._poll // 2:
+            return
+        source, known = self._layout.source, _sizes(self._layout.files)
+        for part in taken.read():
+            known |= json.loads(part)
+        read = _listed(segments)
+        new, waiting = look(matching(source.paths, taken=read, settings=source.kafka), known, waiting)
+        for place, file in enumerate(new, files):
+            yield place, json.dumps([told, file.path, file.size, file.updated]).encode()
+            told += 1
+        if last is not None:
+            yield -1, mark(told, last)
+            told += 1
+        plain = [file for file in new if not is_of_topic(file.path)]
+        if plain:
+            taken.add(json.dumps(_sizes(plain)).encode())
+        segments = _sizes(joined([*read, *(file for file in new if is_of_topic(file.path))]))
+        looked.write(json.dumps([now, told, files + len(new), waiting, segments]).encode())
+
+    def _at_first(self) -> tuple[None, int, int, Sizes, Sizes]:
+        files = self._layout.files
+        return None, 0, len(files), {}, _sizes(file for file in files if is_of_topic(file.path))
+
+
+def _sizes(files: Iterable[Listed]) -> Sizes:
+    return {file.path: [file.size, file.updated] for file in files}
+
+
+def _listed(sizes: Sizes) -> list[Listed]:
+    return [Listed(path, int(size), updated) for path, (size, updated) in sizes.items()]
+
+
+def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes]:
+    """The kernel: which files are taken now, and those that wait for the next look.
+
+    Raises:
+        InputError: a file has changed since it was taken.
+    """
+    new, still = [], {}
+    for file in found:
+        now = [file.size, file.updated]
+        if file.path in taken:
+            if taken[file.path] != now:
+                raise InputError(
+                    f"{file.path}: has changed since it was read; put the file back as it was, and new changes into "
+                    "files of their own"
+                )
+        elif is_of_topic(file.path) or (waiting.get(file.path) == now and file.size):
+            new.append(file)
+        else:
+            still[file.path] = now
+    return new, still
+
+
+class _ReadDoFn(beam.DoFn):
+    def __init__(self, layout: Layout, projection: Projection, bad_rows: float, diagnostics: str, shards: int) -> None:
+        self._layout = layout
+        self._projection = projection
+        self._bad_rows = bad_rows
+        self._diagnostics = diagnostics
+        self._shards = shards
+
+    def process(self, found: tuple[int, bytes]) -> Iterator[tuple[int, bytes]]:
+        place, told = found
+        if place < 0:
+            for shard in range(self._shards):
+                yield shard, told
+            return
+        number, *listed = json.loads(told)
+        file = Listed(*listed)
+        parts: dict[int, list[pa.Table]] = defaultdict(list)
+        tables, dead, rows_read = read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows)
+        if dead.num_rows:
+            name = hashlib.sha256(file.path.encode()).hexdigest()[:16]
+            write_table(dead, FileSystems.join(self._diagnostics, f"{name}.parquet"), format_="parquet")
+        for table in tables:
+            for shard, rows in shard_table(table, shards=self._shards):
+                parts[shard].append(from_bytes(rows))
+        for shard in range(self._shards):
+            rows = to_bytes(pa.concat_tables(parts[shard])) if parts[shard] else b""
+            yield shard, arrival(number, file, rows, read=(rows_read, dead.num_rows))
+
+
+def read_file(
+    layout: Layout, projection: Projection, place: Place, bad_rows: float
+) -> tuple[list[pa.Table], pa.Table, int]:
+    """All projected rows of a file, its dead letters, and how many rows were read.
+
+    Raises:
+        InputError: it cannot be read, or holds more unusable rows than `bad_rows` allows.
+    """
+    try:
+        parts = splits(place, layout.source.format)
+    except UNREADABLE as error:
+        raise InputError(f"{place.file}: {unreadable(error)}") from None
+    tables, rows, letters = [], 0, [DEAD_SCHEMA.empty_table()]
+    for part in (part for split in parts for part in read_split(layout, split, _BATCH_ROWS)):
+        if isinstance(part, Batch):
+            table, positions, reason = project(part.table, projection)
+            letters.append(dead_letters(place.file, part.row_numbers(positions), reason))
+            rows += part.table.num_rows
+            tables.append(table)
+        elif not isinstance(part, Skipped):
+            letters.append(part)
+            rows += part.num_rows
+    dead = pa.concat_tables(letters).sort_by("row")
+    whole = dead.filter(dead["row"].is_null())
+    if whole.num_rows:
+        raise InputError(f"{place.file}: {whole['reason'][0].as_py()}")
+    if dead.num_rows > bad_rows * rows:
+        raise InputError(
+            f"{place.file}: row {dead['row'][0].as_py()}: {dead['reason'][0].as_py()} (and {dead.num_rows - 1} more "
+            f"such rows of {rows}); changelog.bad_rows allows a share of {bad_rows:g}; nothing of the file was used"
+        )
+    return [table for table in tables if table.num_rows], dead, rows
