@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipelines.epochs import progress as display
 from pipelines.epochs.progress import Display
-from pipelines.epochs.settled import progress as display
 from tests.transforms.writing import NOON, NOON_US, UTC, look, write_jsonl, write_parquet
 from transforms.common import progress
 from transforms.sources.layout import Layout
