@@ -10,7 +10,7 @@ from benchmarks.memory.setting import NAMES
 def test_nodes_made_one_window_at_a_time_are_those_made_at_once_and_the_carry_does_not_grow(name: str) -> None:
     found = ours.run(name, cells=5, windows=600)
 
-    # The counter rounds each node to a step, 2^-24 of a count.
+    # The factorisation rounds each node to a step, 2^-24 of a count.
     assert found.checksum == pytest.approx(at_once.run(name, cells=5, windows=600).checksum, rel=1e-6)
     assert found.checksum > 0
     assert len(found.carries) == 3

@@ -68,19 +68,21 @@ def table(axis: str, values: Sequence[float], found: Errors) -> str:
 
 def base_table(base: Setting, python: str | None, *, fitted: bool) -> str:
     """Every way there is at one point; `fitted` with what takes jax-privacy minutes to fit."""
-    rows = [(f"Slackwater, {way.strategy}", way.detail, way.law, way.rmse) for way in ours.ways(base)]
-    for law in ("laplace", "gaussian"):
-        rows.append(("paper, binary tree", "", law, paper.binary(base, law)))
-        rows.append(("OpenDP tree", "consistent", law, opendp_tree.rmse(base, law)))
-    least, way, law = paper.best(base)
-    rows.append(("paper, best", str(way), law, least))
+    rows = [(f"Slackwater, {way.strategy}", way.detail, way.mechanism, way.rmse) for way in ours.ways(base)]
+    for mechanism in ("laplace", "gaussian"):
+        rows.append(("paper, binary tree", "", mechanism, paper.binary(base, mechanism)))
+        rows.append(("OpenDP tree", "consistent", mechanism, opendp_tree.rmse(base, mechanism)))
+    least, way, mechanism = paper.best(base)
+    rows.append(("paper, best", str(way), mechanism, least))
     if python:
         for strategy, detail in (("sqrt", "square root"), ("blt", "buffered Toeplitz")):
             if strategy == "sqrt" or (fitted and base.width is None):  # buffered ones are fitted to prefix sums
                 rows.append(("jax-privacy", detail, "gaussian", jaxprivacy.rmse(python, [base], strategy)[0]))
     rows.append(("least of any Gaussian noise", "", "gaussian", lower_bounds.rmse(base)))
     lines = ["| release | | noise | RMSE |", "|---|---|---|--:|"]
-    lines += [f"| {name} | {detail} | {law} | {rmse:.1f} |" for name, detail, law, rmse in sorted(rows, key=last)]
+    lines += [
+        f"| {name} | {detail} | {mechanism} | {rmse:.1f} |" for name, detail, mechanism, rmse in sorted(rows, key=last)
+    ]
     return "\n".join(lines)
 
 

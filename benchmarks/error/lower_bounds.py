@@ -3,15 +3,17 @@
 Let the published vector be A x plus normal noise of covariance Sigma, and let a unit be able to move x by any z of a
 set Z. A budget that allows mu = 1 / sigma (Gaussian differential privacy) asks for |Sigma^(-1/2) A z| <= mu on Z.
 
-Theorem. For every law on Z the mean variance of m numbers is at least sigma^2 (tr K^(1/2))^2 / m, K = A E[z z'] A'.
+Theorem. For every distribution on Z the mean variance of m numbers is at least sigma^2 (tr K^(1/2))^2 / m, K = A E[z
+z'] A'.
 
 Proof. Averaging z' A' Sigma^-1 A z <= mu^2 gives tr(Sigma^-1 K) <= mu^2, and by Cauchy and Schwarz
 (tr K^(1/2))^2 <= tr(Sigma) tr(Sigma^-1 K). QED.
 
-The law here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes and
-goes; or fewer, which is no less allowed. Where a time span bounds the changes, they lie within so many consecutive
+The distribution here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes
+and goes; or fewer, which is no less allowed. Where a time span bounds the changes, they lie within so many consecutive
 windows, at a place that is drawn as well. docs/proofs/strategies.md#lower-bounds has a closed form (from one change in
-each of k equal blocks), which this law betters. Laplace noise is not bounded by this; nor is what looks at the data.
+each of k equal blocks), which this distribution betters. Laplace noise is not bounded by this; nor is what looks at the
+data.
 """
 
 import math

@@ -19,26 +19,26 @@ from numpy.typing import NDArray
 
 from benchmarks.error.setting import Setting
 
-Law = Literal["laplace", "gaussian"]
+Mechanism = Literal["laplace", "gaussian"]
 
 dp.enable_features("contrib", "honest-but-curious")
 
 
-def rmse(setting: Setting, law: Law) -> float:
+def rmse(setting: Setting, mechanism: Mechanism) -> float:
     """Root mean square error of levels, or of sliding sums."""
     branching = dp.t.choose_branching_factor(setting.leaves)
     squares = terms(setting.leaves, branching, setting.opening, setting.width)
-    return deviation(setting, branching, law) * math.sqrt(squares)
+    return deviation(setting, branching, mechanism) * math.sqrt(squares)
 
 
 def best(setting: Setting) -> float:
     return min(rmse(setting, "laplace"), rmse(setting, "gaussian"))
 
 
-def deviation(setting: Setting, branching: int, law: Law) -> float:
+def deviation(setting: Setting, branching: int, mechanism: Mechanism) -> float:
     """Standard deviation of a node's noise."""
     whole = dp.atom_domain(T=int)
-    if law == "laplace":
+    if mechanism == "laplace":
         charged = _tree(setting.leaves, branching).map(setting.touched)
         space: Any = (dp.vector_domain(whole), dp.l1_distance(T=int))
         scale = dp.binary_search_param(

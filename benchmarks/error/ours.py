@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from benchmarks.error.setting import Setting, sigma
-from privacy.accounting.composition import Law
+from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
 from privacy.planning.planner import Choice, Option, Question, certified, options
 from privacy.series import Series
 
-LAWS: tuple[Law, ...] = ("gaussian", "laplace")
+MECHANISMS: tuple[Mechanism, ...] = ("gaussian", "laplace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,21 +20,26 @@ class Way:
     Attributes:
         strategy: its name in the spec.
         detail: its form, its refinement, or nothing.
-        law: of the noise.
+        mechanism: of the noise.
     """
 
     strategy: str
     detail: str
-    law: Law
+    mechanism: Mechanism
     rmse: float
 
 
 def ways(setting: Setting) -> list[Way]:
-    """The best of each kind of strategy with each law, the least error first."""
+    """The best of each kind of strategy with each mechanism, the least error first."""
     found = [
-        Way(strategy=option.name, detail=_detail(option), law=law, rmse=option.error * _node(setting, law))
-        for law in LAWS
-        for option in _options(setting.windows, setting.changes, setting.span, setting.width, law)
+        Way(
+            strategy=option.name,
+            detail=_detail(option),
+            mechanism=mechanism,
+            rmse=option.error * _node(setting, mechanism),
+        )
+        for mechanism in MECHANISMS
+        for option in _options(setting.windows, setting.changes, setting.span, setting.width, mechanism)
     ]
     return sorted(found, key=lambda way: way.rmse)
 
@@ -44,24 +49,26 @@ def rmse(setting: Setting, strategy: str) -> float | None:
     return next((way.rmse for way in ways(setting) if strategy in ("auto", way.strategy)), None)
 
 
-def _node(setting: Setting, law: Law) -> float:
+def _node(setting: Setting, mechanism: Mechanism) -> float:
     """What a budget makes of an option's error, which is for one unit of it."""
-    return sigma(setting.epsilon, setting.delta) if law == "gaussian" else 1 / setting.epsilon
+    return sigma(setting.epsilon, setting.delta) if mechanism == "gaussian" else 1 / setting.epsilon
 
 
 @lru_cache
-def _options(windows: int, changes: int | None, span: int | None, width: int | None, law: Law) -> tuple[Option, ...]:
+def _options(
+    windows: int, changes: int | None, span: int | None, width: int | None, mechanism: Mechanism
+) -> tuple[Option, ...]:
     series = Series(kind="level") if width is None else Series(kind="sliding", width=width)
     assert changes is not None or span is not None
     question = Question(
-        measure=Measure(kind="count", fine=law == "gaussian"),
+        measure=Measure(kind="count", fine=mechanism == "gaussian"),
         cells=1,
         series=(series,),
         constraint=AtMost(changes) if changes is not None else Within(span or 0),
         window=1,
         windows=windows,
         owner=False,
-        law=law,
+        mechanism=mechanism,
     )
     return tuple(certified(option, question) for option in options(question, Choice()))  # as a plan does
 

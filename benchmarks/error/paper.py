@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.error.setting import Setting, sigma
 
-Law = Literal["laplace", "gaussian"]
+Mechanism = Literal["laplace", "gaussian"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +31,25 @@ class Way:
         return "direct" if self.branching is None else f"c={self.branching}, h={self.height}"
 
 
-def rmse(setting: Setting, way: Way, law: Law) -> float:
-    """Root mean square error of the continuous laws; of Laplace noise at delta 0."""
+def rmse(setting: Setting, way: Way, mechanism: Mechanism) -> float:
+    """Root mean square error of the continuous mechanisms; of Laplace noise at delta 0."""
     nodes = touched(setting, way)
-    if law == "laplace":
+    if mechanism == "laplace":
         node = math.sqrt(2) * nodes / setting.epsilon
     else:
         node = sigma(setting.epsilon / nodes, setting.delta / nodes)
     return node * math.sqrt(terms(setting, way))
 
 
-def binary(setting: Setting, law: Law) -> float:
+def binary(setting: Setting, mechanism: Mechanism) -> float:
     """The binary tree with a layer for each power of two below the number of windows."""
-    return rmse(setting, Way(2, max(1, math.ceil(math.log2(setting.windows)))), law)
+    return rmse(setting, Way(2, max(1, math.ceil(math.log2(setting.windows)))), mechanism)
 
 
-def best(setting: Setting) -> tuple[float, Way, Law]:
-    """The least error over all trees, direct sliding windows and both laws, and what reaches it."""
-    laws: tuple[Law, ...] = ("laplace", "gaussian")
-    found = [(rmse(setting, way, law), way, law) for way in _ways(setting) for law in laws]
+def best(setting: Setting) -> tuple[float, Way, Mechanism]:
+    """The least error over all trees, direct sliding windows and both mechanisms, and what reaches it."""
+    mechanisms: tuple[Mechanism, ...] = ("laplace", "gaussian")
+    found = [(rmse(setting, way, mechanism), way, mechanism) for way in _ways(setting) for mechanism in mechanisms]
     return min(found, key=lambda triple: triple[0])
 
 

@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cells", type=int, default=1_000_000, help="of the trees")
     parser.add_argument("--windows", type=int, default=730, help="of the trees")
-    parser.add_argument("--long", type=int, default=100_000, help="windows of the counter, which has 20 cells")
+    parser.add_argument("--long", type=int, default=100_000, help="windows of the factorisation, which has 20 cells")
     arguments = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
 

@@ -17,7 +17,7 @@ from benchmarks.memory.ours import Told
 from benchmarks.memory.setting import changes, squares, strategy
 from privacy.series import Ints
 from privacy.strategies.base import Floats
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 
 
@@ -28,7 +28,7 @@ def run(name: str, cells: int, windows: int) -> Told:
         row[:] = leaf[0]
     start = time.perf_counter()
     parts: Sequence[Ints | Floats]
-    parts = [filtered(chosen, leaves)] if isinstance(chosen, Counter) else layers(chosen, leaves)
+    parts = [filtered(chosen, leaves)] if isinstance(chosen, Factorised) else layers(chosen, leaves)
     seconds = time.perf_counter() - start
     return Told(checksum=sum(squares(part, name) for part in parts), seconds=seconds)
 
@@ -42,9 +42,9 @@ def layers(tree: Tree, leaves: Ints) -> list[Ints]:
     return [opening, *(np.diff(since[::span], axis=0) for span in spans)]
 
 
-def filtered(counter: Counter, leaves: Ints) -> Floats:
-    """[leaves, cells] in floating point, which rounds otherwise than the counter does."""
-    coefficients = np.concatenate([np.zeros(len(leaves) - 1), counter.coefficients])
+def filtered(factorised: Factorised, leaves: Ints) -> Floats:
+    """[leaves, cells] in floating point, which rounds otherwise than the factorisation does."""
+    coefficients = np.concatenate([np.zeros(len(leaves) - 1), factorised.coefficients])
     # Row t holds c_t, ..., c_0, 0, ..., 0: a window of the coefficients, read backwards.
     matrix = np.lib.stride_tricks.sliding_window_view(coefficients, len(leaves))[:, ::-1].copy()
     product: Floats = matrix @ leaves.astype(np.float64)

@@ -6,21 +6,21 @@ import numpy as np
 
 from privacy.series import Ints
 from privacy.strategies.base import Floats
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
 from privacy.strategies.tree import Tree
 
 NAMES = ("tree-16-3", "tree-2-10", "arma")
-"""Two trees without a horizon, by branching and height, and a factorised counter."""
+"""Two trees without a horizon, by branching and height, and a Toeplitz factorisation."""
 
 FINE = 2**24
 """Grid steps in a count of one where the noise is Gaussian (privacy.measure.STEPS)."""
 
 
-def strategy(name: str, windows: int) -> Tree | Counter:
-    """One of `NAMES`; the counter's poles are for four changes within its horizon."""
+def strategy(name: str, windows: int) -> Tree | Factorised:
+    """One of `NAMES`; the factorisation's poles are for four changes within its horizon."""
     if name == "arma":
-        return Counter(
+        return Factorised(
             form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(4 / windows, 1 / windows, 5))
         )
     branching, height = (int(number) for number in name.split("-")[1:])

@@ -12,7 +12,7 @@ from privacy.planning.paper import time_bounded_nodes_claimed
 from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
 from privacy.series import Series
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 from privacy.upward import shown
 
@@ -121,8 +121,8 @@ def _family(released: Released, plan: Plan) -> dict[str, Any]:
         "paper": _paper(released, plan),
         "share": {plan.share_unit: released.share},
         "noise": [
-            {"component": c.name, "scale": law.scale * c.grid, "stddev": law.variance**0.5 * c.grid}
-            for c, law in zip(components, released.noise, strict=True)
+            {"component": c.name, "scale": distribution.scale * c.grid, "stddev": distribution.variance**0.5 * c.grid}
+            for c, distribution in zip(components, released.noise, strict=True)
         ],
     }
 
@@ -130,7 +130,7 @@ def _family(released: Released, plan: Plan) -> dict[str, Any]:
 def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
     """How many nodes a unit touches, as the paper counts them, corrected; and what its theorem 4.3 says for a span."""
     tree, constraint = released.strategy, plan.constraint
-    if isinstance(tree, Counter):
+    if isinstance(tree, Factorised):
         return None
     told: dict[str, Any] = {"nodes": released.sensitivity.nodes}
     if isinstance(tree, Tree) and isinstance(constraint, Within) and released.family == "net":

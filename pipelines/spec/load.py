@@ -1,7 +1,7 @@
 """The spec of a release: read, checked and frozen.
 
 `load` gives values that the rest of the program can trust: nothing is left on `auto` but what the planner settles
-(strategies, and the law of the noise where there is a delta), times are microseconds since the epoch (UTC), durations
+(strategies, and the mechanism where there is a delta), times are microseconds since the epoch (UTC), durations
 are microseconds, and mappings whose order must not matter are sorted. The shape of the file and its rules are in the
 `spec_*` modules beside this one.
 """
@@ -18,11 +18,11 @@ from pydantic import ValidationError
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
 from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
-from pipelines.spec.privacy import Mechanism, PrivacySection, Split
+from pipelines.spec.privacy import PrivacySection, Split
 from pipelines.spec.queries import Published, QuerySection
 from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import microseconds
-from privacy.accounting.accounting import Accounting
+from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
 from privacy.measure import Measure
@@ -96,7 +96,7 @@ class Privacy:
         unit: `entry`, or the column that names the owner.
         constraint: what is enforced; from `states` if the spec gives no constraint.
         mechanism: `auto`, for the planner to settle, only if delta is above 0.
-        accounting: None only if the mechanism is `auto`: the planner takes what suits the law.
+        accounting: None only if the mechanism is `auto`: the planner takes what suits the mechanism.
         split: what the queries' shares of the budget follow: their weights, or equal errors relative to `expected`.
         adaptive_data: whether data may react to what is published.
         states: the state machine, each state with those that may follow it; None if not given.
@@ -107,7 +107,7 @@ class Privacy:
     epsilon: float
     delta: float
     constraint: Constraint
-    mechanism: Mechanism
+    mechanism: Literal["auto", Mechanism]
     accounting: Accounting | None
     split: Split = "weights"
     adaptive_data: bool = False
@@ -264,7 +264,7 @@ def _privacy(section: PrivacySection) -> Privacy:
         epsilon=section.epsilon,
         delta=section.delta,
         constraint=section.enforced(),
-        mechanism=section.law,
+        mechanism=section.settled_mechanism,
         accounting=section.composition,
         split=section.split,
         adaptive_data=section.adaptive_data,

@@ -6,11 +6,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import Duration, Number, Section, Text
-from privacy.accounting.accounting import Accounting
+from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 
-Mechanism = Literal["auto", "laplace", "gaussian"]
 Split = Literal["weights", "relative_error"]
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
@@ -109,7 +108,7 @@ class PrivacySection(Section):
     epsilon: Annotated[Number, Field(gt=0)]
     delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     constraint: ConstraintSection | None = None
-    mechanism: Mechanism = "auto"
+    mechanism: Literal["auto", Mechanism] = "auto"
     accounting: Accounting | None = None
     split: Split = "weights"
     adaptive_data: bool = False
@@ -121,16 +120,16 @@ class PrivacySection(Section):
         return self
 
     @property
-    def law(self) -> Mechanism:
+    def settled_mechanism(self) -> Literal["auto", Mechanism]:
         """The noise: `auto`, which the planner settles, only where there is a delta to spend on Gaussian noise."""
         return "laplace" if self.mechanism == "auto" and self.delta == 0 else self.mechanism
 
     @property
     def composition(self) -> Accounting | None:
-        """How losses are composed; None if neither the spec nor the law settles it."""
-        if self.accounting is not None or self.law == "auto":
+        """How losses are composed; None if neither the spec nor the mechanism settles it."""
+        if self.accounting is not None or self.settled_mechanism == "auto":
             return self.accounting
-        return "naive" if self.law == "laplace" else "pld"
+        return "naive" if self.settled_mechanism == "laplace" else "pld"
 
     def bound(self) -> Bound | None:
         """What the state machine allows an entry, if one is given."""

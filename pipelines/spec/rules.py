@@ -65,7 +65,7 @@ def strategy_problems(
 
 
 def _not_factorised(form: Form | None, privacy: PrivacySection, windows: int | None) -> Iterator[str]:
-    if privacy.law == "laplace":
+    if privacy.settled_mechanism == "laplace":
         needed = "privacy.mechanism: gaussian" if privacy.delta > 0 else "privacy.delta: 1.0e-9"
         yield f"factorised needs Gaussian noise; give {needed}, or use strategy: tree"
     elif privacy.accounting == "paper":

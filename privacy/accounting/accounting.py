@@ -13,8 +13,8 @@ from typing import Literal
 from privacy.accounting.composition import (
     ACCOUNTINGS,
     Accounting,
-    Law,
     Measurement,
+    Mechanism,
     discretisation_gap,
     epsilon_spent,
     paper_epsilon,
@@ -26,9 +26,9 @@ __all__ = [
     "ACCOUNTINGS",
     "Accounting",
     "Calibration",
-    "Law",
     "Loss",
     "Measurement",
+    "Mechanism",
     "calibrate",
     "epsilon_spent",
     "paper_epsilon",
@@ -91,7 +91,7 @@ def calibrate(
     measurements: Sequence[Measurement],
     *,
     budget: Loss,
-    mechanism: Law,
+    mechanism: Mechanism,
     accounting: Accounting,
     steps: float,
 ) -> Calibration:
@@ -100,7 +100,7 @@ def calibrate(
     Args:
         measurements: at least one.
         budget: loss of the whole release.
-        mechanism: the law of the noise.
+        mechanism: the distribution of the noise.
         accounting: how the measurements' losses are composed.
         steps: steps of the public grid in one normalised unit, the least over the components;
             only Gaussian noise depends on it.
@@ -171,7 +171,7 @@ def calibrate(
     )
 
 
-def _check(budget: Loss, mechanism: Law, accounting: Accounting) -> None:
+def _check(budget: Loss, mechanism: Mechanism, accounting: Accounting) -> None:
     if mechanism not in ("laplace", "gaussian"):
         raise ValueError(f"mechanism {mechanism!r} must be laplace or gaussian")
     if accounting not in ACCOUNTINGS:

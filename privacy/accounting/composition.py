@@ -15,8 +15,8 @@ the number of windows. Neighbours are changelogs that differ by all mutations of
                composition of the paper on continual releases, for comparison)
 
 Laplace is charged the naive sum where that is less. Gaussian noise is discrete: naive, advanced,
-pld and paper know the continuous law only, and part of delta pays for the difference
-(docs/proofs/discrete_gaussian.md); zcdp and rdp hold for the discrete law as it is (Canonne,
+pld and paper know the continuous distribution only, and part of delta pays for the difference
+(docs/proofs/discrete_gaussian.md); zcdp and rdp hold for the discrete distribution as it is (Canonne,
 Kamath, Steinke 2020, theorem 4).
 """
 
@@ -41,7 +41,7 @@ from privacy.accounting.curves import (
 from privacy.checks import at_least, positive
 from privacy.upward import above
 
-Law = Literal["laplace", "gaussian"]
+Mechanism = Literal["laplace", "gaussian"]
 Accounting = Literal["naive", "advanced", "zcdp", "rdp", "pld", "paper"]
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
 
@@ -73,7 +73,7 @@ class Measurement:
         at_least("nodes", self.nodes, 1)
         at_least("coordinates", self.coordinates, 1)
 
-    def charged(self, mechanism: Law, accounting: Accounting) -> float:
+    def charged(self, mechanism: Mechanism, accounting: Accounting) -> float:
         """The sensitivity that is charged: joint, or the paper's nodes x one node's."""
         if accounting == "paper":
             return above(self.nodes * Fraction(self.node_l1 if mechanism == "laplace" else self.node_l2))
@@ -84,7 +84,7 @@ def epsilon_spent(
     measurements: Sequence[Measurement],
     scales: Sequence[float],
     *,
-    mechanism: Law,
+    mechanism: Mechanism,
     accounting: Accounting,
     delta: float,
     steps: float,
@@ -94,7 +94,7 @@ def epsilon_spent(
     Args:
         measurements: what one unit can move.
         scales: b (Laplace) or sigma (Gaussian) of each measurement, in normalised units.
-        mechanism: the law of the noise.
+        mechanism: the distribution of the noise.
         accounting: one of `ACCOUNTINGS`.
         delta: at least 0; naive and paper Laplace use none of it.
         steps: steps of the public grid in one normalised unit, the least over the components.
@@ -123,7 +123,7 @@ def paper_epsilon(
     measurements: Sequence[Measurement],
     scales: Sequence[float],
     *,
-    mechanism: Law,
+    mechanism: Mechanism,
     delta: float,
 ) -> float:
     """What the paper's k-fold composition would state for the same noise.
@@ -190,7 +190,7 @@ def _continuous(
 
 
 def _with_discretisation(continuous: Callable[[float], float], *, gap: float, delta: float) -> float:
-    """Epsilon of the discrete law: (epsilon, d)-DP when continuous gives (epsilon, delta).
+    """Epsilon of the discrete distribution: (epsilon, d)-DP when continuous gives (epsilon, delta).
 
     d = delta + (1 + e^epsilon) gap. The delta set aside is twice what the first epsilon asks for;
     what comes out is believed only if that was enough.

@@ -1,7 +1,7 @@
-"""The two noise laws on the integers: their exact variance, their draws and their intervals.
+"""The two noise distributions on the integers: their exact variance, their draws and their intervals.
 
-Values stand on a public grid and one unit here is one step of it. A mechanism is only a law: what
-it costs depends on the sensitivity of what it is added to, see privacy.accounting.
+Values stand on a public grid and one unit here is one step of it. What
+noise costs depends on the sensitivity of what it is added to, see privacy.accounting.
 """
 
 import math
@@ -51,7 +51,7 @@ class DiscreteLaplace:
     def half_width(self, terms: int, confidence: float = 0.95) -> float:
         """Whole steps h with Pr[|sum of `terms` draws| <= h] >= confidence.
 
-        The smallest for one term. For more, the continuous law's quantile rounded up, which is a
+        The smallest for one term. For more, the continuous distribution's quantile rounded up, which is a
         bound: a Laplace variable is a discrete one plus an independent symmetric remainder, and a
         remainder can only spread a symmetric unimodal sum (docs/proofs/discrete_laplace_sums.md).
 
@@ -111,7 +111,7 @@ class DiscreteGaussian:
 
         At most two steps too wide for scales from 2 on: the normal quantile of sigma sqrt(terms),
         rounded up. A sum of discrete Gaussians is a wider one up to factors
-        1 + O(exp(-pi^2 scale^2)), and whole steps up to h hold more of it than the normal law has
+        1 + O(exp(-pi^2 scale^2)), and whole steps up to h hold more of it than the normal distribution has
         within h. Tests hold it against exact convolutions from scale 0.3 on.
 
         >>> DiscreteGaussian(10.0).half_width(4)
@@ -123,7 +123,7 @@ class DiscreteGaussian:
         return float(math.ceil(self.scale * math.sqrt(terms) * quantile))
 
 
-Mechanism = DiscreteLaplace | DiscreteGaussian
+NoiseDistribution = DiscreteLaplace | DiscreteGaussian
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)

@@ -1,7 +1,7 @@
 """Integer noise from OpenDP's exact samplers: the only place where randomness enters a release.
 
 OpenDP takes its randomness from OpenSSL and computes in exact rational arithmetic, so a draw has
-exactly the law that its docstring states. There is no seed: nothing here can be repeated, and
+exactly the distribution that its docstring states. There is no seed: nothing here can be repeated, and
 forked workers do not share a stream (tests/privacy/test_noise.py holds that against it).
 
 Noise is drawn for a vector of zeros and added by the caller. OpenDP saturates a draw at the ends of

@@ -1,12 +1,13 @@
 """How far a weighted sum of noise can be: standard deviations and half widths of intervals, for any weights.
 
-A published number's noise is S = sum_i w_i Z_i with independent draws Z_i of one law and weights w_i > 0, equal ones
-for sums of nodes, any real ones after least squares. Equal weights: the law's own half width, times the weight.
+A published number's noise is S = sum_i w_i Z_i with independent draws Z_i of one distribution and weights w_i > 0,
+equal ones for sums of nodes, any real ones after least squares. Equal weights: the distribution's own half width, times
+the weight.
 
-Unequal weights are no matter of the continuous law (docs/proofs/weighted_laplace_sums.md has a counterexample), so S's
-own characteristic function psi is inverted, by way of Selberg's minorant: on a circle of length `period` there is a
-trigonometric polynomial of degree below `degree` that is nowhere above the indicator of [-h, h] and whose mean is only
-1 / degree smaller than the indicator's. With c_j its coefficients,
+Unequal weights are no matter of the continuous distribution (docs/proofs/weighted_laplace_sums.md has a
+counterexample), so S's own characteristic function psi is inverted, by way of Selberg's minorant: on a circle of length
+`period` there is a trigonometric polynomial of degree below `degree` that is nowhere above the indicator of [-h, h] and
+whose mean is only 1 / degree smaller than the indicator's. With c_j its coefficients,
 
     Pr[|S| <= h]  >=  c_0 + 2 sum_{0 < j < degree} c_j psi(2 pi j / period)  -  Pr[|S| >= period - h].
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.checks import proportion
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ ALIAS, DROPPED = 1e-4, 1e-5
 
 
 def spreads(
-    law: Mechanism,
+    distribution: NoiseDistribution,
     *,
     variances: Floats,
     weights: Callable[[], list[Floats]],
@@ -51,7 +52,7 @@ def spreads(
     """Standard deviations and half widths of published numbers, [numbers] each, in steps of a leaf sum.
 
     Args:
-        law: the noise of one node, in the same steps.
+        distribution: the noise of one node, in the same steps.
         variances: [numbers], as privacy.strategies.base.Strategy gives them.
         weights: for each number its weights, likewise; not called for Gaussian noise, whose half widths need none.
         confidence: of each number's interval.
@@ -65,13 +66,13 @@ def spreads(
     >>> deviations.round(2).tolist(), widths.round(1).tolist()
     ([14.14, 15.8], [30.0, 32.6])
     """
-    deviations: Floats = np.sqrt(variances * law.variance)
-    if isinstance(law, DiscreteGaussian):
-        return deviations, _of_gaussian(law.scale, confidence) * np.sqrt(variances)
-    return deviations, np.array([half_width(law, sizes, confidence) for sizes in weights()])
+    deviations: Floats = np.sqrt(variances * distribution.variance)
+    if isinstance(distribution, DiscreteGaussian):
+        return deviations, _of_gaussian(distribution.scale, confidence) * np.sqrt(variances)
+    return deviations, np.array([half_width(distribution, sizes, confidence) for sizes in weights()])
 
 
-def half_width(law: Mechanism, weights: Floats, confidence: float) -> float:
+def half_width(distribution: NoiseDistribution, weights: Floats, confidence: float) -> float:
     """A number h with Pr[|sum_i weights_i Z_i| <= h] >= confidence, in units of a weight times a step.
 
     Laplace noise: for equal weights that of `DiscreteLaplace.half_width`, else above the smallest such h by some 0.5 %
@@ -88,20 +89,20 @@ def half_width(law: Mechanism, weights: Floats, confidence: float) -> float:
     """
     proportion("confidence", confidence)
     weights = np.asarray(weights, dtype=np.float64)
-    if isinstance(law, DiscreteGaussian):
-        return _of_gaussian(law.scale, confidence) * math.sqrt(float(weights @ weights))
+    if isinstance(distribution, DiscreteGaussian):
+        return _of_gaussian(distribution.scale, confidence) * math.sqrt(float(weights @ weights))
     # Equal weights may come as a view of one number, which need not be walked along.
     if weights.strides == (0,) or weights.min() == weights.max():
-        return float(weights[0]) * law.half_width(len(weights), confidence)
+        return float(weights[0]) * distribution.half_width(len(weights), confidence)
     sizes, counts = np.unique(weights, return_counts=True)
-    return _of_laplace(law.scale, sizes.tobytes(), counts.tobytes(), confidence)
+    return _of_laplace(distribution.scale, sizes.tobytes(), counts.tobytes(), confidence)
 
 
 @lru_cache(maxsize=2048)
 def _of_laplace(scale: float, sizes: bytes, counts: bytes, confidence: float) -> float:
     """The half width for `counts` weights of each of the `sizes`, increasing; bytes so that they can be looked up."""
     size, count = np.frombuffer(sizes)[::-1], np.frombuffer(counts, dtype=np.int64)[::-1]
-    # All lengths from here on in deviations of the continuous law, which the discrete one's do not exceed.
+    # All lengths from here on in deviations of the continuous distribution, which the discrete one's do not exceed.
     deviation = scale * math.sqrt(2 * float(count @ size**2))
     size = size / deviation
 

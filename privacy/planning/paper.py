@@ -131,14 +131,14 @@ def derived_wins_claimed(width: int, every: int, branching: int) -> bool:
 
     Sufficient (for pure epsilon and h >= 1), but too strict: with 7 windows over each moment and c = 2 it says no.
 
-    >>> derived_wins_claimed(7, 1, 2), derived_wins(7, 1, 2, law="pure")
+    >>> derived_wins_claimed(7, 1, 2), derived_wins(7, 1, 2, definition="pure")
     (False, True)
     """
     height = least_height_claimed(_leaves(width, every), branching)
     return cover_nodes_claimed(branching, height) * height**2 * every**2 < width**2
 
 
-def derived_wins(width: int, every: int, branching: int, *, law: Literal["pure", "zcdp"], span: int = 0) -> bool:
+def derived_wins(width: int, every: int, branching: int, *, definition: Literal["pure", "zcdp"], span: int = 0) -> bool:
     """Whether sliding windows from a tree of least height surely have less variance than direct ones, for any query.
 
     One change meets h nodes of the tree, or ceil(W / P) sliding windows, and k changes k times as many of either
@@ -150,14 +150,14 @@ def derived_wins(width: int, every: int, branching: int, *, law: Literal["pure",
     Args:
         width, every, span: W, P and B.
 
-    >>> derived_wins(7, 1, 2, law="zcdp"), derived_wins(90, 1, 2, law="zcdp")
+    >>> derived_wins(7, 1, 2, definition="zcdp"), derived_wins(90, 1, 2, definition="zcdp")
     (False, True)
     """
     leaf = math.gcd(width, every)
     height = least_height(_leaves(width, every), branching)
     tree = time_bounded_nodes(span, leaf, branching=branching, height=height)
     direct = -(-(width + span) // every)
-    if law == "pure":
+    if definition == "pure":
         return tree**2 * exact_nodes(branching, height) < direct**2
     return tree * exact_nodes(branching, height) < direct
 

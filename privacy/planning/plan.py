@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from privacy.accounting.accounting import (
     Accounting,
     Calibration,
-    Law,
     Loss,
     Measurement,
+    Mechanism,
     calibrate,
     paper_epsilon,
 )
 from privacy.constraint import Constraint
 from privacy.measure import Measure
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.planning.planner import Choice, Option, Part, Question, certified, nominal, options
 from privacy.planning.sensitivity import Sensitivity
 from privacy.planning.statement import conditions
 from privacy.series import Family, Series
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 
 Split = Literal["weights", "relative_error"]
@@ -74,7 +74,7 @@ class Released:
         strategy: which nodes are told, and how numbers are made from them.
         series: what is published from them, in windows.
         sensitivity: in normalised units.
-        noise: the law of each component's noise, in grid steps.
+        noise: the distribution of each component's noise, in grid steps.
         share: of the loss; `Plan.share_unit` says in what.
         paper_epsilon: what the paper's composition would state for this noise; None where it has none.
     """
@@ -82,10 +82,10 @@ class Released:
     query: int
     family: Family
     leaf: int
-    strategy: Tree | Direct | Counter
+    strategy: Tree | Direct | Factorised
     series: tuple[Series, ...]
     sensitivity: Sensitivity
-    noise: tuple[Mechanism, ...]
+    noise: tuple[NoiseDistribution, ...]
     share: float
     paper_epsilon: float | None
 
@@ -116,7 +116,7 @@ class Plan:
     released: tuple[Released, ...]
     options: tuple[tuple[Option, ...], ...]
     weights: tuple[float, ...]
-    mechanism: Law
+    mechanism: Mechanism
     accounting: Accounting
     loss: Loss
     share_unit: str
@@ -145,7 +145,7 @@ def make_plan(
     windows: int | None,
     owner: bool,
     budget: Loss,
-    mechanism: Law | Literal["auto"],
+    mechanism: Mechanism | Literal["auto"],
     accounting: Accounting | None,
     split: Split = "weights",
     adaptive_data: bool = False,
@@ -159,21 +159,21 @@ def make_plan(
         windows: how many, or None if the release has no end.
         owner: whether a unit may own several entries.
         budget: see privacy.accounting.
-        mechanism: `auto` takes the law with the least error: Laplace noise without a delta or where a unit touches few
+        mechanism: `auto` takes the one with the least error: Laplace noise without a delta or where a unit touches few
             nodes, Gaussian elsewhere.
         accounting: None is `naive` for Laplace noise and `pld` for Gaussian.
         split: by the demands' weights, or so that all errors are the same share of `expected`.
         adaptive_data: whether data may react to what is published; `conditions` tells if the plan holds for it anyway.
 
     Raises:
-        ValueError: a budget, law and accounting that do not fit together, or a query without any sensitivity.
+        ValueError: a budget, mechanism and accounting that do not fit together, or a query without any sensitivity.
     """
-    laws: tuple[Law, ...] = ("laplace", "gaussian") if budget.delta > 0 else ("laplace",)
+    mechanisms: tuple[Mechanism, ...] = ("laplace", "gaussian") if budget.delta > 0 else ("laplace",)
     if mechanism != "auto":
-        laws = (mechanism,)
+        mechanisms = (mechanism,)
     plans, refused = [], []
-    for law in laws:
-        if mechanism == "auto" and not _serves(law, demands):
+    for tried in mechanisms:
+        if mechanism == "auto" and not _serves(tried, demands):
             continue
         try:
             made = _plan(
@@ -183,8 +183,8 @@ def make_plan(
                 windows=windows,
                 owner=owner,
                 budget=budget,
-                law=law,
-                accounting=accounting or ("naive" if law == "laplace" else "pld"),
+                mechanism=tried,
+                accounting=accounting or ("naive" if tried == "laplace" else "pld"),
                 split=split,
                 adaptive=adaptive_data,
             )
@@ -197,8 +197,8 @@ def make_plan(
     return min(plans, key=_typical_error)
 
 
-def _serves(law: Law, demands: Sequence[Demand]) -> bool:
-    return law == "gaussian" or all(demand.choice.name != "factorised" for demand in demands)
+def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:
+    return mechanism == "gaussian" or all(demand.choice.name != "factorised" for demand in demands)
 
 
 def _plan(
@@ -209,12 +209,12 @@ def _plan(
     windows: int | None,
     owner: bool,
     budget: Loss,
-    law: Law,
+    mechanism: Mechanism,
     accounting: Accounting,
     split: Split,
     adaptive: bool,
 ) -> Plan:
-    demands = [replace(d, measure=replace(d.measure, fine=law == "gaussian")) for d in demands]
+    demands = [replace(d, measure=replace(d.measure, fine=mechanism == "gaussian")) for d in demands]
     questions = [
         Question(
             measure=demand.measure,
@@ -224,7 +224,7 @@ def _plan(
             window=window,
             windows=windows,
             owner=owner,
-            law=law,
+            mechanism=mechanism,
             adaptive=adaptive,
             paper=accounting == "paper",
         )
@@ -234,7 +234,7 @@ def _plan(
     for question, demand in zip(questions, demands, strict=True):
         best, *others = options(question, demand.choice)
         found.append((certified(best, question), *others))
-    weights = _weights(demands, [tried[0] for tried in found], law=law, split=split)
+    weights = _weights(demands, [tried[0] for tried in found], mechanism=mechanism, split=split)
     planned = [
         (place, part, weights[place] / len(tried[0].parts))
         for place, tried in enumerate(found)
@@ -253,11 +253,11 @@ def _plan(
         for _, part, weight in planned
     ]
     steps = min(c.largest for demand in demands for c in demand.measure.components)
-    calibration = calibrate(measurements, budget=budget, mechanism=law, accounting=accounting, steps=steps)
+    calibration = calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
     stated = [
         None
-        if isinstance(part.strategy, Counter)
-        else paper_epsilon([m], [scale], mechanism=law, delta=budget.delta * m.weight)
+        if isinstance(part.strategy, Factorised)
+        else paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
         for (_, part, _), m, scale in zip(planned, measurements, calibration.scales, strict=True)
     ]
     return Plan(
@@ -266,15 +266,15 @@ def _plan(
         windows=windows,
         owner=owner,
         demands=tuple(demands),
-        released=_released(demands, [(place, part) for place, part, _ in planned], calibration, law, stated),
+        released=_released(demands, [(place, part) for place, part, _ in planned], calibration, mechanism, stated),
         options=tuple(found),
         weights=weights,
-        mechanism=law,
+        mechanism=mechanism,
         accounting=accounting,
         loss=calibration.loss,
         share_unit=calibration.unit,
         claim=calibration.sentence,
-        conditions=conditions(law, [(demands[place].name, part.strategy) for place, part, _ in planned]),
+        conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part, _ in planned]),
     )
 
 
@@ -282,10 +282,10 @@ def _released(
     demands: Sequence[Demand],
     planned: Sequence[tuple[int, Part]],
     calibration: Calibration,
-    law: Law,
+    mechanism: Mechanism,
     stated: Sequence[float | None],
 ) -> tuple[Released, ...]:
-    kind = DiscreteLaplace if law == "laplace" else DiscreteGaussian
+    kind = DiscreteLaplace if mechanism == "laplace" else DiscreteGaussian
     for (place, part), scale in zip(planned, calibration.scales, strict=True):
         if scale * max(c.largest for c in demands[place].measure.components) > LARGEST_SCALE:
             raise ValueError(
@@ -310,7 +310,9 @@ def _released(
     )
 
 
-def _weights(demands: Sequence[Demand], chosen: Sequence[Option], *, law: Law, split: Split) -> tuple[float, ...]:
+def _weights(
+    demands: Sequence[Demand], chosen: Sequence[Option], *, mechanism: Mechanism, split: Split
+) -> tuple[float, ...]:
     """Each query's share of the budget.
 
     With a share w an option's error is error / sqrt(w) under Gaussian noise and error / w under Laplace noise, so that
@@ -327,7 +329,7 @@ def _weights(demands: Sequence[Demand], chosen: Sequence[Option], *, law: Law, s
                 raise ValueError(f"query {demand.name}: the error of a {demand.measure.kind} depends on the data")
             component = demand.measure.components[0]
             relative = option.error * component.largest * component.grid / demand.expected
-            raw.append(relative**2 if law == "gaussian" else relative)
+            raw.append(relative**2 if mechanism == "gaussian" else relative)
     total = math.fsum(raw)
     return tuple(weight / total for weight in raw)
 

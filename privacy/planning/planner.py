@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from privacy.accounting.composition import Law
+from privacy.accounting.composition import Mechanism
 from privacy.constraint import Constraint, parts
 from privacy.measure import Measure
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
@@ -27,7 +27,7 @@ from privacy.planning.statement import unproved
 from privacy.series import Family, Series
 from privacy.states import in_l2_squared
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter, Form
+from privacy.strategies.factorised import Factorised, Form
 from privacy.strategies.factorised_energy import Floats
 from privacy.strategies.factorised_filters import of_filter
 from privacy.strategies.factorised_fitting import fit
@@ -64,7 +64,7 @@ class Part:
 
     family: Family
     leaf: int
-    strategy: Tree | Direct | Counter
+    strategy: Tree | Direct | Factorised
     series: tuple[Series, ...]
     sensitivity: Sensitivity
 
@@ -104,7 +104,7 @@ class Question:
     window: int
     windows: int | None
     owner: bool
-    law: Law
+    mechanism: Mechanism
     adaptive: bool = False
     paper: bool = False
 
@@ -169,15 +169,15 @@ def _net_parts(question: Question, choice: Choice) -> Iterator[tuple[str, tuple[
     if choice.name in ("auto", "tree"):
         for tree in _trees(question, choice):
             yield "tree", (_net_part(question, question.net, tree),)
-    if choice.name in ("auto", "factorised") and question.law == "gaussian" and not question.paper:
-        for counter in _counters(question, choice):
-            yield "factorised", (_net_part(question, question.net, counter),)
+    if choice.name in ("auto", "factorised") and question.mechanism == "gaussian" and not question.paper:
+        for factorised in _factorised(question, choice):
+            yield "factorised", (_net_part(question, question.net, factorised),)
 
 
 def _why_not(question: Question, choice: Choice) -> str:
     if choice.name == "sliding":
         return "no sliding numbers are published"
-    if choice.name == "factorised" and question.law != "gaussian":
+    if choice.name == "factorised" and question.mechanism != "gaussian":
         return "it needs Gaussian noise, and so a delta"
     if choice.name == "factorised":
         return f"the form {choice.form} needs an end of the schedule"
@@ -197,14 +197,14 @@ def _option(name: str, parts_: Sequence[Part], question: Question) -> Option:
             variances = part.variances(series, question.nominal)
             squares += length * length * float(variances.sum())
             numbers += len(variances)
-    split = len(parts_) if question.law == "gaussian" else len(parts_) ** 2
+    split = len(parts_) if question.mechanism == "gaussian" else len(parts_) ** 2
     error = math.sqrt(split * squares / numbers) if numbers else math.inf
     return Option(name=name, parts=tuple(parts_), error=error)
 
 
 def _charged(sensitivity: Sensitivity, question: Question) -> float:
     """Standard deviation of one node's noise at a loss of one unit, without the share."""
-    if question.law == "gaussian":
+    if question.mechanism == "gaussian":
         return sensitivity.nodes * sensitivity.node_l2 if question.paper else sensitivity.l2
     return math.sqrt(2) * (sensitivity.nodes * sensitivity.node_l1 if question.paper else sensitivity.l1)
 
@@ -220,7 +220,7 @@ def _horizon(question: Question, leaf: int) -> int | None:
     return None if question.windows is None else question.windows // leaf
 
 
-def _net_part(question: Question, series: Sequence[Series], strategy: Tree | Direct | Counter) -> Part:
+def _net_part(question: Question, series: Sequence[Series], strategy: Tree | Direct | Factorised) -> Part:
     leaf = _leaf(question, series)
     unit = question.unit(leaf)
     sensitivity = of_net(strategy, unit)
@@ -233,7 +233,7 @@ def certified(option: Option, question: Question) -> Option:
 
 
 def _certified(part: Part, question: Question) -> Part:
-    if not isinstance(part.strategy, Counter) or question.cells > 1:
+    if not isinstance(part.strategy, Factorised) or question.cells > 1:
         return part
     sensitivity = of_net(part.strategy, question.unit(part.leaf), closely=True)
     return part if part.sensitivity.l2 <= sensitivity.l2 else replace(part, sensitivity=sensitivity)
@@ -290,7 +290,7 @@ def _trees(question: Question, choice: Choice) -> Iterator[Tree]:
         shapes = _promising(question, shapes)
     for refine in REFINES if choice.refine is None else (choice.refine,):
         refined = (replace(shape, refine=refine) for shape in shapes)
-        yield from (tree for tree in refined if not (question.adaptive and unproved(question.law, tree)))
+        yield from (tree for tree in refined if not (question.adaptive and unproved(question.mechanism, tree)))
 
 
 PROMISING = 6
@@ -327,7 +327,7 @@ def _heights(branching: int, leaves: int) -> list[int]:
     return heights
 
 
-def _counters(question: Question, choice: Choice) -> Iterator[Counter]:
+def _factorised(question: Question, choice: Choice) -> Iterator[Factorised]:
     leaf = _leaf(question, question.net)
     windows = _horizon(question, leaf)
     unit = question.unit(leaf)

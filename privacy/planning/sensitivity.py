@@ -44,7 +44,7 @@ from privacy.measure import Component
 from privacy.states import States, in_l1, in_l2_squared
 from privacy.strategies import reach
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_filters import of_filter
 from privacy.strategies.tree import Tree
 from privacy.strategies.tree_odd_nodes import layer_sizes
@@ -95,7 +95,7 @@ class Contribution:
     owner: bool
 
 
-def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, closely: bool = False) -> Sensitivity:
+def of_net(strategy: Tree | Direct | Factorised, unit: Contribution, *, closely: bool = False) -> Sensitivity:
     """Sensitivity of net changes under a strategy.
 
     Args:
@@ -115,7 +115,7 @@ def of_net(strategy: Tree | Direct | Counter, unit: Contribution, *, closely: bo
     together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
     moved = min(unit.cells, 2) * len(unit.components)
     changes = max(_most_touched(strategy, part, unit) for part in parts(unit.constraint))
-    if isinstance(strategy, Counter):
+    if isinstance(strategy, Factorised):
         # Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets.
         cells = min(unit.cells, changes + 1)
         l2 += math.sqrt(cells * math.fsum(strategy.rounding(changes, c.largest) ** 2 for c in unit.components))
@@ -167,7 +167,7 @@ def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution
 
 
 def _worst(
-    strategy: Tree | Direct | Counter,
+    strategy: Tree | Direct | Factorised,
     unit: Contribution,
     states: States,
     length: Callable[[Fraction], float],
@@ -181,7 +181,7 @@ def _worst(
             continue
         if part.changes > MOST_OF_OWNER:
             raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
-        if isinstance(strategy, Counter):
+        if isinstance(strategy, Factorised):
             bounds = list(_entry(strategy, part, unit.window, states, closely)[1:])
             bounds += [bounds[-1]] * (part.changes - len(bounds))
         else:
@@ -192,7 +192,7 @@ def _worst(
 
 
 def _entry(
-    strategy: Tree | Direct | Counter,
+    strategy: Tree | Direct | Factorised,
     part: AtMost | Within,
     window: int,
     states: States,
@@ -216,32 +216,32 @@ def _entry(
     return [Fraction(bound) for bound in found]
 
 
-def _nodes(strategy: Tree | Direct | Counter, part: AtMost | Within, window: int) -> int:
+def _nodes(strategy: Tree | Direct | Factorised, part: AtMost | Within, window: int) -> int:
     """How many nodes an entry can touch, the opening among them where it is released."""
     if isinstance(strategy, Direct):
         return int(reach.direct_nodes(strategy, part, window))
-    if isinstance(strategy, Counter):
+    if isinstance(strategy, Factorised):
         return 1
     layers = reach.tree_layers(strategy, part, window)
     appearing, present = sum(t.appearing for t in layers), sum(t.present for t in layers)
     return max(appearing, present + int(strategy.opening))
 
 
-def _leaves(counter: Counter) -> int | None:
+def _leaves(factorised: Factorised) -> int | None:
     """All leaves of the horizon, the opening among them where it is released."""
-    return None if counter.windows is None else counter.draws(counter.windows)
+    return None if factorised.windows is None else factorised.draws(factorised.windows)
 
 
-def _most_touched(strategy: Tree | Direct | Counter, part: AtMost | Within, unit: Contribution) -> int:
+def _most_touched(strategy: Tree | Direct | Factorised, part: AtMost | Within, unit: Contribution) -> int:
     """How many leaves an entry can move, the opening among them; or how many changes an owner's entries share.
 
     Those of different entries may share a leaf and differ in their cells.
     """
     if unit.owner and isinstance(part, AtMost):
         return part.changes
-    leaves = _leaves(strategy) if isinstance(strategy, Counter) else strategy.windows
+    leaves = _leaves(strategy) if isinstance(strategy, Factorised) else strategy.windows
     touched = reach.touched(part, length=unit.window, nodes=math.inf if leaves is None else leaves).appearing
-    opening = isinstance(strategy, Counter) and strategy.opening and isinstance(part, Within)
+    opening = isinstance(strategy, Factorised) and strategy.opening and isinstance(part, Within)
     return touched + int(opening)
 
 

@@ -11,8 +11,8 @@ is a function of the noisy nodes whose noise is drawn, which are all nodes of th
 
     t                       trees without draws in advance, and direct windows: a node is drawn and told when its last
                             leaf closes, and the nodes of a horizon are those that end by it
-    t                       counters, also endless ones: C is lower-triangular and Toeplitz, so its first rows are
-                            those of a shorter counter with the same coefficients
+    t                       factorisations, also endless ones: C is lower-triangular and Toeplitz, so its first rows are
+                            those of a shorter one with the same coefficients
     the end of t's root     trees with draws in advance, whose nodes up to there are a forest of their own
 
 Draws in advance are used before their nodes are complete: a number may hold the noise of any node under the root that
@@ -31,7 +31,7 @@ from privacy.checks import at_least
 from privacy.planning.plan import Plan, Released
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 from privacy.upward import above, below
 
@@ -128,7 +128,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
     )
 
 
-def _nearer(strategy: Tree | Direct | Counter, leaves: int) -> Tree | Direct | Counter | None:
+def _nearer(strategy: Tree | Direct | Factorised, leaves: int) -> Tree | Direct | Factorised | None:
     """The strategy with the horizon of the proof after so many leaves; None if it has no node by then."""
     if isinstance(strategy, Direct):
         return replace(strategy, windows=leaves) if leaves >= strategy.width else None
@@ -162,7 +162,10 @@ def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float
     for released, _ in told:
         components = plan.demands[released.query].measure.components
         scales.append(
-            min(below(Fraction(law.scale) / c.largest) for law, c in zip(released.noise, components, strict=True))
+            min(
+                below(Fraction(distribution.scale) / c.largest)
+                for distribution, c in zip(released.noise, components, strict=True)
+            )
         )
     return epsilon_spent(
         [_measurement(plan, released, so_far) for released, so_far in told],

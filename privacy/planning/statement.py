@@ -6,7 +6,7 @@ docs/design.md to them. What is proved, and for which data, is in docs/proofs/st
 
 from collections.abc import Sequence
 
-from privacy.accounting.composition import Law
+from privacy.accounting.composition import Mechanism
 from privacy.strategies.base import Strategy
 
 ALWAYS = (
@@ -24,13 +24,15 @@ NOT_REACTING = "The data do not react to what is published"
 """Which of the two holds follows from the noise and the strategies."""
 
 
-def conditions(law: Law, parts: Sequence[tuple[str, Strategy]]) -> tuple[str, ...]:
+def conditions(mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]]) -> tuple[str, ...]:
     """What a claim rests on, a sentence each.
 
     Args:
         parts: the query's name and the strategy of each part that is released.
     """
-    told = [f"query {query} ({strategy.parameters['refine']})" for query, strategy in parts if unproved(law, strategy)]
+    told = [
+        f"query {query} ({strategy.parameters['refine']})" for query, strategy in parts if unproved(mechanism, strategy)
+    ]
     if not told:
         return (REACTING, *ALWAYS)
     names = ", ".join(dict.fromkeys(told))
@@ -40,6 +42,6 @@ def conditions(law: Law, parts: Sequence[tuple[str, Strategy]]) -> tuple[str, ..
     )
 
 
-def unproved(law: Law, strategy: Strategy) -> bool:
+def unproved(mechanism: Mechanism, strategy: Strategy) -> bool:
     """Whether the claim is proved only for data that do not react to what is published."""
-    return law == "gaussian" and strategy.in_advance
+    return mechanism == "gaussian" and strategy.in_advance

@@ -1,14 +1,14 @@
-"""Factorised counters: a node a leaf, each a weighted sum of all leaves so far, with noise that decoding filters.
+"""Toeplitz factorisations: a node a leaf, each a weighted sum of all leaves so far, with noise that decoding filters.
 
-A counter sends the leaves x through a filter C of privacy.strategies.factorised_coefficients, tells y + z with y = C x
-and independent z, and publishes levels and their differences from that: A C^-1 (y + z) = A x + A C^-1 z. A unit that
-changes a few times moves C x little (privacy.strategies.factorised_energy, privacy.strategies.factorised_certificate),
-and A C^-1 z stays small however many windows have closed. Where the opening is released it is the first element of the
-stream. A node is complete when its leaf is: no draws in advance.
+A factorisation sends the leaves x through a filter C of privacy.strategies.factorised_coefficients, tells y + z with y
+= C x and independent z, and publishes levels and their differences from that: A C^-1 (y + z) = A x + A C^-1 z. A unit
+that changes a few times moves C x little (privacy.strategies.factorised_energy,
+privacy.strategies.factorised_certificate), and A C^-1 z stays small however many windows have closed. Where the opening
+is released it is the first element of the stream. A node is complete when its leaf is: no draws in advance.
 
 Floating point carries nothing: y is an integer, a function of integer leaves in integer arithmetic, and gets integer
 noise. Decoding is post-processing. Nodes are in steps of a leaf sum, so y is C x rounded, which costs a little
-sensitivity (`Counter.rounding`) and needs a fine grid, such as the 2^24 steps that Gaussian noise gets.
+sensitivity (`Factorised.rounding`) and needs a fine grid, such as the 2^24 steps that Gaussian noise gets.
 
 square_root, leaky, window: coefficients C_j = round(2^20 c_j), y = floor(sum_j C_j x_(t-j) / 2^20 + 1/2). The linear
     part is C / 2^20 exactly, non-increasing since rounding is monotone. For neighbours at x and x + z,
@@ -65,7 +65,7 @@ ROWS, COLUMNS = 512, 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
+class Factorised:
     """A strategy (privacy.strategies.base); noise must be Gaussian, since the L1 sensitivity is large.
 
     Attributes:
@@ -75,7 +75,7 @@ class Counter:
         leak: 1 - lam of the leaky and the window filter, 0 for the other two.
         poles: of arma; the first is (0, 0, u), the level, the last (1, 0, u), the leaf alone.
 
-    >>> year = Counter(form="leaky", windows=365, opening=True, leak=0.01)
+    >>> year = Factorised(form="leaky", windows=365, opening=True, leak=0.01)
     >>> year.draws(30), len(year.coefficients)
     (31, 366)
     >>> year.variances(Series(kind="level"), 365).max().round(3)
@@ -94,16 +94,16 @@ class Counter:
         if self.windows is not None:
             at_least("windows", self.windows, 1)
         elif self.form != "window":
-            raise ValueError(f"a {self.form} counter needs an end of the release; window has none")
+            raise ValueError(f"a {self.form} factorisation needs an end of the release; window has none")
         if self.form in ("leaky", "window"):
             if not 0 < self.leak <= 1:
                 raise ValueError(f"leak={self.leak} must be above 0 and at most 1")
         elif self.leak != 0:
-            raise ValueError(f"leak={self.leak}: a {self.form} counter has none")
+            raise ValueError(f"leak={self.leak}: a {self.form} factorisation has none")
         if self.form == "arma":
             _check(self.poles)
         elif self.poles:
-            raise ValueError(f"a {self.form} counter has no poles")
+            raise ValueError(f"a {self.form} factorisation has no poles")
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ class Counter:
             changes: in how many leaves the unit can move the cell.
             steps: in one normalised unit, the largest of the component.
 
-        >>> Counter(form="square_root", windows=100, opening=False).rounding(3, 2**24) == 10 / 2**24
+        >>> Factorised(form="square_root", windows=100, opening=False).rounding(3, 2**24) == 10 / 2**24
         True
         """
         if self.form != "arma":
@@ -239,26 +239,26 @@ def _exponentials(poles: tuple[Pole, ...]) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=16)
-def _integers(counter: Counter) -> Ints:
+def _integers(factorised: Factorised) -> Ints:
     """2^20 c, rounded, without trailing zeros."""
-    if counter.windows is not None:
-        count = counter.windows + int(counter.opening)
+    if factorised.windows is not None:
+        count = factorised.windows + int(factorised.opening)
     else:
         # c_j <= (1 - leak)^j <= exp(-j leak), which from here on rounds to 0.
-        count = 1 + math.ceil((BITS + 1) * math.log(2) / counter.leak)
-    if counter.form == "leaky":
-        real = coefficients.leaky(count, counter.leak)
+        count = 1 + math.ceil((BITS + 1) * math.log(2) / factorised.leak)
+    if factorised.form == "leaky":
+        real = coefficients.leaky(count, factorised.leak)
     else:
-        real = coefficients.window(count, counter.leak)
+        real = coefficients.window(count, factorised.leak)
     return np.trim_zeros(np.rint(real * 2**BITS).astype(np.int64), "b")
 
 
 @lru_cache(maxsize=16)
-def _response(counter: Counter, leaves: int) -> Floats:
+def _response(factorised: Factorised, leaves: int) -> Floats:
     """Weights of the nodes in a level, newest first."""
-    if counter.form == "arma":
-        return coefficients.exponentials(leaves, *coefficients.decays(*_exponentials(counter.poles)))
-    real = counter.coefficients[:leaves]
+    if factorised.form == "arma":
+        return coefficients.exponentials(leaves, *coefficients.decays(*_exponentials(factorised.poles)))
+    real = factorised.coefficients[:leaves]
     return coefficients.response(np.pad(real, (0, leaves - len(real))))
 
 

@@ -1,4 +1,4 @@
-"""The first coefficients of the filters C that factorised counters use, and of what undoes them.
+"""The first coefficients of the filters C that Toeplitz factorisations use, and of what undoes them.
 
 A filter is a power series c(x) = c_0 + c_1 x + ...; it turns a stream x_0, x_1, ... into y_t = sum_j c_j x_(t-j). All
 those here have c_0 = 1 and are completely monotone (a mixture of t^j with 0 <= t <= 1 and positive weights), so that
@@ -11,10 +11,10 @@ c_j is positive, non-increasing and convex in j, which is what the theorems on s
     exponentials   sum_i u_i / (1 - t_i x)            as many numbers of state as terms; Dvijotham et al., 2024, call
                                                       the shape a buffered linear Toeplitz matrix
 
-Proofs of complete monotonicity. c_j = binom(2j, j) / 4^j of the square root is the j-th moment of the arcsine law on
-[0, 1], and lam^j times it that law's scaled by lam. The leaky filter is, with s = 1 - lam x, its own limit
-sqrt(1 - lam) plus the tail sums of (1 - lam x)^(1/2), whose coefficients from the first on are minus the moments
-of a positive measure on [0, lam]; tail sums of moments are moments.
+Proofs of complete monotonicity. c_j = binom(2j, j) / 4^j of the square root is the j-th moment of the arcsine
+distribution on [0, 1], and lam^j times it that distribution's scaled by lam. The leaky filter is, with s = 1 - lam x,
+its own limit sqrt(1 - lam) plus the tail sums of (1 - lam x)^(1/2), whose coefficients from the first on are minus the
+moments of a positive measure on [0, lam]; tail sums of moments are moments.
 
 Everything is float64 and within about 1e-13 of the true series; whoever needs exact sums rounds to integers first.
 """

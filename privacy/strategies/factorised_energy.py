@@ -1,8 +1,9 @@
 """How far one entry can move the output of a filter, squared: bounds in closed form.
 
-A counter sends the leaf increments z of an entry through a lower-triangular Toeplitz matrix C of n leaves, with
-coefficients c_0 >= c_1 >= ... >= 0. N(m) = c_0^2 + ... + c_{m-1}^2 is the energy of a column that m leaves see. S_k^2
-is the largest |Cz|^2 for states in [0, 1] that change at most k times; by convexity states 0 and 1 in turn reach it.
+A Toeplitz factorisation sends the leaf increments z of an entry through a lower-triangular Toeplitz matrix C of n
+leaves, with coefficients c_0 >= c_1 >= ... >= 0. N(m) = c_0^2 + ... + c_{m-1}^2 is the energy of a column that m leaves
+see. S_k^2 is the largest |Cz|^2 for states in [0, 1] that change at most k times; by convexity states 0 and 1 in turn
+reach it.
 
 Pairing.  S_k^2 <= N(n) + N(n-1) + ... + N(n-k+1), and the last change adds at most N(n-k+1).                    (1)
     Products of columns are >= 0 and fall with the distance; signs alternate, the nearest is negative.

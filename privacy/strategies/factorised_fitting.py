@@ -1,23 +1,23 @@
-"""Parameters of factorised counters, chosen without data: the least squared sensitivity times variance.
+"""Parameters of Toeplitz factorisations, chosen without data: the least squared sensitivity times variance.
 
     square_root   has none
     leaky         the leak, by a search over its logarithm; with at most k changes in n windows it comes out near k / n
     window        the leak, the same way; for sliding numbers of width w near 1.2 / w
     arma          the leak, and one number for the range in which the poles lie
 
-For arma, a counter with d decaying poles is to be near the leaky filter c = s^(1/2) / (1 - x), s = 1 - lam x, where it
-matters: 1 - x small. Zolotarev's rational function is the best approximation of s^(1/2), in relative error, on an
-interval [low, high], with zeros and poles
+For arma, a factorisation with d decaying poles is to be near the leaky filter c = s^(1/2) / (1 - x), s = 1 - lam x,
+where it matters: 1 - x small. Zolotarev's rational function is the best approximation of s^(1/2), in relative error, on
+an interval [low, high], with zeros and poles
 
     -low tan^2(am(j K / (2 d)))   zeros for odd, poles for even j = 1, ..., 2 d - 1; am, K of parameter 1 - low / high.
 
 They take turns, so c is a sum of exponentials with positive weights (privacy.strategies.factorised_coefficients), for
 any low and leak. The interval is [low, 2], as 2 is the largest |s| on the unit circle, and low is searched for along
 with the leak, which was as good as a search over all zeros and poles. Then gaps get 8 significant bits and weights 16
-after the point, and it is such rounded counters that the search compares.
+after the point, and it is such rounded factorisations that the search compares.
 
 Sources: Zolotarev 1877, as in Hale, Higham, Trefethen, SIAM J. Numer. Anal. 46 (2008), section 4. That rational
-approximations of the square root make counters of little state is from Dvijotham et al., 2024.
+approximations of the square root make factorisations of little state is from Dvijotham et al., 2024.
 """
 
 import math
@@ -27,7 +27,7 @@ import numpy as np
 
 from privacy.series import Series
 from privacy.strategies.base import Floats
-from privacy.strategies.factorised import WEIGHT, Counter, Form, Pole
+from privacy.strategies.factorised import WEIGHT, Factorised, Form, Pole
 
 NOMINAL = 1024
 """Windows that are compared where a release has no end, at the least."""
@@ -44,37 +44,37 @@ def fit(
     series: Sequence[Series],
     energy: Callable[[Floats], float],
     worst: bool = False,
-) -> Counter:
-    """The counter of a form with the least noise.
+) -> Factorised:
+    """The factorisation of a form with the least noise.
 
     Args:
-        windows, opening: see Counter.
+        windows, opening: see Factorised.
         series: what is published; their variances count alike.
         energy: a bound on the squared sensitivity of a filter, from its coefficients.
         worst: go by the largest variance of a series instead of its mean.
 
     >>> from privacy.strategies.factorised_energy import toggles
     >>> level = [Series(kind="level")]
-    >>> counter = fit("leaky", windows=64, opening=False, series=level, energy=lambda c: float(toggles(c, 64, 4)[4]))
-    >>> 2 / 64 < counter.leak < 8 / 64
+    >>> factorised = fit("leaky", windows=64, opening=False, series=level, energy=lambda c: float(toggles(c, 64, 4)[4]))
+    >>> 2 / 64 < factorised.leak < 8 / 64
     True
     """
     shown = windows if windows is not None else max(NOMINAL, *(4 * numbers.width for numbers in series))
 
-    def cost(counter: Counter) -> float:
+    def cost(factorised: Factorised) -> float:
         size = np.max if worst else np.mean
-        found = [float(size(counter.variances(numbers, shown))) for numbers in series]
-        return energy(counter.coefficients) * math.fsum(found) / len(found)
+        found = [float(size(factorised.variances(numbers, shown))) for numbers in series]
+        return energy(factorised.coefficients) * math.fsum(found) / len(found)
 
     if form == "square_root":
-        return Counter(form=form, windows=windows, opening=opening)
+        return Factorised(form=form, windows=windows, opening=opening)
     if form != "arma":
         return _search(
-            lambda leak: Counter(form=form, windows=windows, opening=opening, leak=leak), cost, _leaks(shown), ()
+            lambda leak: Factorised(form=form, windows=windows, opening=opening, leak=leak), cost, _leaks(shown), ()
         )
     poles = 4 if shown < LONG else 5
     return _search(
-        lambda leak, low: Counter(
+        lambda leak, low: Factorised(
             form=form, windows=windows, opening=opening, poles=dyadic(*zolotarev(leak, low, poles))
         ),
         cost,
@@ -139,21 +139,21 @@ def _leaks(windows: int) -> Floats:
 
 
 def _search(
-    build: Callable[..., Counter], cost: Callable[[Counter], float], leaks: Floats, others: tuple[float, ...]
-) -> Counter:
+    build: Callable[..., Factorised], cost: Callable[[Factorised], float], leaks: Floats, others: tuple[float, ...]
+) -> Factorised:
     """The best of a coarse scan over leaks, then Nelder and Mead's search in logarithms from there: no chance in it."""
     from scipy.optimize import minimize  # slow to import
 
-    tried: dict[Counter, float] = {}
+    tried: dict[Factorised, float] = {}
 
     def objective(logarithms: Floats) -> float:
         leak, *rest = np.exp(logarithms).tolist()
         if not (leak <= 1 and all(number < 1 for number in rest)):
             return math.inf
-        counter = build(leak, *rest)
-        if counter not in tried:
-            tried[counter] = cost(counter)
-        return tried[counter]
+        factorised = build(leak, *rest)
+        if factorised not in tried:
+            tried[factorised] = cost(factorised)
+        return tried[factorised]
 
     first = min((np.log([leak, *others]) for leak in leaks), key=objective)
     corners = np.vstack([first, first + 0.7 * np.eye(len(first))])
@@ -163,4 +163,4 @@ def _search(
         method="Nelder-Mead",
         options={"initial_simplex": corners, "maxfev": 20 * len(first), "xatol": 1e-2, "fatol": 0.0},
     )
-    return min(tried, key=lambda counter: tried[counter])
+    return min(tried, key=lambda factorised: tried[factorised])

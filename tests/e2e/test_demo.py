@@ -182,7 +182,7 @@ def furthest(*, draws: int, probability: float) -> float:
     """What a sum of `draws` discrete Laplace variables exceeds, either way, with `probability`.
 
     Chernoff's bound, minimised over t in (0, 1/SCALE). The variable's moment generating function
-    at t is at most 1 / (1 - (t SCALE)^2), the continuous law's: (cosh x - 1) / x^2 increases in x.
+    at t is at most 1 / (1 - (t SCALE)^2), the continuous distribution's: (cosh x - 1) / x^2 increases in x.
     """
 
     def distance(t: float) -> float:

@@ -97,9 +97,9 @@ def test_a_run_says_and_logs_nothing_but_its_result(slackwater: CommandLine, cap
     assert [record.getMessage() for record in caplog.records] == []
 
 
-@pytest.mark.parametrize(("law", "changes"), [("discrete_laplace", ()), ("discrete_gaussian", (GAUSSIAN,))])
+@pytest.mark.parametrize(("distribution", "changes"), [("discrete_laplace", ()), ("discrete_gaussian", (GAUSSIAN,))])
 def test_the_published_columns_are_those_that_are_promised(
-    slackwater: CommandLine, law: str, changes: tuple[tuple[str, str], ...]
+    slackwater: CommandLine, distribution: str, changes: tuple[tuple[str, str], ...]
 ) -> None:
     folder = released(slackwater, MORE_QUERIES, *changes)
 
@@ -125,7 +125,7 @@ def test_the_published_columns_are_those_that_are_promised(
         ("scale", pa.float64()),
         ("mechanism", pa.string()),
     ]
-    assert set(nodes["mechanism"].to_pylist()) == {law}
+    assert set(nodes["mechanism"].to_pylist()) == {distribution}
     frame = estimates.to_pandas()
     for query, (cells, kinds) in ROWS_OF.items():
         own = frame[frame["query"] == query]

@@ -35,13 +35,15 @@ def gained(scale: float, epsilon: float, roots: int) -> float:
     mass = math.tanh(1 / (2 * scale)) ** 3 * np.exp(-np.abs(noise).sum(axis=1) / scale)
     first, still = told((0, 0), noise)
     _, moved = told((0, 1), noise)
-    laws: dict[tuple, dict[tuple, list[float]]] = {}
+    distributions: dict[tuple, dict[tuple, list[float]]] = {}
     for seen, without, with_unit, p in zip(first, still, moved, mass.tolist(), strict=True):
-        second = laws.setdefault(seen, {})
+        second = distributions.setdefault(seen, {})
         second.setdefault(without, [0.0, 0.0])[0] += p
         second.setdefault(with_unit, [0.0, 0.0])[1] += p
-    now = np.array([sum(max(0.0, q - math.exp(epsilon) * p) for p, q in law.values()) for law in laws.values()])
-    chance = np.array([sum(p for p, _ in law.values()) for law in laws.values()])
+    now = np.array(
+        [sum(max(0.0, q - math.exp(epsilon) * p) for p, q in one.values()) for one in distributions.values()]
+    )
+    chance = np.array([sum(p for p, _ in one.values()) for one in distributions.values()])
     value = 0.0
     for _ in range(roots):
         value = float(np.maximum(now, chance * value).sum())

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privacy.accounting.accounting import Accounting, Law, Loss
+from privacy.accounting.accounting import Accounting, Loss, Mechanism
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
@@ -25,14 +25,14 @@ from privacy.planning.planner import REFINES, Choice
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_net
 from privacy.series import Series
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline
 from transforms.release.published_tables import estimates_table, nodes_table
 from transforms.release.release import add_noise, merge
 
-Strategy = Tree | Direct | Counter
+Strategy = Tree | Direct | Factorised
 WINDOW = 10
 POLES = ((0, 0, 9000), (5, 8, 20000), (77, 9, 16536), (1, 0, 20000))
 
@@ -127,8 +127,8 @@ OWNED = [
     Tree(branching=2, height=4, refine="none", windows=8, opening=False),
     Tree(branching=3, height=2, refine="least_squares", windows=5, opening=True),
     Direct(width=4, every=3, windows=4),
-    Counter(form="leaky", windows=2, opening=False, leak=0.1),
-    Counter(form="arma", windows=2, opening=True, poles=POLES),
+    Factorised(form="leaky", windows=2, opening=False, leak=0.1),
+    Factorised(form="arma", windows=2, opening=True, poles=POLES),
 ]
 
 
@@ -145,39 +145,39 @@ def test_an_owner_whose_entries_lie_in_different_cells_moves_no_more_numbers_tha
 
 @pytest.mark.parametrize("opening", [True, False])
 @pytest.mark.parametrize("windows", [40, None])
-def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_counter_than_claimed(
+def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_factorisation_than_claimed(
     windows: int | None, opening: bool
 ) -> None:
     """It may be there at the opening, far from its span: that is a leaf too, beside the two that the span meets."""
-    counter = Counter(form="window", windows=windows, opening=opening, leak=0.9)
-    claimed = of_net(counter, contribution(Measure(kind="count", fine=True).components, 3, Within(10)))
+    factorised = Factorised(form="window", windows=windows, opening=opening, leak=0.9)
+    claimed = of_net(factorised, contribution(Measure(kind="count", fine=True).components, 3, Within(10)))
     leaves = np.zeros((41, 3), dtype=np.int64)
     leaves[0, 0], leaves[15, 0], leaves[15, 1], leaves[16, 1], leaves[16, 2] = np.array([1, -1, 1, -1, 1]) << 24
 
-    assert differing(counter, leaves) <= claimed.coordinates
+    assert differing(factorised, leaves) <= claimed.coordinates
 
 
 def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves() -> None:
-    counter = Counter(form="window", windows=40, opening=True, leak=0.9)
+    factorised = Factorised(form="window", windows=40, opening=True, leak=0.9)
     held = Measure(kind="sum", low=-1, high=1).components
-    claimed = of_net(counter, contribution(held, 1, Within(10)))
+    claimed = of_net(factorised, contribution(held, 1, Within(10)))
     leaves = np.zeros((41, 1), dtype=np.int64)
     leaves[[0, 15, 16]] = 1
-    moved = differing(counter, leaves << 24)
+    moved = differing(factorised, leaves << 24)
 
     # One change of the whole interval in the window filter's first column, then all that the rounding can add.
-    linear = math.sqrt(of_linear(counter, held, Within(10)))
+    linear = math.sqrt(of_linear(factorised, held, Within(10)))
     assert claimed.l2 - linear >= math.sqrt(moved) / held[0].largest * (1 - 1e-6)
 
 
-def of_linear(counter: Counter, components: tuple[Component, ...], part: Within) -> float:
+def of_linear(factorised: Factorised, components: tuple[Component, ...], part: Within) -> float:
     from privacy.states import in_l2_squared
     from privacy.strategies.factorised_filters import of_filter
 
     return of_filter(
-        counter.coefficients,
-        leaves=counter.draws(counter.windows or 0),
-        opening=counter.opening,
+        factorised.coefficients,
+        leaves=factorised.draws(factorised.windows or 0),
+        opening=factorised.opening,
         part=part,
         window=WINDOW,
         states=in_l2_squared(components, 1),
@@ -195,17 +195,17 @@ def strategies(windows: int | None, *, opening: bool) -> list[Strategy]:
         for c, h in ((2, 4), (7, 2))
     ]
     if windows is None:
-        return [*trees, Counter(form="window", windows=None, opening=opening, leak=0.1)]
-    counters = [
-        Counter(form="square_root", windows=windows, opening=opening),
-        Counter(form="leaky", windows=windows, opening=opening, leak=0.1),
-        Counter(form="arma", windows=windows, opening=opening, poles=POLES),
+        return [*trees, Factorised(form="window", windows=None, opening=opening, leak=0.1)]
+    factorised = [
+        Factorised(form="square_root", windows=windows, opening=opening),
+        Factorised(form="leaky", windows=windows, opening=opening, leak=0.1),
+        Factorised(form="arma", windows=windows, opening=opening, poles=POLES),
     ]
-    return [*trees, *counters]
+    return [*trees, *factorised]
 
 
 class Given:
-    """A law that draws what it is told to, once."""
+    """A distribution that draws what it is told to, once."""
 
     def __init__(self, draws: np.ndarray) -> None:
         self.draws: np.ndarray | None = draws
@@ -269,12 +269,12 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
             assert table(here, aggregation, released, 0).equals(table(there, aggregation, released, 0)), strategy
 
 
-@pytest.mark.parametrize("refine", [*REFINES, "counter"])
+@pytest.mark.parametrize("refine", [*REFINES, "factorised"])
 def test_where_no_merged_leaf_has_closed_yet_nothing_is_published(refine):
     """Weekly numbers alone, on leaves of two days, released after the first day."""
     measure = Measure(kind="count", fine=True)
-    strategy: Strategy = Counter(form="leaky", windows=12, opening=False, leak=0.1)
-    if refine != "counter":
+    strategy: Strategy = Factorised(form="leaky", windows=12, opening=False, leak=0.1)
+    if refine != "factorised":
         strategy = Tree(branching=2, height=3, refine=refine, windows=12, opening=False)
     released = released_from(strategy, 2, WEEKS, measure)
 
@@ -284,7 +284,9 @@ def test_where_no_merged_leaf_has_closed_yet_nothing_is_published(refine):
     assert nodes_table(told, aggregation_of(measure, 1), released, 0).num_rows == 0
 
 
-def plan(law: Law, accounting: Accounting, delta: float, measures: list[Measure], *, owner: bool = False) -> Plan:
+def plan(
+    mechanism: Mechanism, accounting: Accounting, delta: float, measures: list[Measure], *, owner: bool = False
+) -> Plan:
     series = (Series(kind="level"), Series(kind="sliding", width=3), Series(kind="sliding", width=7, every=2))
     choices = itertools.cycle([Choice(name=n) for n in ("sliding", "tree", "disjoint")])
     demands = [
@@ -298,7 +300,7 @@ def plan(law: Law, accounting: Accounting, delta: float, measures: list[Measure]
         windows=20,
         owner=owner,
         budget=Loss(epsilon=1.0, delta=delta),
-        mechanism=law,
+        mechanism=mechanism,
         accounting=accounting,
     )
 
@@ -319,7 +321,9 @@ def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(account
     losses = []
     for r in made.released:
         largest = [c.largest for c in made.demands[r.query].measure.components]
-        losses.append(max(r.sensitivity.l1 * c / law.scale for c, law in zip(largest, r.noise, strict=True)))
+        losses.append(
+            max(r.sensitivity.l1 * c / distribution.scale for c, distribution in zip(largest, r.noise, strict=True))
+        )
     likely = 1 / (1 + np.exp(-np.array(losses)))
     truthful = np.array(list(itertools.product((True, False), repeat=len(losses))))
     one, other = (np.where(truthful == side, likely, 1 - likely).prod(axis=1) for side in (True, False))
@@ -331,14 +335,19 @@ def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(account
 
 @pytest.mark.parametrize("queries", [1, 3])
 @pytest.mark.parametrize("accounting", ["naive", "zcdp", "rdp", "pld"])
-def test_gaussian_noise_of_this_size_keeps_the_budget_by_its_exact_law(accounting: Accounting, queries: int) -> None:
+def test_gaussian_noise_of_this_size_keeps_the_budget_by_its_exact_distribution(
+    accounting: Accounting, queries: int
+) -> None:
     """All of a release is one Gaussian of sensitivity mu; what the grid costs is added where no proof saves it."""
     made = plan("gaussian", accounting, 1e-6, SEVERAL[:queries])
     squares, grid = 0.0, 0.0
     for r in made.released:
         largest = [c.largest for c in made.demands[r.query].measure.components]
-        squares += max(r.sensitivity.l2 * c / law.scale for c, law in zip(largest, r.noise, strict=True)) ** 2
-        grid += r.sensitivity.coordinates / (42 * min(law.scale for law in r.noise) ** 2)
+        squares += (
+            max(r.sensitivity.l2 * c / distribution.scale for c, distribution in zip(largest, r.noise, strict=True))
+            ** 2
+        )
+        grid += r.sensitivity.coordinates / (42 * min(distribution.scale for distribution in r.noise) ** 2)
     mu = math.sqrt(squares)
     delta = float(norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu))
 

@@ -28,8 +28,8 @@ def told(measure: Measure, sums: list[np.ndarray], noise: list[DiscreteLaplace],
     return estimate(
         measure,
         sums,
-        [np.sqrt(np.array(terms) * law.variance) for law in noise],
-        [np.array([law.half_width(count, confidence) for count in terms]) for law in noise],
+        [np.sqrt(np.array(terms) * distribution.variance) for distribution in noise],
+        [np.array([distribution.half_width(count, confidence) for count in terms]) for distribution in noise],
     )
 
 
@@ -73,7 +73,7 @@ def test_the_truth_is_in_the_interval_whenever_the_noise_is_in_its_own(kind, val
     measure = measure_of(kind)
     noise = noise_of(measure, scale)
     exact = sums_of(measure, values)
-    reach = [int(law.half_width(2, confidence_of(len(noise)))) for law in noise]
+    reach = [int(distribution.half_width(2, confidence_of(len(noise)))) for distribution in noise]
     drawn = [data.draw(st.sampled_from([-most, 0, most]) | st.integers(-most, most)) for most in reach]
     truth = measure.estimate([s.astype(float) for s in exact]).item()
 
@@ -145,11 +145,11 @@ def test_the_deviation_of_a_ratio_is_that_of_its_linear_part(kind):
     noise = noise_of(measure, 2.0)
     sums = [s.astype(float) for s in sums_of(measure, [0.0, 1.0, 4.0, 2.0, -1.0] * 2000)]
     squares = 0.0
-    for place, law in enumerate(noise):
-        step = 0.01 * law.scale
+    for place, distribution in enumerate(noise):
+        step = 0.01 * distribution.scale
         up, down = ([s + sign * step * (n == place) for n, s in enumerate(sums)] for sign in (1, -1))
         slope = (measure.estimate(up) - measure.estimate(down)).item() / (2 * step)
-        squares += slope**2 * law.variance
+        squares += slope**2 * distribution.variance
 
     result = told(measure, sums, noise, [1])
 

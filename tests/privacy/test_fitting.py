@@ -1,4 +1,4 @@
-"""The fitted counters reach the stated errors, and no other parameter would have been much better.
+"""The fitted factorisations reach the stated errors, and no other parameter would have been much better.
 
 Variances are for rho = 1/2, where they are the squared sensitivity times the sum of squares of the noise's weights.
 Nothing here is random.
@@ -10,7 +10,7 @@ import pytest
 from privacy.series import Series
 from privacy.strategies import factorised_coefficients as coefficients
 from privacy.strategies import factorised_vectors as vectors
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_certificate import certify
 from privacy.strategies.factorised_energy import toggles
 from privacy.strategies.factorised_fitting import dyadic, fit, zolotarev
@@ -19,7 +19,7 @@ from tests.privacy.test_vectors import HISTOGRAM
 LEVEL = Series(kind="level")
 
 
-def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool = True) -> Counter:
+def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool = True) -> Factorised:
     def energy(c: np.ndarray) -> float:
         return float(bound(c, windows, changes)[changes])
 
@@ -30,16 +30,16 @@ def in_bins(c: np.ndarray, windows: int, k: int) -> np.ndarray:
     return vectors.changes(vectors.shapes(c, windows), HISTOGRAM, k, present=False)
 
 
-def largest(counter: Counter) -> float:
-    return float(counter.variances(LEVEL, counter.windows).max())
+def largest(factorised: Factorised) -> float:
+    return float(factorised.variances(LEVEL, factorised.windows).max())
 
 
 @pytest.mark.parametrize(("windows", "goal"), [(128, 6.82), (365, 8.70), (1024, 10.95), (4096, 14.1)])
 def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
-    counter = fitted("arma", windows, 1)
+    factorised = fitted("arma", windows, 1)
 
-    assert toggles(counter.coefficients, windows, 1)[1] * largest(counter) <= goal
-    assert len(counter.poles) <= 6
+    assert toggles(factorised.coefficients, windows, 1)[1] * largest(factorised) <= goal
+    assert len(factorised.poles) <= 6
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
 )
 def test_a_few_changes(windows, changes, form, goal):
     """The search goes by the bounds in closed form, the claim by the certificate of what came out."""
-    counter = fitted(form, windows, changes)
+    factorised = fitted(form, windows, changes)
 
-    assert certify(counter.coefficients, changes)[changes] * largest(counter) <= goal
+    assert certify(factorised.coefficients, changes)[changes] * largest(factorised) <= goal
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,21 @@ def test_a_few_changes(windows, changes, form, goal):
     [(365, 2, 22.7), (365, 4, 37.5), (365, 8, 60.5), (1024, 2, 28.5), (1024, 4, 50.0), (1024, 8, 83.0)],
 )
 def test_a_histogram(windows, k, goal):
-    counter = fitted("arma", windows, k, bound=in_bins)
+    factorised = fitted("arma", windows, k, bound=in_bins)
 
-    assert in_bins(counter.coefficients, windows, k)[k] * largest(counter) <= goal
+    assert in_bins(factorised.coefficients, windows, k)[k] * largest(factorised) <= goal
 
 
 @pytest.mark.parametrize(("width", "goal"), [(7, 3.61), (30, 6.54), (90, 9.32), (365, 13.6)])
 def test_sliding_windows_without_end(width, goal):
     sliding = Series(kind="sliding", width=width)
-    counter = fit(
+    factorised = fit(
         "window", windows=None, opening=False, series=[sliding], energy=lambda c: float(toggles(c, None, 1)[1])
     )
 
-    bounds = toggles(counter.coefficients, None, 8)
-    variances = counter.variances(sliding, 20 * width + 1000)
-    assert 1.1 < counter.leak * width < 1.3
+    bounds = toggles(factorised.coefficients, None, 8)
+    variances = factorised.variances(sliding, 20 * width + 1000)
+    assert 1.1 < factorised.leak * width < 1.3
     for changes in (1, 2, 4, 8):
         assert bounds[changes] * variances.max() <= goal * changes
     # Constant from when the first leaf lies far back.
@@ -95,13 +95,13 @@ def test_sliding_windows_without_end(width, goal):
 @pytest.mark.parametrize("worst", [False, True])
 @pytest.mark.parametrize(("windows", "changes"), [(100, 1), (100, 4), (300, 60)])
 def test_no_leak_of_a_fine_grid_is_better(worst, windows, changes):
-    def cost(counter: Counter) -> float:
-        variances = counter.variances(LEVEL, windows)
+    def cost(factorised: Factorised) -> float:
+        variances = factorised.variances(LEVEL, windows)
         size = variances.max() if worst else variances.mean()
-        return float(toggles(counter.coefficients, windows, changes)[changes] * size)
+        return float(toggles(factorised.coefficients, windows, changes)[changes] * size)
 
     leaks = np.exp(np.linspace(np.log(0.02 / windows), 0, 150)).tolist()
-    best = min(cost(Counter(form="leaky", windows=windows, opening=False, leak=min(1.0, leak))) for leak in leaks)
+    best = min(cost(Factorised(form="leaky", windows=windows, opening=False, leak=min(1.0, leak))) for leak in leaks)
 
     assert cost(fitted("leaky", windows, changes, worst=worst)) <= 1.001 * best
     assert cost(fitted("arma", windows, changes, worst=worst)) <= 1.01 * best
@@ -131,7 +131,7 @@ def test_every_series_counts():
 
 
 def test_the_square_root_has_nothing_to_fit():
-    assert fitted("square_root", 50, 3) == Counter(form="square_root", windows=50, opening=False)
+    assert fitted("square_root", 50, 3) == Factorised(form="square_root", windows=50, opening=False)
 
 
 @pytest.mark.parametrize("low", [0.05, 1e-2, 1e-5])
@@ -153,13 +153,13 @@ def test_the_rational_function_is_the_best_of_its_degree(low, poles):
 
 @pytest.mark.parametrize("leak", [0.5, 0.05, 1e-3])
 @pytest.mark.parametrize("poles", [3, 4, 5])
-def test_rounded_counters_are_convex_and_near_the_leaky_filter(leak, poles):
-    counter = Counter(form="arma", windows=5000, opening=False, poles=dyadic(*zolotarev(leak, leak, poles)))
+def test_rounded_factorisations_are_convex_and_near_the_leaky_filter(leak, poles):
+    factorised = Factorised(form="arma", windows=5000, opening=False, poles=dyadic(*zolotarev(leak, leak, poles)))
 
-    ratio = counter.coefficients / coefficients.leaky(5000, leak)
+    ratio = factorised.coefficients / coefficients.leaky(5000, leak)
 
     assert np.abs(np.log(ratio)).max() < 0.2
-    steps = np.diff(counter.coefficients)
+    steps = np.diff(factorised.coefficients)
     assert (steps <= 0).all()
     assert (np.diff(steps) >= -1e-15).all()
 

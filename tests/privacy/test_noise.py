@@ -90,7 +90,7 @@ def _repeated(streams: list[NDArray[np.int64]]) -> int:
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_no_two_workers_draw_the_same_noise(method, workers):
-    # Both laws give one number with probability below 1 / 2^55, so a correct sampler repeats any of
+    # Both distributions give one number with probability below 1 / 2^55, so a correct sampler repeats any of
     # 60,000 numbers with probability below 60,000^2 / 2^56 = 5e-8.
     assert _repeated(alone(_family, method, workers)) == 0
 

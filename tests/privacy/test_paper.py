@@ -149,8 +149,8 @@ def test_the_least_height_holds_the_window_and_is_never_0(leaves, branching):
 def test_a_tree_without_layers_cannot_win():
     # W = P: one leaf, which the paper gives no layer, so no noise.
     assert paper.derived_wins_claimed(10, 10, 2)
-    assert not paper.derived_wins(10, 10, 2, law="pure")
-    assert not paper.derived_wins(10, 10, 2, law="zcdp")
+    assert not paper.derived_wins(10, 10, 2, definition="pure")
+    assert not paper.derived_wins(10, 10, 2, definition="zcdp")
 
 
 def test_equation_22_rejects_a_tree_that_is_better():
@@ -159,19 +159,19 @@ def test_equation_22_rejects_a_tree_that_is_better():
     assert paper.exact_nodes(2, 3) == 4
     assert not paper.derived_wins_claimed(7, 1, 2)
     assert paper.derived_wins_claimed(8, 1, 2)
-    assert paper.derived_wins(7, 1, 2, law="pure")
+    assert paper.derived_wins(7, 1, 2, definition="pure")
     # Under zCDP 3 x 4 = 12 is not below 7.
-    assert not paper.derived_wins(7, 1, 2, law="zcdp")
+    assert not paper.derived_wins(7, 1, 2, definition="zcdp")
 
 
 @given(width=st.integers(1, 2000), every=st.integers(1, 60), branching=st.integers(2, 12))
 def test_equation_22_never_accepts_a_tree_that_is_worse(width, every, branching):
     if math.gcd(width, every) < width and paper.derived_wins_claimed(width, every, branching):
-        assert paper.derived_wins(width, every, branching, law="pure")
+        assert paper.derived_wins(width, every, branching, definition="pure")
 
 
-def variance(nodes_met: int, added: int, law: str) -> int:
-    return (nodes_met**2 if law == "pure" else nodes_met) * added
+def variance(nodes_met: int, added: int, definition: str) -> int:
+    return (nodes_met**2 if definition == "pure" else nodes_met) * added
 
 
 @given(
@@ -179,12 +179,12 @@ def variance(nodes_met: int, added: int, law: str) -> int:
     every=st.integers(1, 40),
     branching=st.integers(2, 5),
     span=st.integers(0, 60),
-    law=st.sampled_from(["pure", "zcdp"]),
+    definition=st.sampled_from(["pure", "zcdp"]),
 )
-@example(width=30, every=1, branching=6, span=0, law="zcdp")
-@example(width=5, every=2, branching=5, span=0, law="pure")
-@example(width=30, every=1, branching=6, span=12, law="zcdp")
-def test_a_tree_wins_only_if_counting_says_so(width, every, branching, span, law):
+@example(width=30, every=1, branching=6, span=0, definition="zcdp")
+@example(width=5, every=2, branching=5, span=0, definition="pure")
+@example(width=30, every=1, branching=6, span=12, definition="zcdp")
+def test_a_tree_wins_only_if_counting_says_so(width, every, branching, span, definition):
     """All covers and all places counted out; sliding windows are (j P - W, j P]."""
     leaf = math.gcd(width, every)
     leaves, step = width // leaf, every // leaf
@@ -198,11 +198,11 @@ def test_a_tree_wins_only_if_counting_says_so(width, every, branching, span, law
     # Decided by the longest cover of the tree, which these windows may not need.
     longest = paper.exact_nodes(branching, height)
     assert added <= longest
-    wins = paper.derived_wins(width, every, branching, law=law, span=span)
-    assert wins == (variance(nodes, longest, law) < variance(windows, 1, law))
+    wins = paper.derived_wins(width, every, branching, definition=definition, span=span)
+    assert wins == (variance(nodes, longest, definition) < variance(windows, 1, definition))
 
 
 @pytest.mark.parametrize(("width", "every", "span"), [(0, 1, 0), (1, 0, 0), (5, 1, -1)])
 def test_windows_that_are_none_are_refused(width, every, span):
     with pytest.raises(ValueError, match="must be at least"):
-        paper.derived_wins(width, every, 2, law="pure", span=span)
+        paper.derived_wins(width, every, 2, definition="pure", span=span)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
+from privacy.accounting.accounting import Accounting, Loss, Measurement, Mechanism, epsilon_spent
 from privacy.accounting.composition import paper_epsilon
 from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
@@ -23,8 +23,8 @@ from privacy.series import Kind, Series
 FOUR = AtMost(4)
 DISJOINT = Choice(name="disjoint")
 
-LAPLACE: list[tuple[Law, Accounting, float]] = [("laplace", "naive", 0.0), ("laplace", "paper", 0.0)]
-WITH_DELTA: list[tuple[Law, Accounting, float]] = [
+LAPLACE: list[tuple[Mechanism, Accounting, float]] = [("laplace", "naive", 0.0), ("laplace", "paper", 0.0)]
+WITH_DELTA: list[tuple[Mechanism, Accounting, float]] = [
     ("laplace", "advanced", 1e-6),
     ("laplace", "zcdp", 1e-6),
     ("laplace", "rdp", 1e-6),
@@ -64,7 +64,7 @@ def plan(
     owner: bool = False,
     epsilon: float = 1.0,
     delta: float = 0.0,
-    mechanism: Law = "laplace",
+    mechanism: Mechanism = "laplace",
     accounting: Accounting = "naive",
 ) -> Plan:
     return make_plan(
@@ -122,7 +122,9 @@ def measurements_and_scales(made: Plan) -> tuple[list[Measurement], list[float]]
             )
         )
         components = asked.measure.components
-        scales.append(min(law.scale / c.largest for law, c in zip(released.noise, components, strict=True)))
+        scales.append(
+            min(distribution.scale / c.largest for distribution, c in zip(released.noise, components, strict=True))
+        )
     return measurements, scales
 
 
@@ -274,7 +276,9 @@ def test_each_component_gets_noise_in_its_own_size():
     measure = Measure(kind="variance", low=-20, high=160)
     released = plan(demand(measure=measure)).released[0]
 
-    normalised = [law.scale / c.largest for law, c in zip(released.noise, measure.components, strict=True)]
+    normalised = [
+        distribution.scale / c.largest for distribution, c in zip(released.noise, measure.components, strict=True)
+    ]
     assert max(normalised) == pytest.approx(min(normalised))
     assert released.sensitivity.l1 == pytest.approx(3 + 3 * 4, rel=1e-6)
 

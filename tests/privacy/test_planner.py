@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privacy.accounting.accounting import Loss
-from privacy.accounting.composition import Law
+from privacy.accounting.composition import Mechanism
 from privacy.accounting.curves import gaussian_epsilon
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Measure
@@ -29,18 +29,18 @@ def question(
     *series: Series,
     constraint: Constraint = FOUR,
     windows: int | None = 365,
-    law: Law = "gaussian",
+    mechanism: Mechanism = "gaussian",
     cells: int = 1,
 ) -> Question:
     return Question(
-        measure=Measure(kind="count", fine=law == "gaussian"),
+        measure=Measure(kind="count", fine=mechanism == "gaussian"),
         cells=cells,
         series=series,
         constraint=constraint,
         window=1,
         windows=windows,
         owner=False,
-        law=law,
+        mechanism=mechanism,
     )
 
 
@@ -50,16 +50,16 @@ def own_error(strategy: Tree | Direct, series: Series, asked: Question) -> float
         components=asked.measure.components, cells=asked.cells, constraint=asked.constraint, window=1, owner=False
     )
     claimed = of_net(strategy, unit)
-    length = claimed.l2 if asked.law == "gaussian" else math.sqrt(2) * claimed.l1
+    length = claimed.l2 if asked.mechanism == "gaussian" else math.sqrt(2) * claimed.l1
     return length * math.sqrt(np.mean(strategy.variances(series, asked.nominal)))
 
 
 CONSTRAINTS = (AtMost(1), AtMost(4), AtMost(30), Within(3), Within(40))
-LAWS: tuple[Law, ...] = ("laplace", "gaussian")
+MECHANISMS: tuple[Mechanism, ...] = ("laplace", "gaussian")
 WIDTHS = (2, 3, 5, 7, 12, 30)
-GRID: list[tuple[int, int, Constraint, int | None, Law]] = [
-    *itertools.product(WIDTHS, (1, 2, 3), CONSTRAINTS, (30, 45, 60), LAWS),
-    *itertools.product((2, 7, 30), (1, 3), CONSTRAINTS, (None,), LAWS),
+GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
+    *itertools.product(WIDTHS, (1, 2, 3), CONSTRAINTS, (30, 45, 60), MECHANISMS),
+    *itertools.product((2, 7, 30), (1, 3), CONSTRAINTS, (None,), MECHANISMS),
 ]
 
 
@@ -72,9 +72,9 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
     for case in GRID:
         if case[0] != width:
             continue
-        _, every, constraint, windows, law = case
+        _, every, constraint, windows, mechanism = case
         series = Series(kind="sliding", width=width, every=every)
-        asked = question(series, constraint=constraint, windows=windows, law=law)
+        asked = question(series, constraint=constraint, windows=windows, mechanism=mechanism)
         found = options(asked, Choice())
         direct = own_error(Direct(width=width, every=every, windows=windows), series, asked)
         derived = min(
@@ -109,9 +109,9 @@ def test_filters_are_taken_where_their_error_is_less(width, squared):
         assert found[0].error == min(option.error for option in found)
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("width", "every", "span"), [(7, 1, 0), (30, 1, 0), (64, 1, 0), (14, 7, 0), (30, 1, 20)])
-def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, every, span, law):
+def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, every, span, mechanism):
     """Theorems 4.8 (one change, times k) and 4.9 (changes within B), corrected, for the worst window of the least tree.
 
     Where they say that the tree wins, its mean error, with the exact count of nodes, is smaller too; so the planner
@@ -119,15 +119,16 @@ def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, ev
     """
     constraint = AtMost(1) if span == 0 else Within(span)
     series = Series(kind="sliding", width=width, every=every)
-    asked = question(series, constraint=constraint, windows=None, law=law)
+    asked = question(series, constraint=constraint, windows=None, mechanism=mechanism)
     tree_wins = any(
-        derived_wins(width, every, c, law="pure" if law == "laplace" else "zcdp", span=span) for c in (2, 3)
+        derived_wins(width, every, c, definition="pure" if mechanism == "laplace" else "zcdp", span=span)
+        for c in (2, 3)
     )
 
     told = {option.name: option.error for option in reversed(options(asked, Choice()))}
     if tree_wins:
         assert min(told["tree"], told["disjoint"]) < told["sliding"]
-    assert tree_wins == (span == 0 and (law == "laplace" or width >= 64))
+    assert tree_wins == (span == 0 and (mechanism == "laplace" or width >= 64))
 
 
 def test_options_come_with_the_least_error_first_and_one_of_each_kind():
@@ -158,7 +159,7 @@ def test_without_an_end_no_filter_is_offered_whose_sensitivity_would_grow():
 )
 def test_a_choice_that_cannot_be_had_is_refused_with_the_reason(choice, says):
     with pytest.raises(ValueError, match=says):
-        options(question(LEVEL, law="laplace"), choice)
+        options(question(LEVEL, mechanism="laplace"), choice)
 
 
 def test_sliding_windows_that_are_alone_are_made_of_the_longest_leaves_that_fit():
@@ -218,12 +219,12 @@ def test_levels_over_a_thousand_windows_have_an_error_of_29_where_the_papers_tre
     assert sigma * math.sqrt(digits.mean()) > 139
 
 
-def test_the_law_with_the_least_error_is_taken():
+def test_the_mechanism_with_the_least_error_is_taken():
     """Few nodes: Laplace noise is better; many: Gaussian noise. By hand 2 M^2 against 17.85 M at (1, 1e-6)."""
     disjoint = Choice(name="disjoint")
 
-    for changes, law in ((1, "laplace"), (4, "laplace"), (8, "laplace"), (9, "gaussian"), (30, "gaussian")):
-        assert made("change", changes=changes, delta=1e-6, choice=disjoint).mechanism == law
+    for changes, mechanism in ((1, "laplace"), (4, "laplace"), (8, "laplace"), (9, "gaussian"), (30, "gaussian")):
+        assert made("change", changes=changes, delta=1e-6, choice=disjoint).mechanism == mechanism
     assert made("level").mechanism == "gaussian"
 
 

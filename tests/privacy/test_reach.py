@@ -16,7 +16,7 @@ from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 
 COUNT = Measure(kind="count").components
@@ -53,7 +53,9 @@ def trajectories(windows: int, most: int, values: tuple[tuple[int, int], ...]) -
             yield states
 
 
-def norms(strategy: Tree | Direct | Counter, states: Trajectory, cells: int, largest: int) -> tuple[float, float, int]:
+def norms(
+    strategy: Tree | Direct | Factorised, states: Trajectory, cells: int, largest: int
+) -> tuple[float, float, int]:
     """L1, L2 and the number of told nodes that are not zero."""
     nodes = strategy.advance(None, leaves_of(states, cells))[0] / largest
     return float(np.abs(nodes).sum()), float(np.sqrt((nodes**2).sum())), int(np.count_nonzero(nodes.any(axis=1)))
@@ -125,7 +127,7 @@ def test_no_trajectory_within_a_span_reaches_further_than_claimed(shape, span, o
 FORMS = ("square_root", "leaky", "arma", "window")
 
 
-def counter_of(form: str, windows: int, *, opening: bool) -> Counter:
+def factorised_of(form: str, windows: int, *, opening: bool) -> Factorised:
     from privacy.series import Series
     from privacy.strategies.factorised_fitting import fit
 
@@ -142,10 +144,10 @@ def counter_of(form: str, windows: int, *, opening: bool) -> Counter:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("components", "cells", "values", "largest", "windows"), FINE_CASES)
 def test_no_trajectory_reaches_further_through_a_filter(components, cells, values, largest, windows, form, opening):
-    counter = counter_of(form, windows, opening=opening)
-    claims = {k: of_net(counter, unit(components, cells, AtMost(k))) for k in (1, 2, 3, 4)}
+    factorised = factorised_of(form, windows, opening=opening)
+    claims = {k: of_net(factorised, unit(components, cells, AtMost(k))) for k in (1, 2, 3, 4)}
     for states in trajectories(windows, 4, values):
-        _, l2, _ = norms(counter, states, cells, largest)
+        _, l2, _ = norms(factorised, states, cells, largest)
         for k, claimed in claims.items():
             if changes(states) <= k:
                 assert l2 <= claimed.l2 * (1 + 1e-12), (k, states)
@@ -155,10 +157,10 @@ def test_no_trajectory_reaches_further_through_a_filter(components, cells, value
 def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
     """One change more than there are leaves, since being there, untold, is one: no histogram gets around it."""
     for windows in (2, 3):
-        counter = counter_of(form, windows, opening=False)
-        claimed = of_net(counter, unit(FINE, 3, AtMost(windows + 1)))
+        factorised = factorised_of(form, windows, opening=False)
+        claimed = of_net(factorised, unit(FINE, 3, AtMost(windows + 1)))
         for states in trajectories(windows, windows + 1, tuple((cell, 2**24) for cell in range(3))):
-            assert norms(counter, states, 3, 2**24)[1] <= claimed.l2 * (1 + 1e-12), states
+            assert norms(factorised, states, 3, 2**24)[1] <= claimed.l2 * (1 + 1e-12), states
 
 
 @pytest.mark.parametrize("span", [0, 10, 25])
@@ -166,12 +168,12 @@ def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
 def test_no_trajectory_within_a_span_reaches_further_through_a_filter(form, span):
     windows, met = 8, -(-span // 10) + 1
     for opening in (True, False):
-        counter = counter_of(form, windows, opening=opening)
-        claimed = of_net(counter, unit(FINE, 1, Within(span)))
+        factorised = factorised_of(form, windows, opening=opening)
+        claimed = of_net(factorised, unit(FINE, 1, Within(span)))
         for states in trajectories(windows, 9, ((0, 2**24),)):
             moved = [i for i in range(1, windows + 1) if states[i] != states[i - 1]]
             if not moved or moved[-1] - moved[0] < met:
-                assert norms(counter, states, 1, 2**24)[1] <= claimed.l2 * (1 + 1e-12), states
+                assert norms(factorised, states, 1, 2**24)[1] <= claimed.l2 * (1 + 1e-12), states
 
 
 @pytest.mark.parametrize(("c", "h"), [(2, 1), (2, 3), (3, 2)])
@@ -216,7 +218,7 @@ def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
     """Two entries of which one is there at the end of each window, in all the ways there are; every change counts."""
     windows, k = 4, 4
     if shape == "square_root":
-        strategy, components, unit_steps = counter_of(shape, windows, opening=True), FINE, 2**24
+        strategy, components, unit_steps = factorised_of(shape, windows, opening=True), FINE, 2**24
     else:
         strategy, components, unit_steps = strategy_of(shape, windows, opening=True), COUNT, 1
     limit = AtMost(k, entries=1)
@@ -240,16 +242,16 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
     from privacy.series import Series
     from privacy.strategies.factorised_fitting import fit
 
-    counter = fit(
+    factorised = fit(
         "window",
         windows=None,
         opening=False,
         series=[Series(kind="sliding", width=7)],
         energy=lambda c: float((c**2).sum()),
     )
-    column = float((counter.coefficients**2).sum())
+    column = float((factorised.coefficients**2).sum())
 
-    claimed = of_net(counter, unit(FINE, 1, AtMost(4)))
+    claimed = of_net(factorised, unit(FINE, 1, AtMost(4)))
 
     assert claimed.l2**2 == pytest.approx(4 * column, rel=1e-6)
 
@@ -260,8 +262,8 @@ def test_search_at_a_thousand_windows_stays_within_the_claim():
     windows, k = 1024, 8
     for strategy in (
         Tree(branching=2, height=11, refine="none", windows=windows, opening=False),
-        counter_of("leaky", windows, opening=False),
-        counter_of("arma", windows, opening=False),
+        factorised_of("leaky", windows, opening=False),
+        factorised_of("arma", windows, opening=False),
     ):
         claimed = of_net(strategy, unit(FINE, 1, AtMost(k)))
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Accounting, Law, Loss, Measurement, epsilon_spent
+from privacy.accounting.accounting import Accounting, Loss, Measurement, Mechanism, epsilon_spent
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.plan import Demand, Plan, make_plan
@@ -24,7 +24,7 @@ SLIDING = Series(kind="sliding", width=3)
 FORTNIGHT = Series(kind="sliding", width=14, every=7)
 
 DISJOINT = Choice(name="disjoint")
-ACCOUNTINGS: list[tuple[Law, Accounting, float]] = [
+ACCOUNTINGS: list[tuple[Mechanism, Accounting, float]] = [
     ("laplace", "naive", 0.0),
     ("laplace", "paper", 0.0),
     ("laplace", "advanced", 1e-6),
@@ -44,7 +44,7 @@ def tree(branching: int, height: int, refine: str = "none") -> Choice:
     return Choice(name="tree", branching=branching, height=height, refine=refine)
 
 
-def counter(form: str) -> Choice:
+def factorised(form: str) -> Choice:
     return Choice(name="factorised", form=form)
 
 
@@ -60,10 +60,10 @@ def planned(
     constraint: Constraint,
     windows: int | None,
     owner: bool = False,
-    way: tuple[Law, Accounting, float] = ("laplace", "naive", 0.0),
+    way: tuple[Mechanism, Accounting, float] = ("laplace", "naive", 0.0),
     epsilon: float = 1.0,
 ) -> Plan:
-    law, accounting, delta = way
+    mechanism, accounting, delta = way
     return make_plan(
         demands,
         constraint=constraint,
@@ -71,7 +71,7 @@ def planned(
         windows=windows,
         owner=owner,
         budget=Loss(epsilon=epsilon, delta=delta),
-        mechanism=law,
+        mechanism=mechanism,
         accounting=accounting,
     )
 
@@ -131,10 +131,10 @@ STRATEGIES = [
     (tree(2, 2, "least_squares"), (CHANGE,), None),
     (Choice(name="sliding"), (SLIDING,), 6),
     (Choice(name="sliding"), (SLIDING,), None),
-    (counter("square_root"), (LEVEL,), 6),
-    (counter("leaky"), (LEVEL,), 6),
-    (counter("arma"), (CHANGE,), 6),
-    (counter("window"), (SLIDING,), None),
+    (factorised("square_root"), (LEVEL,), 6),
+    (factorised("leaky"), (LEVEL,), 6),
+    (factorised("arma"), (CHANGE,), 6),
+    (factorised("window"), (SLIDING,), None),
 ]
 
 
@@ -186,9 +186,9 @@ def test_no_unit_moves_the_nodes_drawn_by_then_further_than_is_said_to_be_spent(
 
 
 @pytest.mark.parametrize("form", ["square_root", "leaky", "arma"])
-def test_a_shorter_counter_is_the_first_rows_of_the_longer_one(form):
+def test_a_shorter_factorisation_is_the_first_rows_of_the_longer_one(form):
     (released,) = planned(
-        demand(LEVEL, choice=counter(form)), constraint=AtMost(4), windows=90, way=("gaussian", "pld", 1e-6)
+        demand(LEVEL, choice=factorised(form)), constraint=AtMost(4), windows=90, way=("gaussian", "pld", 1e-6)
     ).released
     whole, near = released.strategy, replace(released.strategy, windows=17)
     leaves = np.random.default_rng(5).integers(-STEPS, STEPS, size=(18, 3))
@@ -325,7 +325,7 @@ def test_at_the_horizon_it_is_the_plans_and_before_it_rises_to_that(way):
 
 @pytest.mark.parametrize("way", ACCOUNTINGS, ids=str)
 def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
-    law, accounting, delta = way
+    mechanism, accounting, delta = way
     plan = planned(demand(CHANGE), demand(CHANGE, cells=3, weight=7), constraint=AtMost(4), windows=None, way=way)
     measurements, scales = [], []
     for released, weight in zip(plan.released, (1, 7), strict=True):
@@ -348,7 +348,7 @@ def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
         scales.append(released.noise[0].scale / asked.measure.components[0].largest)
     steps = plan.demands[0].measure.components[0].largest
 
-    expected = epsilon_spent(measurements, scales, mechanism=law, accounting=accounting, delta=delta, steps=steps)
+    expected = epsilon_spent(measurements, scales, mechanism=mechanism, accounting=accounting, delta=delta, steps=steps)
 
     assert expected < 0.9 * plan.loss.epsilon
     assert spent(plan, 2).epsilon == pytest.approx(expected, rel=1e-12)
@@ -387,14 +387,14 @@ def test_shares_of_a_query_are_added_exactly_and_rounded_up():
         (tree(5, 3, "bottom_up"), LEVEL),
         (tree(7, 2, "least_squares"), FORTNIGHT),
         (Choice(name="sliding"), FORTNIGHT),
-        (counter("leaky"), LEVEL),
-        (counter("window"), FORTNIGHT),
+        (factorised("leaky"), LEVEL),
+        (factorised("window"), FORTNIGHT),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("constraint", [AtMost(9), ByClass("c", (("a", AtMost(2)), ("b", Within(350))))], ids=str)
 def test_what_is_spent_never_falls_and_never_exceeds_the_plan(choice, series, constraint):
-    way: tuple[Law, Accounting, float] = ("gaussian", "pld", 1e-6)
+    way: tuple[Mechanism, Accounting, float] = ("gaussian", "pld", 1e-6)
     plan = planned(demand(series, choice=choice), constraint=constraint, windows=200, way=way)
 
     course = [spent(plan, windows) for windows in (*range(0, 17), 41, 80, 81, 182, 199, 200)]

@@ -3,7 +3,7 @@
 import pytest
 
 from privacy.accounting.accounting import Accounting, Loss
-from privacy.accounting.composition import Law
+from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.plan import Demand, Plan, make_plan
@@ -12,11 +12,11 @@ from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 
 LEVEL, WEEK = Series(kind="level"), Series(kind="sliding", width=7)
-COUNTERS = [Counter(form="leaky", windows=21, opening=o, leak=0.1) for o in (True, False)]
+FACTORISED = [Factorised(form="leaky", windows=21, opening=o, leak=0.1) for o in (True, False)]
 DIRECT = [Direct(width=w, every=e, windows=21) for w in (3, 7) for e in (1, 2)]
 TREES = [
     Tree(branching=c, height=h, refine=r, windows=n, opening=True)
@@ -26,7 +26,7 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize("strategy", [*COUNTERS, *DIRECT, *TREES], ids=repr)
+@pytest.mark.parametrize("strategy", [*FACTORISED, *DIRECT, *TREES], ids=repr)
 def test_noise_in_advance_is_what_is_drawn_before_its_node_is_told(strategy: Strategy) -> None:
     early = any(strategy.draws(closed) > len(strategy.nodes(closed).end) for closed in range(1, 22))
 
@@ -34,7 +34,7 @@ def test_noise_in_advance_is_what_is_drawn_before_its_node_is_told(strategy: Str
 
 
 def planned(
-    law: Law | str = "gaussian",
+    mechanism: Mechanism | str = "gaussian",
     *,
     delta: float = 1e-9,
     accounting: Accounting | None = None,
@@ -49,7 +49,7 @@ def planned(
         windows=24,
         owner=False,
         budget=Loss(epsilon=1.0, delta=delta),
-        mechanism=law,  # type: ignore[arg-type]
+        mechanism=mechanism,  # type: ignore[arg-type]
         accounting=accounting,
         adaptive_data=adaptive,
     )
@@ -72,7 +72,7 @@ def test_gaussian_noise_in_advance_is_claimed_for_data_that_do_not_react(refine:
 
 
 @pytest.mark.parametrize(
-    ("law", "delta", "accounting", "choice"),
+    ("mechanism", "delta", "accounting", "choice"),
     [
         ("gaussian", 1e-9, "pld", tree("bottom_up")),
         ("gaussian", 1e-9, "zcdp", tree("none")),
@@ -81,8 +81,8 @@ def test_gaussian_noise_in_advance_is_claimed_for_data_that_do_not_react(refine:
         ("laplace", 1e-9, "pld", tree("subtraction")),
     ],
 )
-def test_other_noise_is_claimed_for_data_that_react(law, delta, accounting, choice) -> None:
-    plan = planned(law, delta=delta, accounting=accounting, choice=choice)
+def test_other_noise_is_claimed_for_data_that_react(mechanism, delta, accounting, choice) -> None:
+    plan = planned(mechanism, delta=delta, accounting=accounting, choice=choice)
 
     assert plan.conditions == (REACTING, *ALWAYS)
 
@@ -104,5 +104,5 @@ def test_gaussian_noise_in_advance_is_refused_for_data_that_react(refine: str) -
     with pytest.raises(ValueError, match=f"{refine} draws Gaussian noise in advance, which is not proved"):
         planned(choice=tree(refine), adaptive=True)
 
-    # Where the law is free, the one that is proved is taken.
+    # Where the mechanism is free, the one that is proved is taken.
     assert planned("auto", choice=tree(refine), adaptive=True).mechanism == "laplace"

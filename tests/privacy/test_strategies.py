@@ -7,7 +7,7 @@ import pytest
 
 from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import FORMS, Counter
+from privacy.strategies.factorised import FORMS, Factorised
 from privacy.strategies.factorised_fitting import fit
 from privacy.strategies.tree import Tree
 
@@ -15,11 +15,11 @@ WINDOWS = 53
 LEVEL, CHANGE, WEEK = Series(kind="level"), Series(kind="change"), Series(kind="sliding", width=7, every=2)
 
 
-def counter(form: str, windows: int | None, opening: bool) -> Counter:
+def factorised(form: str, windows: int | None, opening: bool) -> Factorised:
     return fit(form, windows=windows, opening=opening, series=[LEVEL], energy=lambda c: float((c**2).sum()))
 
 
-Strategies = dict[str, tuple[Callable[[bool], Tree | Direct | Counter], tuple[Series, ...]]]
+Strategies = dict[str, tuple[Callable[[bool], Tree | Direct | Factorised], tuple[Series, ...]]]
 MADE: Strategies = {
     **{
         f"{refine} {c} {h} {windows}": (
@@ -33,8 +33,8 @@ MADE: Strategies = {
         for windows in (WINDOWS, None)
     },
     "direct": (lambda opening: Direct(width=7, every=2, windows=WINDOWS), (WEEK,)),
-    **{form: (lambda opening, form=form: counter(form, WINDOWS, opening), (LEVEL, CHANGE, WEEK)) for form in FORMS},
-    "window without end": (lambda opening: counter("window", None, opening), (LEVEL, CHANGE, WEEK)),
+    **{form: (lambda opening, form=form: factorised(form, WINDOWS, opening), (LEVEL, CHANGE, WEEK)) for form in FORMS},
+    "window without end": (lambda opening: factorised("window", None, opening), (LEVEL, CHANGE, WEEK)),
 }
 
 
@@ -44,7 +44,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=[True, False], ids=["opening", "no opening"])
-def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Direct | Counter:
+def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Direct | Factorised:
     return MADE[name][0](request.param)
 
 
@@ -53,7 +53,7 @@ def leaves() -> np.ndarray:
     return np.random.default_rng(2).integers(-(2**30), 2**30, (WINDOWS + 1, 3))
 
 
-def noise_for(strategy: Tree | Direct | Counter, windows: int = WINDOWS) -> np.ndarray:
+def noise_for(strategy: Tree | Direct | Factorised, windows: int = WINDOWS) -> np.ndarray:
     """Rows of noise stay where they are when more windows close."""
     all_rows = np.random.default_rng(3).integers(-(2**30), 2**30, (strategy.draws(WINDOWS), 3))
     return all_rows[: strategy.draws(windows)]
@@ -121,7 +121,7 @@ def test_what_is_published_is_exact_plus_weighted_noise(name, strategy, leaves):
         np.testing.assert_allclose(told - found @ noise, exact, atol=2.0**30 * 1e-4)
 
 
-def strategy_has_opening(strategy: Tree | Direct | Counter) -> bool:
+def strategy_has_opening(strategy: Tree | Direct | Factorised) -> bool:
     return isinstance(strategy, Direct) or strategy.opening
 
 

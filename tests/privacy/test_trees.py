@@ -88,11 +88,11 @@ def test_what_is_published_is_exact_but_for_its_noise(forest):
 
         told = tree.publish(series, leaves, noise) - exact
 
-        law = noise_matrix(tree, series, windows) @ noise
+        expected = noise_matrix(tree, series, windows) @ noise
         if tree.refine in ("none", "subtraction"):
-            np.testing.assert_array_equal(told, law)
+            np.testing.assert_array_equal(told, expected)
         else:
-            np.testing.assert_allclose(told, law, rtol=0, atol=1e-5)  # 2^-17 of a step: told has 53 bits
+            np.testing.assert_allclose(told, expected, rtol=0, atol=1e-5)  # 2^-17 of a step: told has 53 bits
 
 
 @each_tree

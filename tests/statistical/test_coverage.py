@@ -15,12 +15,12 @@ from scipy.stats import binom
 from privacy.consistency import consistent
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
 from privacy.measure import Kind, Measure
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.weighted import spreads
 
 FALSE_ALARM = 1e-6
 N = 4_000
-LAWS = (DiscreteLaplace, DiscreteGaussian)
+DISTRIBUTIONS = (DiscreteLaplace, DiscreteGaussian)
 WINDOWS = (1, 12, 36)
 RATIO_CASES: list[tuple[Kind, int, float]] = [
     # kind, true count, scale of the noise over a component's largest value
@@ -60,57 +60,59 @@ def misses(told: Estimates, truth: float) -> int:
     return int(np.count_nonzero(missed(told, truth)))
 
 
-def told_of(measure: Measure, sums: list[np.ndarray], laws: list[Mechanism], weights: np.ndarray) -> Estimates:
+def told_of(
+    measure: Measure, sums: list[np.ndarray], distributions: list[NoiseDistribution], weights: np.ndarray
+) -> Estimates:
     """Estimates of one number whose noise is a sum of draws with these weights."""
     each = [
         spreads(
-            law,
+            distribution,
             variances=np.array([weights @ weights]),
             weights=lambda: [weights],
-            confidence=confidence_of(len(laws)),
+            confidence=confidence_of(len(distributions)),
         )
-        for law in laws
+        for distribution in distributions
     ]
     return estimate(measure, sums, [deviation for deviation, _ in each], [width for _, width in each])
 
 
-def levels(law: Mechanism, windows: int, drawn: Mechanism, truth: int) -> Estimates:
-    """The last level of a release without changes, N times: noise from `drawn`, intervals for `law`."""
+def levels(distribution: NoiseDistribution, windows: int, drawn: NoiseDistribution, truth: int) -> Estimates:
+    """The last level of a release without changes, N times: noise from `drawn`, intervals for `distribution`."""
     nodes = drawn.noise((windows + 1) * N).reshape(windows + 1, N)
     nodes[0] += truth
-    return told_of(Measure(kind="count"), [nodes.sum(axis=0, keepdims=True)], [law], np.ones(windows + 1))
+    return told_of(Measure(kind="count"), [nodes.sum(axis=0, keepdims=True)], [distribution], np.ones(windows + 1))
 
 
 @pytest.mark.parametrize("windows", WINDOWS)
-@pytest.mark.parametrize("law", LAWS)
-def test_the_interval_of_a_level_holds_the_truth(law, windows):
-    mechanism = law(12.0)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_the_interval_of_a_level_holds_the_truth(distribution, windows):
+    noise = distribution(12.0)
 
-    assert misses(levels(mechanism, windows, mechanism, 17), 17) <= most_misses(N)
+    assert misses(levels(noise, windows, noise, 17), 17) <= most_misses(N)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_noise_of_twice_the_scale_would_be_noticed(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_noise_of_twice_the_scale_would_be_noticed(distribution):
     """Some 30 % of N intervals miss, where 7 % are enough: not to notice has a probability far below FALSE_ALARM."""
-    assert misses(levels(law(12.0), 12, law(24.0), 17), 17) > most_misses(N)
+    assert misses(levels(distribution(12.0), 12, distribution(24.0), 17), 17) > most_misses(N)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_count_errs_to_both_sides_alike(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_count_errs_to_both_sides_alike(distribution):
     """The noise is symmetric, so signs are fair coins: Hoeffding, Pr[|ups - downs| > t] <= 2 exp(-t^2 / (2 n))."""
-    errors = levels(law(12.0), 1, law(12.0), 17).value - 17
+    errors = levels(distribution(12.0), 1, distribution(12.0), 17).value - 17
     limit = math.sqrt(2 * N * math.log(2 * CHECKS / FALSE_ALARM))
 
     assert abs(int(np.sign(errors).sum())) <= limit
 
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
-@pytest.mark.parametrize("law", [DiscreteLaplace(0.7), DiscreteLaplace(3.3), DiscreteGaussian(1e4)], ids=str)
-def test_the_interval_of_a_weighted_sum_holds_the_truth(law, weights):
+@pytest.mark.parametrize("distribution", [DiscreteLaplace(0.7), DiscreteLaplace(3.3), DiscreteGaussian(1e4)], ids=str)
+def test_the_interval_of_a_weighted_sum_holds_the_truth(distribution, weights):
     numbers = DRAWS // len(weights)
-    noise = weights @ law.noise(len(weights) * numbers).reshape(-1, numbers)
+    noise = weights @ distribution.noise(len(weights) * numbers).reshape(-1, numbers)
 
-    told = told_of(Measure(kind="count"), [17 + noise[None]], [law], weights)
+    told = told_of(Measure(kind="count"), [17 + noise[None]], [distribution], weights)
 
     assert misses(told, 17) <= most_misses(numbers)
 
@@ -120,12 +122,12 @@ def test_a_normal_guess_would_miss_too_often_where_terms_are_few():
 
     So the guess is caught, or else with probability below 1e-15, and the half width is not.
     """
-    law, weights, draws = DiscreteLaplace(20.0), WEIGHTS["few"], 5 * N
+    distribution, weights, draws = DiscreteLaplace(20.0), WEIGHTS["few"], 5 * N
     confidence = confidence_of(3)
-    noise = np.abs(weights @ law.noise(len(weights) * draws).reshape(-1, draws))
+    noise = np.abs(weights @ distribution.noise(len(weights) * draws).reshape(-1, draws))
 
     (deviation,), (width,) = spreads(
-        law, variances=np.array([weights @ weights]), weights=lambda: [weights], confidence=confidence
+        distribution, variances=np.array([weights @ weights]), weights=lambda: [weights], confidence=confidence
     )
     guess = float(ndtri((1 + confidence) / 2)) * deviation
 
@@ -134,15 +136,15 @@ def test_a_normal_guess_would_miss_too_often_where_terms_are_few():
 
 
 @pytest.mark.parametrize(("kind", "count", "scale"), RATIO_CASES)
-@pytest.mark.parametrize("law", LAWS)
-def test_the_interval_of_a_ratio_holds_the_truth_even_over_few_rows(law, kind, count, scale):
-    measure = Measure(kind=kind, low=-3, high=5, fine=law is DiscreteGaussian)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_the_interval_of_a_ratio_holds_the_truth_even_over_few_rows(distribution, kind, count, scale):
+    measure = Measure(kind=kind, low=-3, high=5, fine=distribution is DiscreteGaussian)
     values = np.random.default_rng(7).uniform(-3, 5, count) ** 3 / 25
     exact = [c.sum() for c in measure.contributions(measure.project(values), count)]
     truth = measure.estimate([np.array([s], dtype=float) for s in exact]).item()
-    noise = [law(scale * component.largest) for component in measure.components]
+    noise = [distribution(scale * component.largest) for component in measure.components]
 
-    noisy = [s + mechanism.noise(N).reshape(1, N) for s, mechanism in zip(exact, noise, strict=True)]
+    noisy = [s + one.noise(N).reshape(1, N) for s, one in zip(exact, noise, strict=True)]
     told = told_of(measure, noisy, noise, np.ones(1))
 
     assert misses(told, truth) <= most_misses(N)
@@ -150,10 +152,10 @@ def test_the_interval_of_a_ratio_holds_the_truth_even_over_few_rows(law, kind, c
 
 def consistent_histograms() -> tuple[Estimates, Estimates]:
     """Raw and projected estimates of `HISTOGRAM`, N windows of it, with noise that outweighs most of its cells."""
-    law = DiscreteLaplace(6.0)
-    noisy = HISTOGRAM + law.noise(N * len(HISTOGRAM)).reshape(N, -1)
-    width = law.half_width(1, CONFIDENCE)
-    raw = estimate(Measure(kind="count"), [noisy], [np.full(N, math.sqrt(law.variance))], [np.full(N, width)])
+    distribution = DiscreteLaplace(6.0)
+    noisy = HISTOGRAM + distribution.noise(N * len(HISTOGRAM)).reshape(N, -1)
+    width = distribution.half_width(1, CONFIDENCE)
+    raw = estimate(Measure(kind="count"), [noisy], [np.full(N, math.sqrt(distribution.variance))], [np.full(N, width)])
     return raw, consistent(raw)
 
 

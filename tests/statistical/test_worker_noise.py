@@ -29,14 +29,14 @@ from tests.processes import alone
 RUN = 64
 LIKELIEST = 0.1653
 LENGTH = 1_500
-LAWS = (DiscreteLaplace(scale=3.0), DiscreteGaussian(scale=3.0))
+DISTRIBUTIONS = (DiscreteLaplace(scale=3.0), DiscreteGaussian(scale=3.0))
 
 Stream = NDArray[np.int64]
 
 
 def own() -> list[Stream]:
-    """One worker's noise, by the laws that a plan holds and a release draws from."""
-    return [law.noise(LENGTH) for law in LAWS]
+    """One worker's noise, by the distributions that a plan holds and a release draws from."""
+    return [distribution.noise(LENGTH) for distribution in DISTRIBUTIONS]
 
 
 def repeated(streams: Iterable[Stream]) -> int:
@@ -82,7 +82,7 @@ def test_no_number_is_likelier_than_the_bound_says() -> None:
 def test_worker_processes_share_no_noise(method: str, workers: int) -> None:
     streams = alone(family, method, workers)
 
-    assert len(streams) == (workers + 2) * len(LAWS)
+    assert len(streams) == (workers + 2) * len(DISTRIBUTIONS)
     assert repeated(streams) == 0
 
 

@@ -58,10 +58,10 @@ def test_only_the_day_and_airport_of_the_storm_raise_an_alarm(tmp_path: Path) ->
     sentence = own_pipeline.run(str(changelog), tmp_path)
 
     # An alarm in error needs noise beyond MANY, a missed one noise beyond BAD - MANY less an interval's half;
-    # P(|noise| > x) <= exp(-x / scale) for the discrete Laplace law.
-    law = own_pipeline.plan().released[0].noise[0]
-    far = min(own_pipeline.MANY, BAD - own_pipeline.MANY - law.half_width(1, 0.95))
-    assert CELLS * math.exp(-far / law.scale) <= FALSE_ALARM
+    # P(|noise| > x) <= exp(-x / scale) for the discrete Laplace distribution.
+    distribution = own_pipeline.plan().released[0].noise[0]
+    far = min(own_pipeline.MANY, BAD - own_pipeline.MANY - distribution.half_width(1, 0.95))
+    assert CELLS * math.exp(-far / distribution.scale) <= FALSE_ALARM
     assert alarms(tmp_path) == [("EWR", STORM)]
     assert sentence.startswith("(0.5, 0)-differential privacy")
 

@@ -1,4 +1,4 @@
-"""The noise on the way that every release takes: its exact law, and one draw of its own for each node and cell.
+"""The noise on the way that every release takes: its exact distribution, and one sample for each node and cell.
 
 A correct release fails a statistical test here with probability at most FALSE_ALARM: the number of draws in each bin
 is binomial, exactly, and the tails of all bins are added up (Bonferroni).
@@ -67,11 +67,11 @@ def nothing(plan: Plan, key: NodeKey, cells: int, windows: int) -> NDArray[np.in
     return dense([], Aggregation(queries=queries, timeline=timeline, constraint=CONSTRAINT), key)
 
 
-def agrees(drawn: NDArray[np.int64], law: DiscreteLaplace) -> bool:
-    """Whether each value within 3 scales, and each tail beyond them, is there as often as the law says."""
-    reach = round(3 * law.scale)
+def agrees(drawn: NDArray[np.int64], distribution: DiscreteLaplace) -> bool:
+    """Whether each value within 3 scales, and each tail beyond them, is there as often as the distribution says."""
+    reach = round(3 * distribution.scale)
     values = np.arange(-reach, reach + 1)
-    q = np.exp(-1 / law.scale)
+    q = np.exp(-1 / distribution.scale)
     tail = q ** (reach + 1) / (1 + q)
     chances = np.array([tail, *((1 - q) / (1 + q) * q ** np.abs(values)), tail])
     clipped = np.clip(drawn, -reach - 1, reach + 1)
@@ -95,28 +95,28 @@ def nodes_of(exact: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
 
 
 @pytest.mark.parametrize("key", [COUNT, LEFT])
-def test_what_is_added_to_an_empty_changelog_follows_the_law_that_the_plan_states(key: NodeKey) -> None:
+def test_what_is_added_to_an_empty_changelog_follows_the_distribution_that_the_plan_states(key: NodeKey) -> None:
     plan = plan_for(("level", "left"), CELLS, WINDOWS)
     released = part(plan, key)
-    (law,) = released.noise
-    assert isinstance(law, DiscreteLaplace)
+    (distribution,) = released.noise
+    assert isinstance(distribution, DiscreteLaplace)
 
     noisy = nodes_of(nothing(plan, key, CELLS, WINDOWS), released)
 
     assert noisy.shape == (1, WINDOWS + int(released.strategy.opening), CELLS)
-    assert agrees(noisy.ravel(), law)
+    assert agrees(noisy.ravel(), distribution)
 
 
 def test_noise_of_half_the_scale_would_be_caught() -> None:
     plan = plan_for(("level", "left"), CELLS, WINDOWS)
     released = part(plan, COUNT)
-    (law,) = released.noise
+    (distribution,) = released.noise
     halved = replace(released, noise=tuple(DiscreteLaplace(n.scale / 2) for n in released.noise))
 
     noisy = nodes_of(nothing(plan, COUNT, CELLS, WINDOWS), halved)
 
-    assert isinstance(law, DiscreteLaplace)
-    assert not agrees(noisy.ravel(), law)
+    assert isinstance(distribution, DiscreteLaplace)
+    assert not agrees(noisy.ravel(), distribution)
 
 
 def test_the_noise_pays_for_the_joint_sensitivity_of_all_that_is_released() -> None:
@@ -187,20 +187,20 @@ CHOICES = [
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_published_numbers_are_the_exact_ones_plus_noise_that_depends_on_no_data(choice: Choice) -> None:
-    """Drawn twice from a law whose draws are always the same: what is added must not depend on the data."""
+    """Drawn twice from a distribution whose draws are always the same: what is added must not depend on the data."""
     plan = strategic(choice, SLIDING, windows=40)
     rng = np.random.default_rng(11)
     exact = rng.integers(-50, 50, (1, 41, 4)) << 24
     for released in plan.of(0, "net"):
-        law = _Fixed(12345)
-        fixed = replace(released, noise=(law,))  # type: ignore[arg-type]
+        distribution = _Fixed(12345)
+        fixed = replace(released, noise=(distribution,))  # type: ignore[arg-type]
         with_data, without = add_noise(exact, fixed), add_noise(exact * 0, fixed)
         for series, told, noise in zip(released.series, with_data.sums, without.sums, strict=True):
             np.testing.assert_allclose(told[0] - noise[0], totals(series, exact[0]), rtol=1e-9, atol=2.0**24 * 1e-3)
 
 
 class _Fixed:
-    """A law whose draws are not random."""
+    """A distribution whose draws are not random."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from privacy.consistency import consistent
 from privacy.estimates import Estimates, confidence_of, estimate
-from privacy.noise.distributions import Mechanism
+from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.weighted import spreads
 from privacy.planning.plan import Released
 from privacy.series import BEFORE_ALL, Series, totals
@@ -63,8 +63,10 @@ def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggreg
     leaves = aggregation.timeline.windows // released.leaf
     first = len(series.ends(aggregation.timeline.released))
     spread = [
-        _spreads(law, released.strategy, series.merged(released.leaf), leaves, confidence_of(len(released.noise)))
-        for law in released.noise
+        _spreads(
+            distribution, released.strategy, series.merged(released.leaf), leaves, confidence_of(len(released.noise))
+        )
+        for distribution in released.noise
     ]
     found = estimate(query.measure, sums, [d[first:] for d, _ in spread], [w[first:] for _, w in spread])
     return consistent(found) if query.consistent and series.kind in ("level", "entered", "left") else found
@@ -72,11 +74,11 @@ def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggreg
 
 @lru_cache(maxsize=256)
 def _spreads(
-    law: Mechanism, strategy: Strategy, series: Series, windows: int, confidence: float
+    distribution: NoiseDistribution, strategy: Strategy, series: Series, windows: int, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard deviation and half width of each number, in grid steps; the same for all chunks."""
     return spreads(
-        law,
+        distribution,
         variances=strategy.variances(series, windows),
         weights=lambda: strategy.weights(series, windows),
         confidence=confidence,
@@ -114,7 +116,7 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
     untold = (nodes.begin[new] == BEFORE_ALL).repeat(cells)
     rows = len(starts)
     tables = []
-    for component, values, law in zip(query.measure.components, protected.nodes, released.noise, strict=True):
+    for component, values, distribution in zip(query.measure.components, protected.nodes, released.noise, strict=True):
         names = [query.name]
         names += [released.family] if released.family != "net" else []
         if isinstance(released.strategy, Direct):
@@ -128,8 +130,8 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
             "node_end": pa.array(ends, type=pa.int64()).cast(TIME),
             **_keys(aggregation, released.query, first_cell, cells, rows),
             "noisy_value": pa.array(values.ravel() * component.grid),
-            "scale": pa.array(np.full(rows, law.scale * component.grid)),
-            "mechanism": _constant(law.name, rows),
+            "scale": pa.array(np.full(rows, distribution.scale * component.grid)),
+            "mechanism": _constant(distribution.name, rows),
         }
         tables.append(pa.table(columns))
     return pa.concat_tables(tables)

@@ -159,11 +159,11 @@ def draw(exact: np.ndarray, released: Released, windows: int, past: Noise | None
     """
     strategy, earlier = released.strategy, windows // released.leaf
     noises, nodes, sums = [], [], []
-    for component, law in enumerate(released.noise):
+    for component, distribution in enumerate(released.noise):
         leaves = merge(exact[component], released.leaf)
         rows, cells = strategy.draws(len(leaves) - 1), leaves.shape[1]
         noise = np.empty((0, cells), dtype=np.int64) if past is None else past[component]
-        fresh = law.noise((rows - len(noise)) * cells).reshape(-1, cells)
+        fresh = distribution.noise((rows - len(noise)) * cells).reshape(-1, cells)
         noise = np.concatenate([noise, fresh])
         exact_nodes, _ = strategy.advance(None, leaves)
         told = 0 if windows == 0 else len(strategy.nodes(earlier).end)

@@ -1,4 +1,4 @@
-"""Factorised counters against dense matrices and Python's own integers, and their rounding against its bound."""
+"""Toeplitz factorisations against dense matrices and Python's own integers, and their rounding against its bound."""
 
 import math
 from fractions import Fraction
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies import factorised_coefficients as coefficients
-from privacy.strategies.factorised import Counter
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
 
 POLES = dyadic(*zolotarev(0.02, 0.02, 4))
@@ -23,12 +23,12 @@ SERIES = [
 ]
 
 
-def counter(form: str, *, windows: int | None = 40, opening: bool = False) -> Counter:
+def factorised(form: str, *, windows: int | None = 40, opening: bool = False) -> Factorised:
     """One of each form, with parameters that could be chosen for some forty windows."""
     if form == "endless":
-        return Counter(form="window", windows=None, opening=opening, leak=0.3)
+        return Factorised(form="window", windows=None, opening=opening, leak=0.3)
     leak = {"leaky": 0.05, "window": 0.1}.get(form, 0.0)
-    return Counter(form=form, windows=windows, opening=opening, leak=leak, poles=POLES if form == "arma" else ())
+    return Factorised(form=form, windows=windows, opening=opening, leak=leak, poles=POLES if form == "arma" else ())
 
 
 FORMS = pytest.mark.parametrize("form", ["square_root", "leaky", "window", "endless", "arma"])
@@ -49,14 +49,14 @@ def toeplitz(column: np.ndarray, size: int) -> np.ndarray:
     return np.where(lags >= 0, padded[np.maximum(lags, 0)], 0.0)
 
 
-def noise_weights(chosen: Counter, series: Series, windows: int) -> np.ndarray:
+def noise_weights(chosen: Factorised, series: Series, windows: int) -> np.ndarray:
     """W = A C^-1, dense, [numbers, draws], from the coefficients alone."""
     demand = totals(series, np.eye(windows + 1, dtype=np.int64))[:, 0 if chosen.opening else 1 :]
     filtered = toeplitz(chosen.coefficients, chosen.draws(windows))
     return np.linalg.solve(filtered.T, demand.T.astype(float)).T
 
 
-def most_rounding(chosen: Counter) -> float:
+def most_rounding(chosen: Factorised) -> float:
     """Steps that a node can be off by the linear part of C: half a step, and what the states lose."""
     return 0.5 + sum(u * 2.0 ** (b - 24) / a for a, b, u in chosen.poles if 0 < a < 2**b)
 
@@ -65,7 +65,7 @@ def most_rounding(chosen: Counter) -> float:
 @OPENINGS
 @pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
 def test_published_is_the_exact_number_plus_filtered_noise(form, opening, series):
-    chosen = counter(form, opening=opening)
+    chosen = factorised(form, opening=opening)
     leaves = leaves_within(2**40, windows=40, cells=3)
     noise = np.random.default_rng(1).integers(-(2**35), 2**35, (chosen.draws(40), 3))
     weights = noise_weights(chosen, series, 40)
@@ -83,7 +83,7 @@ def test_published_is_the_exact_number_plus_filtered_noise(form, opening, series
 @pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
 @pytest.mark.parametrize("windows", [3, 40])
 def test_variances_and_weights_are_those_of_the_dense_matrix(form, opening, series, windows):
-    chosen = counter(form, opening=opening)
+    chosen = factorised(form, opening=opening)
     dense = noise_weights(chosen, series, windows)
 
     np.testing.assert_allclose(chosen.variances(series, windows), (dense**2).sum(axis=1), rtol=1e-9, atol=1e-12)
@@ -98,7 +98,7 @@ def test_variances_and_weights_are_those_of_the_dense_matrix(form, opening, seri
 @OPENINGS
 def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
     """In Python's integers, from the definitions, with levels of up to 2^50 steps."""
-    chosen = counter(form, opening=opening)
+    chosen = factorised(form, opening=opening)
     leaves = leaves_within(2**50, windows=40, cells=2)
     if not opening:
         leaves[1] += leaves[0]
@@ -122,7 +122,7 @@ def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
 def test_long_histories_are_exact():
     """More leaves than one block of the matrix has rows or columns."""
     windows = 9000
-    chosen = Counter(form="leaky", windows=windows, opening=False, leak=0.01)
+    chosen = Factorised(form="leaky", windows=windows, opening=False, leak=0.01)
     leaves = leaves_within(2**50, windows=windows, cells=1)
     rounded = np.rint(chosen.coefficients * 2**20).astype(int).tolist()
 
@@ -140,7 +140,7 @@ def test_long_histories_are_exact():
 @given(cuts=st.lists(st.integers(1, 40), max_size=6))
 @settings(max_examples=15)
 def test_advancing_in_parts_is_advancing_at_once(form, opening, cuts):
-    chosen = counter(form, opening=opening)
+    chosen = factorised(form, opening=opening)
     leaves = leaves_within(2**49, windows=40, cells=3)
     at_once, _ = chosen.advance(None, leaves)
 
@@ -155,7 +155,7 @@ def test_advancing_in_parts_is_advancing_at_once(form, opening, cuts):
 
 @FORMS
 def test_advancing_leaf_by_leaf_is_advancing_at_once(form):
-    chosen = counter(form)
+    chosen = factorised(form)
     leaves = leaves_within(2**49, windows=40, cells=3)
 
     carry, parts = None, []
@@ -170,7 +170,7 @@ def test_advancing_leaf_by_leaf_is_advancing_at_once(form):
 @FORMS
 @pytest.mark.parametrize("series", SERIES[:3], ids=lambda series: series.kind)
 def test_later_windows_change_no_bit_of_earlier_numbers(form, series):
-    chosen = counter(form, opening=True)
+    chosen = factorised(form, opening=True)
     leaves = leaves_within(2**45, windows=40, cells=3)
     noise = np.random.default_rng(2).integers(-(2**40), 2**40, (41, 3))
 
@@ -181,35 +181,35 @@ def test_later_windows_change_no_bit_of_earlier_numbers(form, series):
 
 @FORMS
 def test_the_opening_counts_only_where_it_is_released(form):
-    chosen = counter(form)
+    chosen = factorised(form)
     leaves = leaves_within(2**40, windows=40, cells=1)
     noise = np.zeros((40, 1), dtype=np.int64)
     other = np.vstack([leaves[:1] + 2**30, leaves[1:]])
     level = Series(kind="level")
 
     np.testing.assert_array_equal(chosen.publish(level, leaves, noise), chosen.publish(level, other, noise))
-    opened = counter(form, opening=True)
+    opened = factorised(form, opening=True)
     more = opened.publish(level, other, np.zeros((41, 1), dtype=np.int64))
     less = opened.publish(level, leaves, np.zeros((41, 1), dtype=np.int64))
     np.testing.assert_allclose(more - less, 2**30, atol=100)
 
 
 def test_a_node_is_told_for_every_leaf():
-    told = counter("leaky", opening=True).nodes(3)
+    told = factorised("leaky", opening=True).nodes(3)
 
     assert told.begin.tolist() == [BEFORE_ALL, 0, 1, 2]
     assert told.end.tolist() == [0, 1, 2, 3]
     assert told.layer.tolist() == [0, 0, 0, 0]
-    assert counter("leaky").nodes(3).begin.tolist() == [0, 1, 2]
-    assert counter("leaky").draws(3) == 3
+    assert factorised("leaky").nodes(3).begin.tolist() == [0, 1, 2]
+    assert factorised("leaky").draws(3) == 3
 
 
 @pytest.mark.parametrize(
     "chosen",
     [
-        Counter(form="leaky", windows=800, opening=False, leak=0.01),
-        Counter(form="window", windows=None, opening=False, leak=0.2),
-        Counter(form="arma", windows=800, opening=False, poles=dyadic(*zolotarev(0.01, 0.01, 4))),
+        Factorised(form="leaky", windows=800, opening=False, leak=0.01),
+        Factorised(form="window", windows=None, opening=False, leak=0.2),
+        Factorised(form="arma", windows=800, opening=False, poles=dyadic(*zolotarev(0.01, 0.01, 4))),
     ],
     ids=["leaky", "endless", "arma"],
 )
@@ -232,7 +232,7 @@ def test_rounding_moves_neighbours_by_no_more_than_its_bound(chosen):
 
 
 def test_without_end_what_is_rounded_is_forgotten():
-    chosen = Counter(form="window", windows=None, opening=False, leak=0.2)
+    chosen = Factorised(form="window", windows=None, opening=False, leak=0.2)
     support = len(chosen.coefficients)
     leaves = leaves_within(2**40, windows=3 * support, cells=5)
     moved = np.zeros_like(leaves)
@@ -249,7 +249,7 @@ def test_a_state_that_stands_still_stays_within_the_bound():
     """The worst for the states' own rounding: one so small that it never decays. Half steps alone could not do this."""
     windows = 12_000
     poles = ((0, 0, 20_000), (1, 12, 40_000), (1, 0, 5_536))
-    chosen = Counter(form="arma", windows=windows, opening=False, poles=poles)
+    chosen = Factorised(form="arma", windows=windows, opening=False, poles=poles)
     leaves = np.zeros((windows + 1, 1), dtype=np.int64)
     leaves[1] = 15
     linear = 15 * chosen.coefficients
@@ -262,7 +262,7 @@ def test_a_state_that_stands_still_stays_within_the_bound():
 
 def test_twenty_cells_pass_a_hundred_thousand_windows_at_constant_state():
     windows, cells = 100_000, 20
-    chosen = Counter(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(1e-5, 1e-5, 5)))
+    chosen = Factorised(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(1e-5, 1e-5, 5)))
     leaves = leaves_within(2**50, windows=windows, cells=cells)
 
     carry, sizes, parts = None, set(), []
@@ -278,13 +278,13 @@ def test_twenty_cells_pass_a_hundred_thousand_windows_at_constant_state():
 
 def test_what_64_bits_cannot_hold_is_refused():
     with pytest.raises(OverflowError, match="change exceeds 2\\^51 steps"):
-        counter("leaky").advance(None, np.array([[0], [2**51 + 1]]))
+        factorised("leaky").advance(None, np.array([[0], [2**51 + 1]]))
     with pytest.raises(OverflowError, match="level exceeds 2\\^50 steps"):
-        counter("arma").advance(None, np.array([[0], [2**50], [1]]))
-    nodes, carry = counter("arma").advance(None, np.array([[0], [2**50]]))
+        factorised("arma").advance(None, np.array([[0], [2**50], [1]]))
+    nodes, carry = factorised("arma").advance(None, np.array([[0], [2**50]]))
     assert nodes.tolist() == [[2**50]]
     with pytest.raises(OverflowError, match="level"):
-        counter("arma").advance(carry, np.array([[1]]))
+        factorised("arma").advance(carry, np.array([[1]]))
 
 
 @pytest.mark.parametrize(
@@ -306,14 +306,14 @@ def test_what_64_bits_cannot_hold_is_refused():
         ({"form": "arma", "poles": ((0, 0, 65_537), (1, 0, -1))}, "positive"),
     ],
 )
-def test_parameters_that_make_no_counter_are_refused(arguments, message):
+def test_parameters_that_make_no_factorisation_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Counter(**{"windows": 10, "opening": False, **arguments})
+        Factorised(**{"windows": 10, "opening": False, **arguments})
 
 
 def test_windows_beyond_the_horizon_are_refused():
     with pytest.raises(ValueError, match="windows=41 lie beyond the horizon of 40"):
-        counter("leaky").variances(Series(kind="level"), 41)
+        factorised("leaky").variances(Series(kind="level"), 41)
 
 
 @pytest.mark.parametrize(

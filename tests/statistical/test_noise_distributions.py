@@ -1,9 +1,9 @@
-"""The samplers draw from their exact laws, with fresh randomness in every run.
+"""The samplers draw from their exact distributions, with fresh randomness in every run.
 
 A correct sampler fails this module with probability at most FALSE_ALARM in all: each test divides
 it among its cases. Distribution functions are compared by the Dvoretzky-Kiefer-Wolfowitz inequality
 with Massart's constant, Pr[sup |F_n - F| > t] <= 2 exp(-2 n t^2), which holds for every n and every
-law; signs by Azuma's inequality. What the tests would catch is tested too: noise 10 % too narrow
+distribution; signs by Azuma's inequality. What the tests would catch is tested too: noise 10 % too narrow
 or of half the scale, noise with too few bits, and noise that repeats itself.
 """
 
@@ -15,22 +15,22 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Mechanism
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 
 FALSE_ALARM = 1e-6
 TESTS = 3
 N = 120_000
 WIDE = 2.0**26
 SCALES = (0.6, 2.5, 40.0, WIDE)
-LAWS = (DiscreteLaplace, DiscreteGaussian)
-CASES = len(SCALES) * len(LAWS)
+DISTRIBUTIONS = (DiscreteLaplace, DiscreteGaussian)
+CASES = len(SCALES) * len(DISTRIBUTIONS)
 
 Integers = NDArray[np.int64]
 Distribution = Callable[[Integers], NDArray[np.float64]]
 
 
 def dkw(n: int, failure: float) -> float:
-    """Largest distance between an empirical distribution of n draws and its law."""
+    """Largest distance between an empirical distribution of n draws and the true one."""
     return math.sqrt(math.log(2 / failure) / (2 * n))
 
 
@@ -46,7 +46,7 @@ def laplace_distribution(scale: float) -> Distribution:
 
 
 def gaussian_distribution(scale: float) -> Distribution:
-    """Sums of exp(-y^2 / 2 scale^2), or the rounded normal law, within 1 / (42 scale^2) of it."""
+    """Sums of exp(-y^2 / 2 scale^2), or the rounded normal distribution, within 1 / (42 scale^2) of it."""
     if scale > 1_000:
         return lambda y: ndtr((y + 0.5) / scale)
     reach = math.ceil(40 * scale)
@@ -56,10 +56,10 @@ def gaussian_distribution(scale: float) -> Distribution:
     return lambda y: below[np.clip(y, -reach, reach) + reach]
 
 
-def distribution(mechanism: Mechanism) -> Distribution:
-    if isinstance(mechanism, DiscreteLaplace):
-        return laplace_distribution(mechanism.scale)
-    return gaussian_distribution(mechanism.scale)
+def distribution(noise: NoiseDistribution) -> Distribution:
+    if isinstance(noise, DiscreteLaplace):
+        return laplace_distribution(noise.scale)
+    return gaussian_distribution(noise.scale)
 
 
 def distance(drawn: Integers, expected: Distribution) -> float:
@@ -71,16 +71,16 @@ def distance(drawn: Integers, expected: Distribution) -> float:
     return float(max(at, below))
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", SCALES)
-def test_noise_has_its_exact_law(make, scale):
-    mechanism = make(scale)
+def test_noise_has_its_exact_distribution(make, scale):
+    noise = make(scale)
     allowed = dkw(N, FALSE_ALARM / TESTS / CASES)
 
-    assert distance(mechanism.noise(N), distribution(mechanism)) <= allowed
+    assert distance(noise.noise(N), distribution(noise)) <= allowed
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("narrowed", [0.5, 0.9])
 def test_narrower_noise_would_be_caught(make, scale, narrowed):
@@ -100,11 +100,11 @@ def worst_residue(drawn: Integers, modulus: int) -> float:
     return distance(drawn % modulus, lambda y: (np.clip(y, -1, modulus - 1) + 1) / modulus)
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("modulus", [2, 1_000])
 def test_wide_noise_is_uniform_in_its_low_digits(make, modulus):
     # Residues are uniform to within exp(-scale / modulus) by Poisson summation.
-    allowed = dkw(N, FALSE_ALARM / TESTS / (2 * len(LAWS)))
+    allowed = dkw(N, FALSE_ALARM / TESTS / (2 * len(DISTRIBUTIONS)))
 
     assert worst_residue(make(WIDE).noise(N), modulus) <= allowed
 
@@ -112,7 +112,7 @@ def test_wide_noise_is_uniform_in_its_low_digits(make, modulus):
 def test_noise_with_too_few_bits_would_be_caught():
     coarse = 2 * DiscreteLaplace(WIDE / 2).noise(N)
 
-    assert worst_residue(coarse, 2) > dkw(N, FALSE_ALARM / TESTS / (2 * len(LAWS)))
+    assert worst_residue(coarse, 2) > dkw(N, FALSE_ALARM / TESTS / (2 * len(DISTRIBUTIONS)))
 
 
 def sign_agreement(drawn: Integers, lag: int) -> float:
@@ -128,17 +128,17 @@ def agreement_allowed(n: int, failure: float) -> float:
 LAGS = (1, 2, 8)
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_draws_do_not_follow_each_other(make):
     drawn = make(WIDE).noise(N)
 
     for lag in LAGS:
-        allowed = agreement_allowed(N - lag, FALSE_ALARM / TESTS / len(LAWS) / len(LAGS))
+        allowed = agreement_allowed(N - lag, FALSE_ALARM / TESTS / len(DISTRIBUTIONS) / len(LAGS))
         assert sign_agreement(drawn, lag) <= allowed
 
 
 def test_draws_that_repeat_would_be_caught():
     repeated = np.repeat(DiscreteGaussian(WIDE).noise(N // 2), 2)
 
-    allowed = agreement_allowed(N - 1, FALSE_ALARM / TESTS / len(LAWS) / len(LAGS))
+    allowed = agreement_allowed(N - 1, FALSE_ALARM / TESTS / len(DISTRIBUTIONS) / len(LAGS))
     assert sign_agreement(repeated, 1) > allowed

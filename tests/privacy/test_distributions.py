@@ -1,4 +1,4 @@
-"""The laws of noise: exact variances, and intervals against exact convolutions."""
+"""The distributions of noise: exact variances, and intervals against exact convolutions."""
 
 import math
 import pickle
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 
 SCALES = (0.3, 0.9, 1.0, 2.5, 20.0)
-LAWS = (DiscreteLaplace, DiscreteGaussian)
+DISTRIBUTIONS = (DiscreteLaplace, DiscreteGaussian)
 
 
-def law(mechanism: DiscreteLaplace | DiscreteGaussian) -> NDArray[np.float64]:
+def distribution(noise: DiscreteLaplace | DiscreteGaussian) -> NDArray[np.float64]:
     """Probabilities of -m..m, with less than 1e-20 left out."""
-    reach = math.ceil(60 * mechanism.scale) + 12
+    reach = math.ceil(60 * noise.scale) + 12
     values = np.arange(-reach, reach + 1)
-    if isinstance(mechanism, DiscreteLaplace):
-        weights = np.exp(-np.abs(values) / mechanism.scale)
+    if isinstance(noise, DiscreteLaplace):
+        weights = np.exp(-np.abs(values) / noise.scale)
     else:
-        weights = np.exp(-((values / mechanism.scale) ** 2) / 2)
+        weights = np.exp(-((values / noise.scale) ** 2) / 2)
     return weights / weights.sum()
 
 
-def sum_law(mechanism: DiscreteLaplace | DiscreteGaussian, terms: int) -> NDArray[np.float64]:
+def sum_distribution(noise: DiscreteLaplace | DiscreteGaussian, terms: int) -> NDArray[np.float64]:
     """Probabilities of the sum of independent draws, by convolving one with the next."""
-    single = total = law(mechanism)
+    single = total = distribution(noise)
     for _ in range(terms - 1):
         total = np.convolve(total, single)
-        spare = (len(total) - 1) // 2 - math.ceil(60 * mechanism.scale * math.sqrt(terms)) - 12
+        spare = (len(total) - 1) // 2 - math.ceil(60 * noise.scale * math.sqrt(terms)) - 12
         if spare > 0:
             total = total[spare:-spare]
     return total
@@ -40,32 +40,32 @@ def coverage(probabilities: NDArray[np.float64], half_width: float) -> float:
     return math.fsum(probabilities[max(0, middle - whole) : middle + whole + 1])
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", [0.05, *SCALES])
-def test_the_variance_is_that_of_the_law(make, scale):
-    probabilities = law(make(scale))
+def test_the_variance_is_that_of_the_distribution(make, scale):
+    probabilities = distribution(make(scale))
     values = np.arange(len(probabilities)) - len(probabilities) // 2
 
     assert make(scale).variance == pytest.approx(float(probabilities @ values**2), rel=1e-9)
 
 
-def test_wide_noise_has_the_variance_of_the_continuous_law():
+def test_wide_noise_has_the_variance_of_the_continuous_distribution():
     assert DiscreteLaplace(2.0**26).variance == pytest.approx(2 * 2.0**52, rel=1e-9)
     assert DiscreteGaussian(2.0**26).variance == pytest.approx(2.0**52, rel=1e-12)
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("terms", [1, 2, 3, 10, 60])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_the_interval_holds_what_it_promises_and_little_more(make, scale, terms, confidence):
-    mechanism = make(scale)
-    probabilities = sum_law(mechanism, terms)
+    noise = make(scale)
+    probabilities = sum_distribution(noise, terms)
 
-    half_width = mechanism.half_width(terms, confidence)
+    half_width = noise.half_width(terms, confidence)
 
     assert coverage(probabilities, half_width) >= confidence
-    # Narrow discrete noise varies less than the continuous law that sums are priced by.
+    # Narrow discrete noise varies less than the continuous distribution that sums are priced by.
     spare = 2 + 0.06 * half_width if scale < 2 else 2
     assert scale < 0.9 or half_width < spare or coverage(probabilities, half_width - spare) < confidence
 
@@ -74,7 +74,7 @@ def test_the_interval_holds_what_it_promises_and_little_more(make, scale, terms,
 def test_the_interval_of_one_laplace_draw_is_the_smallest(scale):
     half_width = DiscreteLaplace(scale).half_width(1)
 
-    assert half_width == 0 or coverage(law(DiscreteLaplace(scale)), half_width - 1) < 0.95
+    assert half_width == 0 or coverage(distribution(DiscreteLaplace(scale)), half_width - 1) < 0.95
 
 
 def test_the_interval_of_two_laplace_draws_agrees_with_the_closed_form():
@@ -85,37 +85,37 @@ def test_the_interval_of_two_laplace_draws_agrees_with_the_closed_form():
         assert math.exp(-h) * (1 + h / 2) == pytest.approx(1 - confidence, rel=1e-6)
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_intervals_widen_with_terms_and_with_confidence(make):
-    mechanism = make(1000.0)
+    noise = make(1000.0)
 
-    by_terms = [mechanism.half_width(terms) for terms in (1, 2, 3, 5, 10, 100, 1_000, 10_000)]
-    by_confidence = [mechanism.half_width(5, c) for c in (0.5, 0.9, 0.99, 0.999999)]
+    by_terms = [noise.half_width(terms) for terms in (1, 2, 3, 5, 10, 100, 1_000, 10_000)]
+    by_confidence = [noise.half_width(5, c) for c in (0.5, 0.9, 0.99, 0.999999)]
 
     assert by_terms == sorted(set(by_terms))
     assert by_confidence == sorted(set(by_confidence))
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_many_terms_are_nearly_normal(make):
-    mechanism = make(1000.0)
+    noise = make(1000.0)
 
-    half_width = mechanism.half_width(10_000)
+    half_width = noise.half_width(10_000)
 
-    assert half_width == pytest.approx(1.959964 * math.sqrt(10_000 * mechanism.variance), rel=1e-3)
+    assert half_width == pytest.approx(1.959964 * math.sqrt(10_000 * noise.variance), rel=1e-3)
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_a_mechanism_is_a_value(make):
-    mechanism = make(2.5)
+    noise = make(2.5)
 
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism == make(2.5)  # noqa: S301 - our own
-    assert mechanism.noise(4).shape == (4,)
+    assert pickle.loads(pickle.dumps(noise)) == noise == make(2.5)  # noqa: S301 - our own
+    assert noise.noise(4).shape == (4,)
     with pytest.raises(AttributeError):
-        mechanism.scale = 1.0
+        noise.scale = 1.0
 
 
-@pytest.mark.parametrize("make", LAWS)
+@pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_wrong_parameters_are_refused(make):
     with pytest.raises(ValueError, match=r"scale=0 must be positive"):
         make(0)
