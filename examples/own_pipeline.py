@@ -15,7 +15,7 @@ from pathlib import Path
 import apache_beam as beam
 import pyarrow.compute as pc
 
-from pipelines.epochs.batch import options_of
+from pipelines.epochs.flags import options_of
 from pipelines.spec.times import microseconds, parse_time
 from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from pipelines import commands
 
     try:
-        document, text = getattr(commands, arguments.command)(arguments, flags)
+        document, text = commands.COMMANDS[arguments.command](arguments, flags)
     except SlackwaterError as error:
         print("\n".join(f"slackwater: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code

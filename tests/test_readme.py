@@ -14,7 +14,7 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from pipelines.cli import _parser, main
-from pipelines.epochs.batch import options_of
+from pipelines.epochs.flags import options_of
 from pipelines.spec.fields import Section
 from pipelines.spec.load import load
 from pipelines.spec.models import SpecModel

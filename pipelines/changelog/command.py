@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
@@ -17,15 +16,14 @@ from pipelines.changelog.convert import DIAGNOSTICS, convert
 from pipelines.changelog.parquet_parts import FILE, ROW, SIDES, TIME
 from pipelines.changelog.source import KEYS, Named, named
 from pipelines.changelog.suggest import in_flow, section_of, suggest
-from pipelines.epochs.batch import options_of
 from pipelines.epochs.failures import keep_trace
-from pipelines.spec.models import within
+from pipelines.epochs.flags import options_of
+from pipelines.epochs.results import Result
+from pipelines.spec.paths import within
 from transforms.common.errors import SlackwaterError, SpecError
 from transforms.common.source import Source
 from transforms.sources.files import open_random
 from transforms.sources.layout import Layout, inspect, state_columns
-
-Result = tuple[dict[str, Any], str]
 
 _TAKEN = re.compile(rf"entry|{TIME}|order_\d+|{'|'.join(SIDES)}|{FILE}|{ROW}")
 _LEFT_BY_FAILURES = {DIAGNOSTICS, "failure.txt"}

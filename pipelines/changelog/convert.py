@@ -9,7 +9,7 @@ Nothing but diagnostics/ is left of a run that failed.
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.changelog.parquet_parts import WriteParts, keep
-from pipelines.epochs.batch import begin_pipeline
+from pipelines.epochs.flags import begin_pipeline
 from pipelines.epochs.input_quality import refuse_unusable
 from pipelines.epochs.progress import Display
 from transforms.common.errors import InputError

@@ -1,9 +1,36 @@
 """Whether what was read is good enough to be used."""
 
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.epochs.job import Job
+from pipelines.spec.load import Spec
 from transforms.common.errors import InputError
+from transforms.common.sinks import make_folder
 from transforms.sources.diagnostics import Diagnosis
+from transforms.sources.snapshot_sizes import shrinks
 
 MOST_REASONS = 10
+
+
+def judge(spec: Spec, job: Job, diagnosis: Diagnosis, folder: str) -> None:
+    """Keep the diagnostics of an attempt in `folder`, and end the run if its input is not good enough.
+
+    Raises:
+        InputError: as `refuse_unusable`.
+    """
+    share = spec.changelog.shrink
+    shrunk = [] if share is None else shrinks(job.layout, FileSystems.join(folder, "diagnostics"), share)
+    _keep_diagnostics(spec, folder)
+    refuse_unusable(
+        diagnosis,
+        shrunk,
+        share=spec.changelog.bad_rows,
+        key="changelog.bad_rows",
+        undone="nothing was published",
+        folder=f"{spec.output.private}/diagnostics",
+    )
 
 
 def refuse_unusable(
@@ -36,3 +63,15 @@ def refuse_unusable(
         problems = [*shrunk, f"{undone}: a snapshot that has lost so many rows may not be whole"]
     if problems:
         raise InputError("\n".join(problems))
+
+
+def _keep_diagnostics(spec: Spec, folder: str) -> None:
+    """Move an attempt's diagnostics to the private side's own folder, over those of the run before."""
+    source = FileSystems.join(folder, "diagnostics")
+    target = FileSystems.join(spec.output.private, "diagnostics")
+    make_folder(target)
+    for name in ("dead_letters.parquet", "read.json"):
+        if "://" in target:
+            FileSystems.copy([f"{source}/{name}"], [f"{target}/{name}"])
+        else:
+            Path(source, name).replace(Path(target, name))  # at once, since another run may do so too

@@ -24,7 +24,7 @@ from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.timestamp import Timestamp
 
-from pipelines.epochs.batch import EMBEDDED_RUNNERS, begin_pipeline, is_rehearsal, options_of
+from pipelines.epochs.flags import begin_pipeline, is_rehearsal
 from pipelines.epochs.job import Job, job_of
 from pipelines.epochs.settled import refuse_another_plan, settled_by
 from pipelines.epochs.stream_publish import Committed, Publish
@@ -63,21 +63,6 @@ class Pace:
     def of(poll: int | None, lag: int | None) -> "Pace":
         poll = 10_000_000 if poll is None else poll
         return Pace(poll=poll, lag=3 * poll if lag is None else lag)
-
-
-def is_streaming(flags: Sequence[str]) -> bool:
-    """Whether Beam's flag `--streaming` is given.
-
-    Raises:
-        SpecError: for a runner that has no streams.
-    """
-    options = options_of(flags).view_as(StandardOptions)
-    if options.streaming and options.runner in EMBEDDED_RUNNERS:
-        raise SpecError(
-            f"--streaming: {options.runner} has no endless streams; take a runner that has, such as "
-            "--runner=FlinkRunner, or start `slackwater run` after each window's end"
-        )
-    return bool(options.streaming)
 
 
 def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:

@@ -3,21 +3,70 @@
 Publishes nothing and spends nothing, since what it says stays private: exact numbers, and errors made from them.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from pipelines.epochs.job import Job
+from pipelines.epochs.batch import run_sums
+from pipelines.epochs.due import due
+from pipelines.epochs.failures import failures_kept
+from pipelines.epochs.input_quality import judge
+from pipelines.epochs.job import Job, job_of
+from pipelines.epochs.results import Result, nothing_due
 from pipelines.reports.plan_report import series_document, series_text
+from pipelines.spec.load import Spec
+from pipelines.spec.paths import within
+from pipelines.store.store import Store
 from privacy.planning.plan import Released
 from privacy.series import Series, totals
 from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense
+from transforms.common.errors import SpecError
+from transforms.common.sinks import write_table
 from transforms.release.published_tables import estimates_of, truth_table
 from transforms.release.release import add_noise
 
 NOTICE = "NOT FOR RELEASE: exact values and errors made from them; keep this on the private side"
+
+
+def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    spec, timeline = due(arguments, flags)
+    if timeline.windows == 0:
+        return nothing_due(spec, "no window has closed yet")
+    with failures_kept(spec):
+        job = job_of(spec, timeline, shards=arguments.shards, exact=True)
+        store = Store(spec.output.public, spec.output.private)
+        attempt = store.begin(0)
+        try:
+            sums, diagnosis = run_sums(job, folder=attempt.folder, flags=flags)
+            judge(spec, job, diagnosis, attempt.folder)
+        finally:
+            store.discard(attempt)
+        if arguments.truth is not None:
+            _write_private(arguments.truth, spec, truth(job, sums))
+        document = {
+            "notice": NOTICE,
+            "release": spec.release,
+            "windows": timeline.windows,
+            "runs": arguments.runs,
+            "queries": errors_of(job, sums, runs=arguments.runs),
+        }
+    return document, evaluate_text(document)
+
+
+def _write_private(path: str, spec: Spec, table: pa.Table) -> None:
+    if within(path, spec.output.public):
+        raise SpecError(f"--truth {path}: lies inside output.public; exact values never go there")
+    if "://" in path:
+        write_table(table, path, format_="parquet")
+        return
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path)
+    Path(path).chmod(0o600)
 
 
 def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
@@ -36,7 +85,7 @@ def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def evaluate(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -> list[dict[str, Any]]:
+def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -> list[dict[str, Any]]:
     """Observed and predicted errors of every number that would be published.
 
     Args:

@@ -7,22 +7,55 @@ anything else: the noise of all windows to come was fixed with the first.
 It fails closed: commits that do not follow from each other, or not from this spec and plan, make no ledger.
 """
 
+import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from pipelines.spec.load import Spec
+from pipelines.epochs.failures import failures_kept
+from pipelines.epochs.job import plan_of
+from pipelines.epochs.results import Result
+from pipelines.epochs.settled import refuse_another
+from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text
+from pipelines.store.known_releases import known
+from pipelines.store.store import Store
 from privacy.planning.plan import Plan
 from privacy.planning.spent import Spent, spent, whole
 from privacy.upward import shown
-from transforms.common.errors import RefusedError
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import RefusedError, SpecError
 
 SAME = 1e-9
 """Relative difference of two losses of one plan, made by different versions of the numerical libraries."""
+
+
+def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    if flags:
+        raise SpecError(f"{flags[0]}: ledger runs no pipeline and takes no pipeline options")
+    spec = load(arguments.spec)
+    refuse_unreachable(spec.output.folders)
+    with failures_kept(spec):
+        release = Store(spec.output.public, spec.output.private).open()
+    if release is not None:
+        refuse_another(spec, release)
+    plan = plan_of(spec)
+    document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan)
+    together = known(spec)
+    text = [
+        ledger_text(document),
+        f"The losses rest on what the statement says. {plan.conditions[0]}",
+        *(["", together.text(begun=release is not None)] if together.others else []),
+    ]
+    return {
+        **document,
+        "statement": plan.statement,
+        "together": together.document(begun=release is not None),
+    }, "\n".join(text)
 
 
 def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan) -> dict[str, Any]:

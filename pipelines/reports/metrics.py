@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
 from itertools import count, takewhile
-from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 from prometheus_client import Metric, generate_latest
 
 from pipelines.epochs.failures import TRACE
 from pipelines.epochs.job import plan_of, timeline_of
+from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.reports.ledger import ledger_document
 from pipelines.spec.load import Spec, load
@@ -30,7 +30,6 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SlackwaterError, SpecError
 from transforms.common.sinks import is_there, read_bytes
 
-Result = tuple[dict[str, Any], str]
 Value = float | dict[str, float] | None
 """Of a metric; by a label's value if there are several, and None if it is not known."""
 

@@ -4,16 +4,34 @@ A release is frozen with its spec. Who wants other queries, or more noise, or le
 up. The spec is written beside the old one, so that it is the one to run from then on.
 """
 
-import sys
+import argparse
 from io import StringIO
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from pipelines.epochs.due import due
+from pipelines.epochs.results import Result
+from pipelines.epochs.run import is_stream, run
 from pipelines.spec.document import Constructor
-from pipelines.spec.load import Spec, load
-from pipelines.store.known_releases import known, remember
+from pipelines.spec.load import load
+from pipelines.store.known_releases import known
+from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
+
+
+def new_release(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    """Write the spec, run it, and say what all releases cost together."""
+    streaming = is_stream(arguments, flags)
+    refuse_unreachable(load(arguments.spec).output.folders)
+    if not streaming:
+        due(arguments, flags)  # what is wrong with the command is told before anything is written
+    arguments.spec = str(write_spec(arguments.spec, arguments.new_release))
+    document, text = run(arguments, flags)
+    together = known(load(arguments.spec))
+    document = {**document, "spec": arguments.spec, "together": together.document(begun=True)}
+    told = [text, *([together.text()] if together.others else []), f"run {arguments.spec} from now on"]
+    return document, "\n".join(told)
 
 
 def write_spec(path: str, name: str) -> Path:
@@ -44,13 +62,3 @@ def write_spec(path: str, name: str) -> Path:
         new.unlink()
         raise
     return new
-
-
-def tell_others(spec: Spec) -> None:
-    """Before a release begins: which others about the same people are known, and what all cost together."""
-    found = known(spec)
-    if not found.others:
-        return
-    print("\n".join(f"slackwater: {line}" for line in found.text().splitlines()), file=sys.stderr, flush=True)
-    for folder in remember(found):
-        print(f"slackwater: {folder}: cannot be written, so this release is not noted there", file=sys.stderr)

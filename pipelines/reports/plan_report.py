@@ -1,12 +1,16 @@
 """`slackwater plan`: what a release will cost and how far its numbers will be off, told before any data is read."""
 
+import argparse
 import math
 from typing import Any
 
 import numpy as np
 
+from pipelines.epochs.job import plan_of, timeline_of
+from pipelines.epochs.results import Result
 from pipelines.spec.durations import duration_text
-from pipelines.spec.load import Query, Spec
+from pipelines.spec.load import Query, Spec, load
+from pipelines.spec.times import now
 from privacy.constraint import Within
 from privacy.planning.paper import time_bounded_nodes_claimed
 from privacy.planning.plan import Plan, Released, stddev
@@ -15,6 +19,18 @@ from privacy.series import Series
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 from privacy.upward import shown
+from transforms.common.errors import SpecError
+
+
+def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    if flags:
+        raise SpecError(f"{flags[0]}: plan runs no pipeline and takes no pipeline options")
+    spec = load(arguments.spec)
+    made = plan_of(spec)
+    ahead = now() if spec.schedule.until is None else spec.schedule.until
+    until = ahead if arguments.until is None else arguments.until
+    document = plan_document(spec, made, timeline_of(spec, until).windows)
+    return document, plan_text(document)
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """The shape of a whole spec: its sections and the rules that hold between them."""
 
-import posixpath
 import re
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -26,6 +24,7 @@ from pipelines.spec.fields import (
     Texts,
     Timezone,
 )
+from pipelines.spec.paths import within
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import (
@@ -256,21 +255,3 @@ class SpecModel(Section):
         problems += consistency_problems(self.queries, windows=windows)
         refuse(problems)
         return self
-
-
-def within(inner: str, outer: str) -> bool:
-    """Whether a path is a folder or lies inside it; local paths are resolved first.
-
-    >>> within("gs://b/out/./private", "gs://b/out"), within("output", "out")
-    (True, False)
-    """
-    inner_scheme, inner_parts = _parts(inner)
-    outer_scheme, outer_parts = _parts(outer)
-    return inner_scheme == outer_scheme and inner_parts[: len(outer_parts)] == outer_parts
-
-
-def _parts(path: str) -> tuple[str, tuple[str, ...]]:
-    remote = re.match(r"(\w+)://(.*)", path, re.DOTALL)
-    if remote:
-        return remote[1].lower(), tuple(posixpath.normpath(remote[2]).split("/"))
-    return "", Path(path).resolve().parts

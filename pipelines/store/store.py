@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
-from pipelines.spec.models import within
+from pipelines.spec.paths import within
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import DRAFT, READ, RUN, Attempt, Reading, Run, own_name, public_name
 from pipelines.store.commit import Commit, Digest, check_chain, manifest_json, shown_epochs

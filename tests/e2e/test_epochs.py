@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import commands
+from pipelines.epochs import run
 from pipelines.store.attempt import own_name
 from pipelines.store.store import Store
 from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
@@ -168,7 +168,7 @@ def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
     store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
     (first,) = store.commits()
     deliver(slackwater, START + timedelta(days=1), START + timedelta(days=2))
-    go_on = getattr(commands, stalls_before)
+    go_on = getattr(run, stalls_before)
 
     def stall(*arguments: object, **named: object) -> object:
         for epoch in (2, 3):
@@ -182,7 +182,7 @@ def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
         assert store.clean() == [first.attempt]
         return go_on(*arguments, **named)
 
-    monkeypatch.setattr(commands, stalls_before, stall)
+    monkeypatch.setattr(run, stalls_before, stall)
     said = slackwater("run", "spec.yaml", until(START + timedelta(days=2)))
 
     assert (said.code, said.out) == (1, "")

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
-from pipelines import cli, commands
+from pipelines import cli
+from pipelines.epochs import run
 from pipelines.spec.public import public_spec
 from tests.e2e.specs import (
     AGE,
@@ -363,14 +364,14 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_leaves_nothing(
     write(tmp_path / "data" / "a.parquet", changelog())
     write_spec(tmp_path)
     both_are_ready = threading.Barrier(2, timeout=60)
-    run_release = commands.run_release
+    run_release = run.run_release
 
     def together(*arguments: Any, **options: Any) -> Any:
         diagnosis = run_release(*arguments, **options)
         both_are_ready.wait()
         return diagnosis
 
-    monkeypatch.setattr(commands, "run_release", together)
+    monkeypatch.setattr(run, "run_release", together)
     with chdir(tmp_path), ThreadPoolExecutor(2) as pool:
         codes = sorted(pool.map(cli.main, [["run", "spec.yaml"]] * 2))
 
@@ -400,8 +401,8 @@ def test_a_run_that_dies_while_it_publishes_is_finished_from_the_same_draw(
     write(tmp_path / "data" / "a.parquet", changelog())
     write_spec(tmp_path)
     dying = (
-        "import os; from pipelines import cli, store; store.Store.show = lambda *_: os._exit(9); "
-        "cli.main(['run', 'spec.yaml'])"
+        "import os; from pipelines import cli; from pipelines.store.store import Store; "
+        "Store.show = lambda *_: os._exit(9); cli.main(['run', 'spec.yaml'])"
     )
     root = Path(cli.__file__).parents[1]
     died = subprocess.run([sys.executable, "-c", dying], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)})

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import commands
 from tests.e2e.specs import CommandLine, Said, changelog, write, write_spec
 
 
@@ -168,7 +167,7 @@ def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytes
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "load", interrupted)
+    monkeypatch.setattr("pipelines.epochs.due.load", interrupted)
 
     said = slackwater("run", "spec.yaml")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.epochs.batch import EMBEDDED_RUNNER, options_of
+from pipelines.epochs.flags import EMBEDDED_RUNNER, options_of
 from transforms.common.errors import SpecError
 
 

@@ -14,7 +14,7 @@ import yaml
 from google.cloud.dataflow_v1beta3 import LaunchFlexTemplateParameter, TemplateMetadata
 
 from pipelines.cli import _parser, main
-from pipelines.epochs.batch import options_of
+from pipelines.epochs.flags import options_of
 from pipelines.spec.load import load
 from pipelines.spec.times import parse_time
 from templates.dataflow import main as flex

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from pipelines.cli import _parser
-from pipelines.epochs.batch import options_of
+from pipelines.epochs.flags import options_of
 from tests.templates.schemas import NAME, OTHERS, closed, errors
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,33 @@
+"""Which windows of a release are due; what is wrong with a command is told here, before any work."""
+
+import argparse
+
+from pipelines.epochs.flags import options_of, refuse_local_paths
+from pipelines.epochs.job import timeline_of
+from pipelines.spec.load import Spec, load
+from pipelines.spec.times import moment_text, now
+from transforms.aggregation.queries import Timeline
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import SpecError
+
+
+def due(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timeline]:
+    """The spec, and its windows that have closed.
+
+    Raises:
+        SpecError: a flag, a path or a time that this command cannot have.
+    """
+    options_of(flags)
+    spec = load(arguments.spec)
+    refuse_local_paths(spec, flags)
+    clock = now()
+    until = clock if arguments.until is None else arguments.until
+    timeline = timeline_of(spec, until)
+    if timeline.windows > timeline_of(spec, clock).windows:
+        raise SpecError(
+            f"--until {moment_text(until)}: windows up to then are not over, since it is {moment_text(clock)} by this "
+            "machine's clock; what is told of a window is final, so give a time that has passed, or leave --until out"
+        )
+    truth = getattr(arguments, "truth", None)  # of `evaluate`
+    refuse_unreachable([*spec.changelog.paths, *spec.output.folders, truth], files=[spec.changelog.kafka])
+    return spec, timeline

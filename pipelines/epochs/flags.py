@@ -1,0 +1,139 @@
+"""The flags of Beam's that a command takes: refused where they mean nothing or lose rows.
+
+What is wrong with a flag is told before any work.
+"""
+
+import difflib
+import io
+import threading
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.runners.runner import create_runner
+
+from pipelines.spec.load import Spec
+from transforms.common.errors import SpecError
+
+EMBEDDED_RUNNER = "FnApiRunner"
+EMBEDDED_RUNNERS = (EMBEDDED_RUNNER, "DirectRunner", "BundleBasedDirectRunner")
+OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release", "poll", "lag", "suggest", "bad-rows")
+
+
+def begin_pipeline(flags: Sequence[str]) -> beam.Pipeline:
+    """A pipeline with the options of these flags.
+
+    Raises:
+        SpecError: as `options_of`.
+    """
+    options = options_of(flags)
+    try:
+        return beam.Pipeline(options=options)
+    except ValueError as error:  # an unknown runner, or one that misses an option
+        raise SpecError(f"pipeline options: {' '.join(str(error).split())}") from None
+
+
+_STDERR = threading.Lock()
+"""It is the whole process's: of two threads that take it at once, the second would put back what the first has set."""
+
+
+def options_of(flags: Sequence[str]) -> PipelineOptions:
+    """Beam's options from the flags that the command line does not know.
+
+    Raises:
+        SpecError: a flag that nobody knows (Beam itself would skip a misspelt `--until`), or a mode of the embedded
+            runner that loses rows.
+    """
+    flags = list(flags)
+    if not any(flag == "--runner" or flag.startswith("--runner=") for flag in flags):
+        flags.append(f"--runner={EMBEDDED_RUNNER}")
+    options = PipelineOptions(flags)
+    _refuse_wrong_values(options)
+    _refuse_unknown(options, flags)
+    if options.get_all_options().get("direct_running_mode") == "multi_threading":
+        raise SpecError(
+            "--direct_running_mode=multi_threading loses rows without a word in this version of Beam, "
+            "so it is refused: leave it out, or use multi_processing"
+        )
+    if options.get_all_options(retain_unknown_options=True).get("no_wait_until_finish"):
+        raise SpecError(
+            "--no_wait_until_finish: a run commits what its pipeline has written, so it waits; leave it out"
+        )
+    try:
+        create_runner(options.view_as(StandardOptions).runner)
+    except (ValueError, ImportError) as error:
+        raise SpecError(f"--runner: {' '.join(str(error).split())[:200]}") from None
+    # Workers find our code installed; pickling the main session would carry the command line along.
+    options.view_as(SetupOptions).save_main_session = False
+    return options
+
+
+def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
+    """
+    Raises:
+        SpecError: a path of this machine, for Dataflow, whose workers are other ones. What it means to a Flink cluster
+            cannot be told from here.
+    """
+    if options_of(flags).view_as(StandardOptions).runner != "DataflowRunner":
+        return
+    paths = [("changelog.path", path) for path in spec.changelog.paths]
+    paths += [("changelog.kafka", spec.changelog.kafka)] if spec.changelog.kafka else []
+    paths += [("output.public", spec.output.public), ("output.private", spec.output.private)]
+    for key, path in paths:
+        if "://" not in path:
+            raise SpecError(
+                f"{spec.path}: {key}: {path!r} is a path of this machine, and Dataflow's workers are others; "
+                "put it on gs://"
+            )
+
+
+def is_rehearsal(flags: Sequence[str]) -> bool:
+    """Whether Dataflow is only asked to check a job, or to write it down.
+
+    Raises:
+        SpecError: another runner is asked so, which would run the job all the same.
+    """
+    options = options_of(flags).get_all_options(retain_unknown_options=True)
+    asked = [name for name in ("dry_run", "template_location") if options.get(name)]
+    if asked and options["runner"] != "DataflowRunner":
+        raise SpecError(f"--{asked[0]}: is for --runner=DataflowRunner; plan looks at a release without running it")
+    return bool(asked)
+
+
+def is_streaming(flags: Sequence[str]) -> bool:
+    """Whether Beam's flag `--streaming` is given.
+
+    Raises:
+        SpecError: for a runner that has no streams.
+    """
+    options = options_of(flags).view_as(StandardOptions)
+    if options.streaming and options.runner in EMBEDDED_RUNNERS:
+        raise SpecError(
+            f"--streaming: {options.runner} has no endless streams; take a runner that has, such as "
+            "--runner=FlinkRunner, or start `slackwater run` after each window's end"
+        )
+    return bool(options.streaming)
+
+
+def _refuse_wrong_values(options: PipelineOptions) -> None:
+    """Beam tells them by a list of all its options and leaves the program: here it is one line."""
+    told = io.StringIO()
+    try:
+        with _STDERR, redirect_stderr(told):
+            options.get_all_options()
+    except SystemExit:
+        raise SpecError(f"pipeline options: {told.getvalue().splitlines()[-1].partition('error: ')[2]}") from None
+
+
+def _refuse_unknown(options: PipelineOptions, flags: Sequence[str]) -> None:
+    """Refuse flags without a meaning; a remote runner's job server may have options that are not known here."""
+    if not flags[0].startswith("-"):
+        raise SpecError(f"{flags[0]}: one spec at a time; flags begin with --")
+    known = options.get_all_options()
+    for name in options.get_all_options(retain_unknown_options=True):
+        meant = difflib.get_close_matches(name, OWN_FLAGS, 1)
+        if name not in known and (meant or known["runner"] in EMBEDDED_RUNNERS):
+            near = meant and meant[0] != name
+            hint = f"did you mean --{meant[0]}?" if near else "see --help for those that there are"
+            raise SpecError(f"--{name}: not a flag of this command, nor a Beam pipeline option; {hint}")
