@@ -103,6 +103,14 @@ def whole(plan: Plan) -> Spent:
     return Spent(epsilon=plan.loss.epsilon, delta=plan.loss.delta, shares=tuple(shares))
 
 
+def proved(plan: Plan) -> float:
+    """The epsilon, at the plan's delta, that is proved here and now for the noise and sensitivities of a plan.
+
+    It is the plan's, but for what another version of the program or of its libraries proves otherwise.
+    """
+    return _composed(plan, [(released, released.sensitivity) for released in plan.released])
+
+
 def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | None:
     """Of the nodes of one part that count; None if there are none yet."""
     strategy = _nearer(released.strategy, windows // released.leaf) if windows else None

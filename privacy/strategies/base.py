@@ -15,11 +15,12 @@ it is for one that does not react (docs/proofs/strategies.md#adaptive).
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.exact import Json
 from privacy.series import Ints, Series
 
 Floats = NDArray[np.float64]
@@ -45,6 +46,9 @@ class Nodes:
 class Strategy(Protocol):
     """What every strategy offers; `windows` is always how many have closed, `cells` any number of columns."""
 
+    kind: ClassVar[str]
+    """Of all strategies of its class; see privacy.strategies.table."""
+
     @property
     def name(self) -> str:
         """`disjoint`, `tree`, `sliding` or `factorised`."""
@@ -58,6 +62,15 @@ class Strategy(Protocol):
     @property
     def in_advance(self) -> bool:
         """Whether numbers use noise of nodes that are not complete yet."""
+        ...
+
+    def to_json(self, *, exactly: bool) -> Json:
+        """The strategy as a document that `from_json` of its class reads back.
+
+        Args:
+            exactly: whether all that noise is calibrated to is in it, whatever a later version would compute; else
+                what its description needs.
+        """
         ...
 
     def draws(self, windows: int) -> int:

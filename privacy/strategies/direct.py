@@ -6,11 +6,12 @@ Source: M. Pan, "Differentially-private Continual Releases against Dynamic Datab
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from privacy.checks import at_least
+from privacy.exact import Json, Members
 from privacy.series import Ints, Series, totals
 from privacy.strategies.base import Floats, Nodes
 
@@ -34,6 +35,7 @@ class Direct:
     4
     """
 
+    kind: ClassVar[str] = "sliding"
     width: int
     every: int
     windows: int | None
@@ -55,6 +57,13 @@ class Direct:
     @property
     def in_advance(self) -> bool:
         return False
+
+    def to_json(self, *, exactly: bool) -> Json:
+        return {"width": self.width, "every": self.every, "windows": self.windows}
+
+    @staticmethod
+    def from_json(told: Members) -> "Direct":
+        return Direct(width=told.count("width"), every=told.count("every"), windows=told.optional_count("windows"))
 
     def draws(self, windows: int) -> int:
         return len(self._ends(windows))

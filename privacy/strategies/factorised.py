@@ -30,14 +30,15 @@ Proofs at length and sources: docs/proofs/strategies.md#rounding and #filters.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from privacy.checks import at_least
+from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.strategies import factorised_coefficients as coefficients
 from privacy.strategies.base import Floats, Nodes
@@ -74,6 +75,7 @@ class Factorised:
         opening: whether the opening is released.
         leak: 1 - lam of the leaky and the window filter, 0 for the other two.
         poles: of arma; the first is (0, 0, u), the level, the last (1, 0, u), the leaf alone.
+        integers: 2^20 c, rounded, where a plan that is kept holds others than form and leak give here; else None.
 
     >>> year = Factorised(form="leaky", windows=365, opening=True, leak=0.01)
     >>> year.draws(30), len(year.coefficients)
@@ -82,11 +84,13 @@ class Factorised:
     np.float64(2.137)
     """
 
+    kind: ClassVar[str] = "factorised"
     form: Form
     windows: int | None
     opening: bool
     leak: float = 0.0
     poles: tuple[Pole, ...] = ()
+    integers: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
@@ -104,6 +108,11 @@ class Factorised:
             _check(self.poles)
         elif self.poles:
             raise ValueError(f"a {self.form} factorisation has no poles")
+        if self.integers is not None:
+            if self.form == "arma":
+                raise ValueError("an arma factorisation has no coefficients of its own")
+            if not self.integers or any(b > a for a, b in pairwise((2**BITS, *self.integers, 1))):
+                raise ValueError("coefficients: from 2^20 at most down to 1 at least, and never rising")
 
     @property
     def name(self) -> str:
@@ -114,6 +123,25 @@ class Factorised:
         if self.form == "arma":
             return {"form": self.form, "poles": [list(pole) for pole in self.poles]}
         return {"form": self.form} if self.form == "square_root" else {"form": self.form, "leak": self.leak}
+
+    def to_json(self, *, exactly: bool) -> Json:
+        told: Json = {"form": self.form, "windows": self.windows, "opening": self.opening}
+        if self.form == "arma":
+            return {**told, "poles": [list(pole) for pole in self.poles]}
+        leak = {} if self.form == "square_root" else {"leak": self.leak.hex()}
+        return {**told, **leak, "coefficients": _integers(self).tolist() if exactly else None}
+
+    @staticmethod
+    def from_json(told: Members) -> "Factorised":
+        form, windows, opening = told.word("form", FORMS), told.optional_count("windows"), told.flag("opening")
+        if form == "arma":
+            return Factorised(form=form, windows=windows, opening=opening, poles=told.triples("poles"))
+        leak = 0.0 if form == "square_root" else told.number("leak")
+        found = Factorised(form=form, windows=windows, opening=opening, leak=leak)
+        if told.is_none("coefficients"):
+            return found
+        kept = told.counts("coefficients")
+        return found if kept == tuple(_integers(found).tolist()) else replace(found, integers=kept)
 
     @property
     def coefficients(self) -> Floats:
@@ -241,6 +269,9 @@ def _exponentials(poles: tuple[Pole, ...]) -> tuple[Floats, Floats]:
 @lru_cache(maxsize=16)
 def _integers(factorised: Factorised) -> Ints:
     """2^20 c, rounded, without trailing zeros."""
+    if factorised.integers is not None:  # of the first of so many windows, if a shorter release is asked about
+        count = None if factorised.windows is None else factorised.draws(factorised.windows)
+        return np.array(factorised.integers[:count])
     if factorised.windows is not None:
         count = factorised.windows + int(factorised.opening)
     else:

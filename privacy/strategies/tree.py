@@ -34,11 +34,12 @@ Source: M. Pan, "Differentially-private Continual Releases against Dynamic Datab
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from privacy.checks import at_least
+from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series, totals
 from privacy.strategies.base import Floats, Nodes
 from privacy.strategies.tree_covers import Runs, cover_runs, walk_runs
@@ -52,6 +53,7 @@ from privacy.strategies.tree_refine import (
 )
 
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
+REFINES: tuple[Refine, ...] = get_args(Refine)
 
 LARGEST_NODE = 1 << 40
 LARGEST_ADVANCE = 1 << 20
@@ -80,6 +82,7 @@ class Tree:
     [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 3.0, 4.0]
     """
 
+    kind: ClassVar[str] = "tree"
     branching: int
     height: int
     refine: Refine
@@ -106,6 +109,25 @@ class Tree:
         if self._disjoint:
             return {}
         return {"branching": self.branching, "height": self.height, "refine": self.refine}
+
+    def to_json(self, *, exactly: bool) -> Json:
+        return {
+            "branching": self.branching,
+            "height": self.height,
+            "refine": self.refine,
+            "windows": self.windows,
+            "opening": self.opening,
+        }
+
+    @staticmethod
+    def from_json(told: Members) -> "Tree":
+        return Tree(
+            branching=told.count("branching"),
+            height=told.count("height"),
+            refine=told.word("refine", REFINES),
+            windows=told.optional_count("windows"),
+            opening=told.flag("opening"),
+        )
 
     @property
     def layers(self) -> int:

@@ -1,0 +1,364 @@
+"""A plan as a JSON document that is kept with its release: made once, public, and read by every later version.
+
+It holds all that noise was calibrated to, exactly, whatever a later version would plan for the same queries: for each
+query its measure with the grid, and its parts with strategy, sensitivity and noise; then the options that were not
+taken, for reports, and the guarantee. Numbers that are not whole are hexadecimal text (privacy.exact).
+
+A change that older documents do not know needs a new `VERSION`, and a reader for each version before it.
+"""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from typing import get_args
+
+from privacy.accounting.accounting import ACCOUNTINGS, Loss, Mechanism
+from privacy.constraint import AtMost, ByClass, Constraint, Within
+from privacy.exact import Json, Members
+from privacy.measure import KINDS as MEASURES
+from privacy.measure import Component, Measure
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.planning.plan import Demand, Plan, Released
+from privacy.planning.planner import FORMS, REFINES, Choice, Name, Option, Part
+from privacy.planning.sensitivity import Sensitivity
+from privacy.series import KINDS as SERIES
+from privacy.series import Family, Series
+from privacy.strategies.table import strategy_from_json, strategy_to_json
+
+VERSION = 1
+
+MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
+FAMILIES: tuple[Family, ...] = get_args(Family)
+NAMES: tuple[Name, ...] = get_args(Name)
+NOISE: dict[str, type[NoiseDistribution]] = {kind.name: kind for kind in (DiscreteLaplace, DiscreteGaussian)}
+
+
+def plan_to_json(plan: Plan) -> Json:
+    """The document of a plan.
+
+    Raises:
+        ValueError: the plan cannot be read back from it as it is.
+    """
+    document = {
+        "version": VERSION,
+        "claim": plan.claim,
+        "conditions": list(plan.conditions),
+        "loss": {"epsilon": plan.loss.epsilon.hex(), "delta": float(plan.loss.delta).hex()},
+        "mechanism": plan.mechanism,
+        "accounting": plan.accounting,
+        "share_unit": plan.share_unit,
+        "owner": plan.owner,
+        "constraint": _constraint_to_json(plan.constraint),
+        "window": plan.window,
+        "windows": plan.windows,
+        "queries": [_query_to_json(plan, place) for place in range(len(plan.demands))],
+    }
+    if plan_from_json(document) != plan:
+        raise ValueError("the plan is not one that its document can hold: its parts are not those of its options")
+    return document
+
+
+def plan_from_json(document: object) -> Plan:
+    """The plan of a document.
+
+    Raises:
+        ValueError: it is of another version, or a member is missing, unknown or wrong; the message names its place. Or
+            this version of the program puts a query's numbers on another grid.
+    """
+    told = Members(document)
+    if told.take("version") != VERSION:
+        raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
+    loss = told.of("loss")
+    queries = [_query_from_json(query, place) for place, query in enumerate(told.each("queries"))]
+    if not queries:
+        raise told.wrong("queries", "at least one")
+    plan = Plan(
+        constraint=_constraint_from_json(told.of("constraint")),
+        window=told.count("window"),
+        windows=told.optional_count("windows"),
+        owner=told.flag("owner"),
+        demands=tuple(demand for demand, _, _, _ in queries),
+        released=tuple(part for _, _, released, _ in queries for part in released),
+        options=tuple(options for _, _, _, options in queries),
+        weights=tuple(weight for _, weight, _, _ in queries),
+        mechanism=told.word("mechanism", MECHANISMS),
+        accounting=told.word("accounting", ACCOUNTINGS),
+        loss=Loss(epsilon=loss.number("epsilon"), delta=loss.number("delta")),
+        share_unit=told.word("share_unit", ("epsilon", "rho")),
+        claim=told.text("claim"),
+        conditions=told.texts("conditions"),
+    )
+    loss.end()
+    told.end()
+    return plan
+
+
+def digest(plan: Plan) -> str:
+    """Of all that noise is drawn by. State that was made under one plan is never used under another.
+
+    It is written into state, so what it is made of stays the same in every version. What a later one adds to it is left
+    out where it says what all plans before it meant.
+    """
+    drawn = [
+        [
+            [demand.name, demand.cells, demand.measure.kind],
+            [[c.name, float(c.grid).hex(), c.low, c.high] for c in demand.measure.components],
+            [
+                [
+                    [part.family, part.leaf, [_series_to_json(series) for series in part.series]],
+                    strategy_to_json(part.strategy, exactly=True),
+                    [_noise_to_json(noise) for noise in part.noise],
+                ]
+                for part in _of_query(plan, place)
+            ],
+        ]
+        for place, demand in enumerate(plan.demands)
+    ]
+    return hashlib.sha256(json.dumps(drawn, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _query_to_json(plan: Plan, place: int) -> Json:
+    demand, (taken, *others) = plan.demands[place], plan.options[place]
+    return {
+        "name": demand.name,
+        "measure": _measure_to_json(demand.measure),
+        "cells": demand.cells,
+        "series": [_series_to_json(series) for series in demand.series],
+        "weight": float(demand.weight).hex(),
+        "expected": None if demand.expected is None else float(demand.expected).hex(),
+        "choice": _choice_to_json(demand.choice),
+        "share": plan.weights[place].hex(),
+        "option": taken.name,
+        "error": _error_to_json(taken.error),
+        "parts": [
+            {
+                **_part_to_json(part, exactly=True),
+                "noise": [_noise_to_json(noise) for noise in part.noise],
+                "share": part.share.hex(),
+                "paper_epsilon": None if part.paper_epsilon is None else part.paper_epsilon.hex(),
+            }
+            for part in _of_query(plan, place)
+        ],
+        "others": [
+            {
+                "option": option.name,
+                "error": _error_to_json(option.error),
+                "parts": [_part_to_json(part, exactly=False) for part in option.parts],
+            }
+            for option in others
+        ],
+    }
+
+
+def _query_from_json(told: Members, place: int) -> tuple[Demand, float, tuple[Released, ...], tuple[Option, ...]]:
+    """A query's demand, its share of the budget, its parts, and its options with the one that is taken first."""
+    demand = Demand(
+        name=told.text("name"),
+        measure=_measure_from_json(told.of("measure")),
+        cells=told.count("cells"),
+        series=tuple(_series_from_json(series) for series in told.each("series")),
+        weight=told.number("weight"),
+        expected=told.optional_number("expected"),
+        choice=_choice_from_json(told.of("choice")),
+    )
+    weight, name, error = told.number("share"), told.word("option", NAMES), _error_from_json(told)
+    parts, released = [], []
+    for each in told.each("parts"):
+        part = _part_from_json(each)
+        parts.append(part)
+        released.append(
+            Released(
+                query=place,
+                family=part.family,
+                leaf=part.leaf,
+                strategy=part.strategy,
+                series=part.series,
+                sensitivity=part.sensitivity,
+                noise=tuple(_noise_from_json(noise) for noise in each.each("noise")),
+                share=each.number("share"),
+                paper_epsilon=each.optional_number("paper_epsilon"),
+            )
+        )
+        if len(released[-1].noise) != len(demand.measure.components):
+            raise each.wrong("noise", f"one for each of {len(demand.measure.components)} components")
+        each.end()
+    options = [Option(name=name, parts=tuple(parts), error=error)]
+    for other in told.each("others"):
+        option = Option(
+            name=other.word("option", NAMES),
+            error=_error_from_json(other),
+            parts=tuple(_whole_part(part) for part in other.each("parts")),
+        )
+        other.end()
+        options.append(option)
+    for option in options:
+        if Counter(series for part in option.parts for series in part.series) != Counter(demand.series):
+            raise told.wrong("parts", "each series of the query once")
+    told.end()
+    return demand, weight, tuple(released), tuple(options)
+
+
+def _of_query(plan: Plan, place: int) -> tuple[Released, ...]:
+    return tuple(part for part in plan.released if part.query == place)
+
+
+def _part_to_json(part: Part | Released, *, exactly: bool) -> Json:
+    return {
+        "family": part.family,
+        "leaf": part.leaf,
+        "series": [_series_to_json(series) for series in part.series],
+        "strategy": strategy_to_json(part.strategy, exactly=exactly),
+        "sensitivity": {
+            "l1": part.sensitivity.l1.hex(),
+            "l2": part.sensitivity.l2.hex(),
+            "nodes": part.sensitivity.nodes,
+            "node_l1": part.sensitivity.node_l1.hex(),
+            "node_l2": part.sensitivity.node_l2.hex(),
+            "coordinates": part.sensitivity.coordinates,
+        },
+    }
+
+
+def _part_from_json(told: Members) -> Part:
+    sensitivity = told.of("sensitivity")
+    part = Part(
+        family=told.word("family", FAMILIES),
+        leaf=told.positive_count("leaf"),
+        series=tuple(_series_from_json(series) for series in told.each("series")),
+        strategy=strategy_from_json(told.of("strategy")),
+        sensitivity=Sensitivity(
+            l1=sensitivity.number("l1"),
+            l2=sensitivity.number("l2"),
+            nodes=sensitivity.count("nodes"),
+            node_l1=sensitivity.number("node_l1"),
+            node_l2=sensitivity.number("node_l2"),
+            coordinates=sensitivity.count("coordinates"),
+        ),
+    )
+    sensitivity.end()
+    return part
+
+
+def _whole_part(told: Members) -> Part:
+    part = _part_from_json(told)
+    told.end()
+    return part
+
+
+def _measure_to_json(measure: Measure) -> Json:
+    return {
+        "kind": measure.kind,
+        "low": float(measure.low).hex(),
+        "high": float(measure.high).hex(),
+        "fine": measure.fine,
+        "components": [
+            {"name": c.name, "grid": float(c.grid).hex(), "low": c.low, "high": c.high} for c in measure.components
+        ],
+    }
+
+
+def _measure_from_json(told: Members) -> Measure:
+    kind = told.word("kind", MEASURES)
+    with told.naming():
+        measure = Measure(kind=kind, low=told.number("low"), high=told.number("high"), fine=told.flag("fine"))
+    if tuple(_component_from_json(component) for component in told.each("components")) != measure.components:
+        raise ValueError(
+            f"{told.place('components')}: sums so far are on another grid than this version of the program has for "
+            "them; go on with the version that began the release"
+        )
+    told.end()
+    return measure
+
+
+def _component_from_json(told: Members) -> Component:
+    component = Component(
+        name=told.text("name"), grid=told.number("grid"), low=told.count("low"), high=told.count("high")
+    )
+    told.end()
+    return component
+
+
+def _choice_to_json(choice: Choice) -> Json:
+    return {
+        "name": choice.name,
+        "branching": choice.branching,
+        "height": choice.height,
+        "refine": choice.refine,
+        "form": choice.form,
+    }
+
+
+def _choice_from_json(told: Members) -> Choice:
+    choice = Choice(
+        name=told.word("name", NAMES),
+        branching=told.optional_count("branching"),
+        height=told.optional_count("height"),
+        refine=told.optional_word("refine", REFINES),
+        form=told.optional_word("form", FORMS),
+    )
+    told.end()
+    return choice
+
+
+def _series_to_json(series: Series) -> Json:
+    return {"kind": series.kind, "width": series.width, "every": series.every}
+
+
+def _series_from_json(told: Members) -> Series:
+    with told.naming():
+        series = Series(kind=told.word("kind", SERIES), width=told.count("width"), every=told.count("every"))
+    told.end()
+    return series
+
+
+def _noise_to_json(noise: NoiseDistribution) -> Json:
+    return {"kind": noise.name, "scale": noise.scale.hex()}
+
+
+def _noise_from_json(told: Members) -> NoiseDistribution:
+    kind = NOISE[told.word("kind", tuple(NOISE))]
+    with told.naming():
+        noise = kind(told.number("scale"))
+    told.end()
+    return noise
+
+
+def _constraint_to_json(constraint: Constraint) -> Json:
+    if isinstance(constraint, ByClass):
+        classes = [{"class": name, **_constraint_to_json(part)} for name, part in constraint.classes]
+        return {"by": constraint.column, "classes": classes}
+    if isinstance(constraint, Within):
+        return {"within": constraint.span}
+    return {"at_most": constraint.changes, "entries": constraint.entries}
+
+
+def _constraint_from_json(told: Members) -> Constraint:
+    if not told.has("by"):
+        return _plain_from_json(told)
+    column = told.text("by")
+    classes = tuple((each.text("class"), _plain_from_json(each)) for each in told.each("classes"))
+    told.end()
+    with told.naming():
+        return ByClass(column, classes)
+
+
+def _plain_from_json(told: Members) -> AtMost | Within:
+    with told.naming():
+        plain = (
+            Within(told.count("within"))
+            if told.has("within")
+            else AtMost(told.count("at_most"), told.optional_count("entries"))
+        )
+    told.end()
+    return plain
+
+
+def _error_to_json(error: float) -> str | None:
+    """None if no number is published."""
+    return None if error == math.inf else error.hex()
+
+
+def _error_from_json(told: Members) -> float:
+    error = told.optional_number("error")
+    return math.inf if error is None else error

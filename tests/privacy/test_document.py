@@ -1,0 +1,236 @@
+"""A plan comes back from its document as it was, and nothing else is taken for one."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.accounting.accounting import Accounting, Loss, Mechanism
+from privacy.constraint import AtMost, ByClass, Within
+from privacy.measure import Measure
+from privacy.planning.document import VERSION, digest, plan_from_json, plan_to_json
+from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.planner import FORMS, Choice, Name
+from privacy.planning.spent import proved
+from privacy.series import Series
+from privacy.strategies import factorised
+
+SPAN = Within(30)
+CONSTRAINTS = [AtMost(4), AtMost(2), SPAN, ByClass("fare", (("multi", AtMost(20)), ("pass", SPAN)))]
+MEASURES = [
+    Measure(kind="count"),
+    Measure(kind="sum", low=-0.1, high=1 / 3),
+    Measure(kind="variance", low=0.0, high=9.7),
+]
+SERIES = [
+    Series(kind="level"),
+    Series(kind="change"),
+    Series(kind="entered"),
+    Series(kind="left"),
+    Series(kind="sliding", width=6, every=2),
+]
+MECHANISMS: list[tuple[Mechanism, Accounting, float]] = [
+    ("laplace", "naive", 0.0),
+    ("laplace", "paper", 0.0),
+    ("gaussian", "zcdp", 1e-6),
+    ("gaussian", "pld", 1e-6),
+]
+
+
+def choices() -> st.SearchStrategy[Choice]:
+    trees = st.builds(
+        Choice,
+        name=st.just(cast(Name, "tree")),
+        branching=st.integers(2, 3),
+        height=st.integers(1, 2),
+        refine=st.sampled_from(["none", "subtraction", "bottom_up", "least_squares"]),
+    )
+    return st.one_of(st.just(Choice(name="disjoint")), trees)  # the others: `of_each_form`
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    mechanism, accounting, delta = draw(st.sampled_from(MECHANISMS))
+    demands = [
+        Demand(
+            name=f"q{place}",
+            measure=draw(st.sampled_from(MEASURES)),
+            cells=draw(st.integers(1, 3)),
+            series=tuple(draw(st.lists(st.sampled_from(SERIES), min_size=1, unique=True))),
+            weight=draw(st.floats(0.1, 10)),
+            choice=draw(choices()),
+            expected=draw(st.none() | st.floats(0.1, 1e9)),
+        )
+        for place in range(draw(st.integers(1, 2)))
+    ]
+    return make_plan(
+        demands,
+        constraint=draw(st.sampled_from(CONSTRAINTS)),
+        window=10,
+        windows=draw(st.integers(12, 40)),
+        owner=False,
+        budget=Loss(epsilon=draw(st.floats(0.1, 10)), delta=delta),
+        mechanism=mechanism,
+        accounting=accounting,
+    )
+
+
+@cache
+def made(*choice: Choice, windows: int | None = 40, cells: int = 1) -> Plan:
+    """Under Gaussian noise, one query for each choice."""
+    demands = [
+        Demand(name=f"q{n}", measure=Measure(kind="count"), cells=cells, series=(Series(kind="level"),), choice=one)
+        for n, one in enumerate(choice)
+    ]
+    return make_plan(
+        demands,
+        constraint=AtMost(4),
+        window=10,
+        windows=windows,
+        owner=False,
+        budget=Loss(epsilon=1, delta=1e-6),
+        mechanism="gaussian",
+        accounting=None,
+    )
+
+
+def written(plan: Plan) -> Any:
+    """The document as it comes from a file."""
+    return json.loads(json.dumps(plan_to_json(plan)))
+
+
+def of_each_form() -> Plan:
+    return made(*(Choice(name="factorised", form=form) for form in FORMS), Choice())
+
+
+@settings(max_examples=25)
+@given(plans())
+def test_a_plan_comes_back_to_the_last_bit(plan: Plan) -> None:
+    assert plan_from_json(written(plan)) == plan
+
+
+def test_so_do_filters_with_and_without_an_end() -> None:
+    for plan in (of_each_form(), made(Choice(name="factorised", form="window"), windows=None)):
+        assert plan_from_json(written(plan)) == plan
+        assert proved(plan_from_json(written(plan))) <= plan.loss.epsilon * (1 + 1e-9)
+
+
+def test_a_plan_that_is_not_one_release_has_no_document() -> None:
+    plan = of_each_form()
+    with pytest.raises(ValueError, match="the plan is not one that its document can hold"):
+        plan_to_json(replace(plan, released=plan.released[::-1]))
+
+
+def test_noise_and_nodes_are_those_of_the_document_whatever_is_computed_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of a library that moves a coefficient, say, moves none of a release that stands."""
+    plan = of_each_form()
+    document = written(plan)
+    leaves = np.arange(41)[:, None] * 2**20
+    nodes = [part.strategy.advance(None, leaves)[0] for part in plan.released]
+    kept = digest(plan)
+    coefficients = [part.strategy.coefficients for part in plan.released]
+    for name in ("leaky", "window"):
+        exact = getattr(factorised.coefficients, name)
+        monkeypatch.setattr(factorised.coefficients, name, lambda *given, exact=exact: 0.99 * exact(*given))
+    factorised._integers.cache_clear()
+    try:
+        again = plan_from_json(document)
+        assert [part.noise for part in again.released] == [part.noise for part in plan.released]
+        for part, before, filter_ in zip(again.released, nodes, coefficients, strict=True):
+            np.testing.assert_array_equal(part.strategy.advance(None, leaves)[0], before)
+            np.testing.assert_array_equal(part.strategy.coefficients, filter_)
+        assert written(again)["queries"][0]["parts"] == document["queries"][0]["parts"]
+        assert digest(again) == kept
+    finally:
+        factorised._integers.cache_clear()
+
+
+def places(value: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every member of a document, and every element of a list of objects."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*where, key)
+        yield from places(inner, (*where, key))
+
+
+def changed(document: Any, where: tuple[str | int, ...], value: Any) -> Any:
+    """A copy with another value at a place; without the member if the value is `...`."""
+    copy = json.loads(json.dumps(document))
+    inner = copy
+    for key in where[:-1]:
+        inner = inner[key]
+    if value is ...:
+        del inner[where[-1]]
+    else:
+        inner[where[-1]] = value
+    return copy
+
+
+def named(where: tuple[str | int, ...]) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in where).lstrip(".")
+
+
+def test_whatever_member_is_missing_unknown_or_of_another_kind_is_named() -> None:
+    document = written(made(Choice(name="tree"), Choice(name="factorised", form="leaky")))
+    members = [where for where in places(document) if isinstance(where[-1], str)]
+
+    assert len(members) > 100
+    for where in members:
+        with pytest.raises(ValueError, match=r"missing|expected") as refused:
+            plan_from_json(changed(document, where, ...))
+        assert named(where[:-1]) in str(refused.value)
+        with pytest.raises(ValueError, match=r"expected|missing|on another grid|version"):
+            plan_from_json(changed(document, where, {"another": "kind"} if where[-1] != "classes" else 1))
+        with pytest.raises(ValueError, match=r"unknown|expected|missing|on another grid"):
+            plan_from_json(changed(document, (*where[:-1], "new"), 1))
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        (("version",), VERSION + 1, "version: not 1, so it was made by another version of this program; use that one"),
+        (("loss", "epsilon"), "inf", "loss.epsilon: expected a finite number as hexadecimal text"),
+        (("loss", "epsilon"), "0x1p+0", "loss.epsilon: expected a finite number as hexadecimal text"),
+        (("loss", "delta"), 1e-6, "loss.delta: expected a finite number as hexadecimal text"),
+        (("windows",), True, "windows: expected an integer"),
+        (("windows",), 40.0, "windows: expected an integer"),
+        (("mechanism",), "cauchy", "mechanism: expected one of laplace, gaussian"),
+        (("queries",), [], "queries: expected at least one"),
+        (("queries", 0, "parts"), [], "queries[0].parts: expected each series of the query once"),
+        (("queries", 0, "series", 0, "kind"), "left", "queries[0].parts: expected each series of the query once"),
+        (("queries", 0, "parts", 0, "noise"), [], "queries[0].parts[0].noise: expected one for each of 1 components"),
+        (("queries", 0, "parts", 0, "noise", 0, "scale"), (0.0).hex(), "queries[0].parts[0].noise[0]: scale=0.0 must"),
+        (("queries", 0, "measure", "fine"), False, "queries[0].measure.components: sums so far are on another grid"),
+        (("queries", 1, "parts", 0, "strategy", "kind"), "wavelet", "strategy.kind: expected one of tree, sliding"),
+        (("queries", 1, "parts", 0, "strategy", "coefficients", 3), 2**21, "strategy: coefficients: from 2^20"),
+        (("queries", 0, "parts", 0, "strategy", "branching"), 1, "strategy: branching=1 must be at least 2"),
+        (("constraint", "at_most"), 0, "constraint: at_most=0 must be at least 1"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(where: tuple[str | int, ...], value: Any, message: str) -> None:
+    document = written(made(Choice(name="tree"), Choice(name="factorised", form="leaky")))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        plan_from_json(changed(document, where, value))
+
+
+@pytest.mark.parametrize("value", [None, [], "plan", 3])
+def test_only_an_object_is_a_document(value: object) -> None:
+    with pytest.raises(ValueError, match="the whole: expected an object"):
+        plan_from_json(value)
+
+
+def test_plans_with_other_noise_have_other_digests_and_reports_have_no_part_in_it() -> None:
+    plan = made(Choice(name="tree"), Choice(name="disjoint"))
+    part = plan.released[0]
+    louder = replace(part, noise=(replace(part.noise[0], scale=2 * part.noise[0].scale),))
+
+    assert digest(plan) == digest(replace(plan, claim="in other words", options=()))
+    assert digest(plan) != digest(replace(plan, released=(louder, *plan.released[1:])))
+    assert digest(plan) != digest(made(Choice(name="disjoint"), Choice(name="tree")))
