@@ -1,9 +1,7 @@
-"""The rules of the house: the way imports run, form, types, lists of packages that agree."""
+"""The rules of the house: the way imports run, lists of packages that agree."""
 
 import ast
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
@@ -98,11 +96,6 @@ def canonical(requirement: str) -> str:
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert name is not None
     return re.sub(r"[-_.]+", "-", name[0]).lower()
-
-
-def run(*command: str) -> None:
-    finished = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, f"{' '.join(command)}\n{finished.stdout}{finished.stderr}"
 
 
 def named(path: Path) -> str:
@@ -237,17 +230,3 @@ def test_pytest_collects_the_doctests_of_every_package() -> None:
 
     assert "--doctest-modules" in settings["addopts"]
     assert set(PACKAGES) <= set(settings["testpaths"])
-
-
-def test_code_is_in_form() -> None:
-    run("ruff", "format", "--check", ".")
-
-
-def test_code_has_no_lint() -> None:
-    run("ruff", "check", ".")
-
-
-def test_types_hold_strictly_in_privacy_and_plainly_elsewhere() -> None:
-    """One test, since two runs at once would share mypy's cache."""
-    run("mypy", "--strict", "privacy")
-    run("mypy", "transforms", "pipelines")

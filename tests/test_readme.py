@@ -109,8 +109,32 @@ def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
     ]
 
 
-def test_make_test_runs_the_whole_suite() -> None:
-    assert recipe("test")[-1].endswith("python -m pytest -n auto --dist loadgroup")
+@pytest.mark.parametrize(("target", "tests"), [("test", ""), ("check", " privacy transforms pipelines ")])
+def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str) -> None:
+    steps = [line.removeprefix(".venv/bin/") for line in recipe(target)]
+
+    *others, suite = [line for line in steps if re.match(r"(ruff|mypy|python -m pytest) ", line)]
+    assert others == ["ruff format --check .", "ruff check .", "mypy --strict privacy", "mypy transforms pipelines"]
+    assert suite.startswith("python -m pytest -n auto --dist loadgroup" + tests)
+    assert bool(tests) or suite.endswith("loadgroup")  # all of the suite
+
+
+@pytest.mark.parametrize("failing", ["style", "type", "suite"])
+def test_make_test_fails_if_any_of_them_does(failing: str, tmp_path: Path) -> None:
+    """The rest is run all the same."""
+    said = tmp_path / "said"
+    tools = {"style": "ruff", "type": "mypy", "suite": "python"}
+    (tmp_path / "bin").mkdir()
+    for target, tool in tools.items():
+        (tmp_path / "bin" / tool).write_text(f"#!/bin/sh\necho {target} >> {said}\nexit {int(target == failing)}\n")
+        (tmp_path / "bin" / tool).chmod(0o755)
+
+    ended = subprocess.run(
+        ["make", f"BIN={tmp_path}/bin", f"READY={ROOT}/Makefile", "test"], cwd=ROOT, capture_output=True, check=False
+    )
+
+    assert ended.returncode != 0
+    assert set(said.read_text().split()) == set(tools)
 
 
 def test_commands_for_clusters_name_only_options_that_exist() -> None:
