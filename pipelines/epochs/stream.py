@@ -1,6 +1,6 @@
-"""A release that goes on by itself: windows are published as they close, from files as they land.
+"""A release that goes on by itself: windows are published as they close, from files as they come.
 
-    ticks -> Land -> CloseWindows -> Publish
+    ticks -> PollFiles -> CloseWindows -> Publish
     (clock)  (files)  (by shard)     (release store)
 
 What is due when the stream begins is released in batch; the stream takes over the store's state from there, and a
@@ -34,9 +34,9 @@ from pipelines.store.store import Store
 from transforms.aggregation.queries import Timeline
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.streams.close_windows import CloseWindows
-from transforms.streams.file_batches import Land
+from transforms.streams.file_batches import PollFiles
 
-_LAST_LOOKS = 5
+_LAST_POLLS = 5
 """After the end of the last window and its lag; two or three are enough."""
 
 _CANCELLED = "state FAILED: org.apache.flink.runtime.client.JobCancellationException"
@@ -51,9 +51,9 @@ class Pace:
     """How a stream runs; microseconds.
 
     Attributes:
-        poll: how far apart looks for new files are.
+        poll: how far apart the polls for new files are.
         lag: after a window's end, how long files may land that hold its rows. The window closes up to two polls later,
-            since a file is taken at the second look that finds it.
+            since a file is taken by the second poll that finds it.
     """
 
     poll: int
@@ -139,8 +139,8 @@ def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransf
         return PeriodicImpulse(start_timestamp=Timestamp(micros=now()), fire_interval=poll / 1_000_000)
     # Each of so many workers makes its share of the ticks; where that is not known they are without end.
     sources = int(options.get_all_options(retain_unknown_options=True).get("parallelism") or 0)
-    looks = 0 if end is None else max(0, end - now()) // poll + _LAST_LOOKS
-    return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * looks)
+    polls = 0 if end is None else max(0, end - now()) // poll + _LAST_POLLS
+    return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * polls)
 
 
 def _told(error: str) -> SlackwaterError | None:
@@ -167,7 +167,7 @@ class StreamRelease(beam.PTransform):
         spec, job = self._spec, self._job
         aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
         committed = Committed(Store(spec.output.public, spec.output.private))
-        land = Land(
+        polled = PollFiles(
             job.layout,
             job.aggregation.projection,
             bad_rows=spec.changelog.bad_rows,
@@ -177,4 +177,4 @@ class StreamRelease(beam.PTransform):
         )
         close = CloseWindows(aggregation, lag=self._lag, last_state=committed)
         # After years the files are many, and a step that does not look for new ones needs none of them.
-        return ticks | land | close | Publish(spec, replace(job, layout=replace(job.layout, files=())))
+        return ticks | polled | close | Publish(spec, replace(job, layout=replace(job.layout, files=())))

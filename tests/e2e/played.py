@@ -58,11 +58,11 @@ def _clock(spec: Spec, folder: Path, steps: Steps) -> tuple[beam.PTransform, int
         if isinstance(step, str):
             told = [str(folder), step, spec.output.public, spec.output.private, windows]
             clock.add_elements([json.dumps(told).encode()])
-            clock.add_elements([TICK])  # a file is taken at the second look
+            clock.add_elements([TICK])  # a file is taken at the second poll
         else:
             windows = max(windows, (microseconds(step - LAG) - start) // every)
             clock.advance_watermark_to(Timestamp(step.timestamp()))
-            clock.add_elements([TICK])  # what is there at this look
+            clock.add_elements([TICK])  # what is there at this poll
             clock.add_elements([TICK])  # is known to be all at this one
     return clock.advance_watermark_to_infinity().with_output_types(bytes), windows
 

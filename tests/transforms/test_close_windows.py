@@ -14,7 +14,7 @@ from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, WINDOWS, changelog, write, write_spec
 from transforms.aggregation.node_sums import Aggregation
 from transforms.sources.files import Listed
-from transforms.streams.close_windows import CloseWindows, Proposal, arrival, mark
+from transforms.streams.close_windows import CloseWindows, Proposal, file_batch, mark
 
 LAG = timedelta(hours=1)
 
@@ -25,7 +25,7 @@ def moment(windows: int) -> int:
 
 
 def file(number: int) -> bytes:
-    return arrival(number, Listed(str(number), 1, 0.0), b"")
+    return file_batch(number, Listed(str(number), 1, 0.0), b"")
 
 
 FOUND = [file(0), mark(1, moment(1) - 1), file(2), mark(3, moment(1)), file(4), mark(5, moment(3)), file(6)]

@@ -15,7 +15,7 @@ from transforms.sources.files import Listed, joined
 from transforms.sources.kafka import new_segments
 from transforms.sources.topic_segments import RECORDS, Segment, following, topic_problem
 from transforms.sources.topic_segments import joined as joined_segments
-from transforms.streams.file_batches import look
+from transforms.streams.file_batches import poll
 
 TOPIC = "kafka://k:9092/stays"
 OTHER = "kafka://k:9092/beds"
@@ -106,11 +106,11 @@ def test_a_list_of_what_was_read_does_not_grow():
     assert joined([*files, plain]) == (plain, Listed(segment(0, 0, 50).path, 50 * 512, 0.0))
 
 
-def test_a_segment_is_taken_at_the_first_look_and_a_file_at_the_second():
+def test_a_segment_is_taken_at_the_first_poll_and_a_file_at_the_second():
     found = (Listed("data/a.jsonl", 3, 1.5), Listed(segment(0, 0, 9).path, 9 * 512, 0.0))
 
-    first, waiting = look(found, {}, {})
-    second, _ = look(found[:1], {}, waiting)
+    first, waiting = poll(found, {}, {})
+    second, _ = poll(found[:1], {}, waiting)
 
     assert (first, second) == ([found[1]], [found[0]])
 

@@ -1,10 +1,11 @@
 """Shards close one window after another as files are found: the stream's half of bounded sums.
 
-    in    (shard, bytes)        `arrival`: the rows of a file that belong to the shard; `mark`: how far all is found
+    in    (shard, bytes)        `file_batch`: the rows of a file that belong to the shard; `mark`: up to when all
+                                files are found
     out   (windows, Proposal)   what a shard makes of a window: sums, its state, files it has seen
 
 The kernel is the same, `transforms.aggregation.shard_kernel.advance_shard`: rows wait in Beam's state until a mark says
-that all files are found that were there a lag after their window's end. Arrivals and marks are numbered as they were
+that all files are found that were there a lag after their window's end. File batches and marks are numbered as they were
 found. In whatever order they come, a window is closed with just the files before its mark: the same for all shards,
 however often a runner tries. Neither watermarks nor timers are needed, which runners of Python streams are not good at.
 
@@ -63,35 +64,39 @@ class Proposal:
     read: tuple[int, int] = (0, 0)
 
     def to_bytes(self) -> bytes:
-        told = {"shard": self.shard, "base": self.base, "keys": [key for key, _ in self.sums]}
-        listed = [[file.path, file.size, file.updated] for file in self.files]
-        header = json.dumps(told | {"files": listed, "read": self.read}).encode()
-        return pack([header, self.state, *(payload for _, payload in self.sums)])
+        header = {
+            "shard": self.shard,
+            "base": self.base,
+            "keys": [key for key, _ in self.sums],
+            "files": [[file.path, file.size, file.updated] for file in self.files],
+            "read": self.read,
+        }
+        return pack([json.dumps(header).encode(), self.state, *(payload for _, payload in self.sums)])
 
     @staticmethod
     def from_bytes(payload: bytes) -> "Proposal":
-        header, state, *sums = unpack(payload)
-        told = json.loads(header)
-        keys = [(variant, query, family, chunk) for variant, query, family, chunk in told["keys"]]
+        first, state, *sums = unpack(payload)
+        header = json.loads(first)
+        keys = [(variant, query, family, chunk) for variant, query, family, chunk in header["keys"]]
         return Proposal(
-            shard=told["shard"],
-            base=told["base"],
+            shard=header["shard"],
+            base=header["base"],
             state=state,
             sums=tuple(zip(keys, sums, strict=True)),
-            files=tuple(Listed(*file) for file in told["files"]),
-            read=(told["read"][0], told["read"][1]),
+            files=tuple(Listed(*file) for file in header["files"]),
+            read=(header["read"][0], header["read"][1]),
         )
 
 
-def arrival(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] = (0, 0)) -> bytes:
+def file_batch(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] = (0, 0)) -> bytes:
     """What a shard gets of a file: some rows, or none.
 
     Args:
         number: of the file among all files and marks of the stream, from 0 on.
         read: rows of the whole file, and those of them that cannot be used.
     """
-    told = {"number": number, "file": [file.path, file.size, file.updated], "read": read}
-    return pack([json.dumps(told).encode(), rows])
+    header = {"number": number, "file": [file.path, file.size, file.updated], "read": read}
+    return pack([json.dumps(header).encode(), rows])
 
 
 def mark(number: int, moment: int) -> bytes:
@@ -99,17 +104,17 @@ def mark(number: int, moment: int) -> bytes:
     return pack([json.dumps({"number": number, "moment": moment}).encode()])
 
 
-def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
+def close(shard: int, file_batches: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
     """The kernel: close the one window that the aggregation has and has not released.
 
     Args:
         base: the state that the shard left after the window before; empty for none.
     """
     tables, files = [], {}
-    for payload in arrivals:
-        header, rows = unpack(payload)
-        told = json.loads(header)
-        files[Listed(*told["file"])] = told["read"]
+    for payload in file_batches:
+        first, rows = unpack(payload)
+        header = json.loads(first)
+        files[Listed(*header["file"])] = header["read"]
         if rows:
             tables.append(from_bytes(rows))
     state = state_from_bytes(base) if base else None
@@ -125,12 +130,12 @@ def close(shard: int, arrivals: Iterable[bytes], base: bytes, aggregation: Aggre
 
 
 def digest(state: bytes) -> str:
-    """What a state is told by; empty for none."""
+    """What a state is known by; empty for none."""
     return hashlib.sha256(state).hexdigest() if state else ""
 
 
 class CloseWindows(beam.PTransform):
-    """Arrivals to proposals, one a shard and window.
+    """File batches and marks to proposals, one a shard and window.
 
     Args:
         aggregation: its timeline's `released` windows are done, and all up to its `windows` are closed here.
@@ -144,9 +149,9 @@ class CloseWindows(beam.PTransform):
         self._lag = lag
         self._last_state = last_state
 
-    def expand(self, arrivals: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[tuple[int, bytes]]:
+    def expand(self, file_batches: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[tuple[int, bytes]]:
         work = _CloseDoFn(self._aggregation, self._lag, self._last_state)
-        return arrivals | "CloseWindows" >> beam.ParDo(work).with_output_types(tuple[int, bytes])
+        return file_batches | "CloseWindows" >> beam.ParDo(work).with_output_types(tuple[int, bytes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,7 @@ class _Known:
 
     Attributes:
         windows: that it has closed.
-        whole: as many arrivals and marks have come, from the first on.
+        whole: as many file batches and marks have come, from the first on.
         beyond: numbers of others that have.
         marks: (number, moment) of those that close a window once all before them have come.
     """
@@ -192,7 +197,7 @@ class _Known:
 
 
 class _CloseDoFn(beam.DoFn):
-    ARRIVED = BagStateSpec("arrived", BytesCoder())
+    WAITING = BagStateSpec("waiting", BytesCoder())
     KNOWN = ReadModifyWriteStateSpec("known", BytesCoder())
     STATE = ReadModifyWriteStateSpec("state", BytesCoder())
 
@@ -204,23 +209,23 @@ class _CloseDoFn(beam.DoFn):
     def process(
         self,
         element: tuple[int, bytes],
-        arrived: BagRuntimeState = beam.DoFn.StateParam(ARRIVED),
+        held: BagRuntimeState = beam.DoFn.StateParam(WAITING),
         known: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(KNOWN),
         state: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(STATE),
     ) -> Iterator[tuple[int, bytes]]:
         shard, payload = element
         before = known.read()
         now = self._begin(shard, state) if before is None else _Known.from_json(before)
-        told = _header(payload)
-        now = now.having(told["number"])
-        if "file" in told:
-            arrived.add(payload)
-        elif self._closes(now.windows + 1, told["moment"]):
-            now = now.with_mark(told["number"], told["moment"])
+        header = _header(payload)
+        now = now.having(header["number"])
+        if "file" in header:
+            held.add(payload)
+        elif self._closes(now.windows + 1, header["moment"]):
+            now = now.with_mark(header["number"], header["moment"])
         while (due := now.due()) is not None:
             number, moment = due
             while self._closes(now.windows + 1, moment):
-                windows, proposal = self._close(shard, now.windows + 1, number, arrived, state)
+                windows, proposal = self._close(shard, now.windows + 1, number, held, state)
                 now = replace(now, windows=windows)
                 if proposal is not None:
                     yield windows, proposal.to_bytes()
@@ -236,7 +241,7 @@ class _CloseDoFn(beam.DoFn):
         return _Known(windows)
 
     def _close(
-        self, shard: int, windows: int, number: int, arrived: BagRuntimeState, state: ReadModifyWriteRuntimeState
+        self, shard: int, windows: int, number: int, held: BagRuntimeState, state: ReadModifyWriteRuntimeState
     ) -> tuple[int, Proposal | None]:
         """Close a window with the files before a mark; the windows closed then, and None if others have closed them."""
         base = state.read() or b""
@@ -245,13 +250,13 @@ class _CloseDoFn(beam.DoFn):
             state.write(committed[1])
             return committed[0], None
         timeline = replace(self._aggregation.timeline, released=windows - 1, windows=windows)
-        waiting = list(arrived.read())
+        waiting = list(held.read())
         here = [payload for payload in waiting if _header(payload)["number"] < number]
         proposal = close(shard, here, base, replace(self._aggregation, timeline=timeline))
-        arrived.clear()
+        held.clear()
         for payload in waiting:
             if _header(payload)["number"] > number:
-                arrived.add(payload)
+                held.add(payload)
         state.write(proposal.state)
         return windows, proposal
 
@@ -262,5 +267,5 @@ class _CloseDoFn(beam.DoFn):
 
 
 def _header(payload: bytes) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(unpack(payload)[0])
-    return told
+    header: dict[str, Any] = json.loads(unpack(payload)[0])
+    return header

@@ -1,10 +1,10 @@
-"""Files of a changelog as they land, each once, as arrivals for every shard.
+"""New files of a changelog, each once, as file batches for every shard.
 
     in    ticks: anything, about one for each poll          (PeriodicImpulse, Flink's own, or a test's stream)
-    out   (shard, bytes)      of `close_windows`: an arrival of each new file, and a mark after each look
+    out   (shard, bytes)      of `close_windows`: a file batch of each new file, and a mark after each poll
 
-A file is taken when two looks in a row find it with the same size and time of change, so that what is still being
-written waits. So what was there at one look is found at the next, and that is what marks say. A segment of a topic is
+A file is taken when two polls in a row find it with the same size and time of change, so that what is still being
+written waits. So what was there at one poll is taken by the next, and that is what marks say. A segment of a topic is
 whole when it is seen, so it is taken at once. A file is read as a whole by one worker and judged before any row of it
 goes on: a file with more unusable rows than the spec allows ends the stream, and nothing of it is part of any window.
 """
@@ -40,7 +40,7 @@ from transforms.sources.files import UNREADABLE, Listed, joined, matching
 from transforms.sources.layout import Layout
 from transforms.sources.normalise import Place, Skipped
 from transforms.sources.topic_segments import is_of_topic
-from transforms.streams.close_windows import arrival, mark
+from transforms.streams.close_windows import file_batch, mark
 
 _BATCH_ROWS = 262_144
 
@@ -48,16 +48,16 @@ Sizes = dict[str, list[float]]
 """Path to size and time of change."""
 
 
-class Land(beam.PTransform):
-    """Ticks to arrivals.
+class PollFiles(beam.PTransform):
+    """Ticks to file batches and marks.
 
     Args:
         layout: its files are those that earlier runs have read; they must stay as they were.
         bad_rows: share of a file's rows that may be unusable.
         diagnostics: a private folder, for the dead letters of each file that has some.
         shards: into how many parts the units are split.
-        poll: microseconds that are to be between two looks: ticks that come sooner than after half of them are none,
-            since ticks come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
+        poll: microseconds between two polls: a tick that comes sooner than after half of them is ignored, since ticks
+            come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class Land(beam.PTransform):
 
 
 class _FindDoFn(beam.DoFn):
-    """(place, file) of each file that is new and no longer written to; and after each look a mark, (-1, mark)."""
+    """(place, file) of each file that is new and no longer written to; and after each poll a mark, (-1, mark)."""
 
-    LOOKED = ReadModifyWriteStateSpec("looked", BytesCoder())
+    POLLED = ReadModifyWriteStateSpec("polled", BytesCoder())
     TAKEN = BagStateSpec("taken", BytesCoder())  # much after years, so it is only added to
 
     def __init__(self, layout: Layout, poll: int) -> None:
@@ -95,30 +95,30 @@ class _FindDoFn(beam.DoFn):
         self,
         _: tuple[int, bytes],
         at: Timestamp = beam.DoFn.TimestampParam,
-        looked: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(LOOKED),
+        polled: ReadModifyWriteRuntimeState = beam.DoFn.StateParam(POLLED),
         taken: BagRuntimeState = beam.DoFn.StateParam(TAKEN),
     ) -> Iterator[tuple[int, bytes]]:
         now = int(time.time() * 1_000_000) if self._poll else at.micros
-        before = looked.read()
-        last, told, files, waiting, segments = json.loads(before) if before else self._at_first()
+        before = polled.read()
+        last, sent, files, waiting, segments = json.loads(before) if before else self._at_first()
         if last is not None and 0 <= now - last < self._poll // 2:
             return
         source, known = self._layout.source, _sizes(self._layout.files)
         for part in taken.read():
             known |= json.loads(part)
         read = _listed(segments)
-        new, waiting = look(matching(source.paths, taken=read, settings=source.kafka), known, waiting)
+        new, waiting = poll(matching(source.paths, taken=read, settings=source.kafka), known, waiting)
         for place, file in enumerate(new, files):
-            yield place, json.dumps([told, file.path, file.size, file.updated]).encode()
-            told += 1
+            yield place, json.dumps([sent, file.path, file.size, file.updated]).encode()
+            sent += 1
         if last is not None:
-            yield -1, mark(told, last)
-            told += 1
+            yield -1, mark(sent, last)
+            sent += 1
         plain = [file for file in new if not is_of_topic(file.path)]
         if plain:
             taken.add(json.dumps(_sizes(plain)).encode())
         segments = _sizes(joined([*read, *(file for file in new if is_of_topic(file.path))]))
-        looked.write(json.dumps([now, told, files + len(new), waiting, segments]).encode())
+        polled.write(json.dumps([now, sent, files + len(new), waiting, segments]).encode())
 
     def _at_first(self) -> tuple[None, int, int, Sizes, Sizes]:
         files = self._layout.files
@@ -133,8 +133,8 @@ def _listed(sizes: Sizes) -> list[Listed]:
     return [Listed(path, int(size), updated) for path, (size, updated) in sizes.items()]
 
 
-def look(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes]:
-    """The kernel: which files are taken now, and those that wait for the next look.
+def poll(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes]:
+    """The kernel: which files are taken now, and those that wait for the next poll.
 
     Raises:
         InputError: a file has changed since it was taken.
@@ -164,12 +164,12 @@ class _ReadDoFn(beam.DoFn):
         self._shards = shards
 
     def process(self, found: tuple[int, bytes]) -> Iterator[tuple[int, bytes]]:
-        place, told = found
+        place, message = found
         if place < 0:
             for shard in range(self._shards):
-                yield shard, told
+                yield shard, message
             return
-        number, *listed = json.loads(told)
+        number, *listed = json.loads(message)
         file = Listed(*listed)
         parts: dict[int, list[pa.Table]] = defaultdict(list)
         tables, dead, rows_read = read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows)
@@ -181,7 +181,7 @@ class _ReadDoFn(beam.DoFn):
                 parts[shard].append(from_bytes(rows))
         for shard in range(self._shards):
             rows = to_bytes(pa.concat_tables(parts[shard])) if parts[shard] else b""
-            yield shard, arrival(number, file, rows, read=(rows_read, dead.num_rows))
+            yield shard, file_batch(number, file, rows, read=(rows_read, dead.num_rows))
 
 
 def read_file(

@@ -1,4 +1,4 @@
-"""Which files a stream takes at which look, and what it keeps of those it has taken."""
+"""Which files a stream takes at which poll, and what it keeps of those it has taken."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def layout(tmp_path: Path) -> Layout:
     return replace(layout_of(tmp_path / "*.parquet"), files=())
 
 
-def looks(find: _FindDoFn, kept: States, at: float = 0) -> list[Any]:
+def polled(find: _FindDoFn, kept: States, at: float = 0) -> list[Any]:
     """What a tick brings: (number, place, name) of files, and (number, moment) of marks."""
     told = []
     for place, payload in find.process((0, b""), Timestamp(at), **kept):
@@ -41,22 +41,22 @@ def looks(find: _FindDoFn, kept: States, at: float = 0) -> list[Any]:
     return told
 
 
-def test_a_file_is_taken_when_two_looks_find_the_same(layout: Layout, tmp_path: Path) -> None:
+def test_a_file_is_taken_when_two_polls_find_the_same(layout: Layout, tmp_path: Path) -> None:
     find = _FindDoFn(layout, 0)
     kept = states(find)
 
-    assert looks(find, kept, 1) == []
+    assert polled(find, kept, 1) == []
     growing, empty = tmp_path / "1.parquet", tmp_path / "2.parquet"
     growing.write_bytes(b"x")
     empty.touch()
-    assert looks(find, kept, 2) == [(0, 0, "0.parquet"), (1, 1)]
+    assert polled(find, kept, 2) == [(0, 0, "0.parquet"), (1, 1)]
     growing.write_bytes(b"xx")
-    assert looks(find, kept, 3) == [(2, 2)]
-    assert looks(find, kept, 4) == [(3, 1, "1.parquet"), (4, 3)]
+    assert polled(find, kept, 3) == [(2, 2)]
+    assert polled(find, kept, 4) == [(3, 1, "1.parquet"), (4, 3)]
     empty.write_bytes(b"x")
     (tmp_path / "0.parquet").unlink()  # what was read may go
-    assert looks(find, kept, 5) == [(5, 4)]
-    assert looks(find, kept, 6) == [(6, 2, "2.parquet"), (7, 5)]
+    assert polled(find, kept, 5) == [(5, 4)]
+    assert polled(find, kept, 6) == [(6, 2, "2.parquet"), (7, 5)]
 
 
 def test_what_earlier_runs_have_read_is_not_taken_again(layout: Layout, tmp_path: Path) -> None:
@@ -66,12 +66,12 @@ def test_what_earlier_runs_have_read_is_not_taken_again(layout: Layout, tmp_path
     kept = states(find)
     (tmp_path / "1.parquet").write_bytes(b"x")
 
-    assert looks(find, kept, 1) == []
-    assert looks(find, kept, 2) == [(0, 1, "1.parquet"), (1, 1)]
+    assert polled(find, kept, 1) == []
+    assert polled(find, kept, 2) == [(0, 1, "1.parquet"), (1, 1)]
     for path in (there, tmp_path / "1.parquet"):  # read by an earlier run, and by this one
         os.utime(path, (1, 1))
         with pytest.raises(InputError, match=rf"{path.name}: has changed since it was read"):
-            looks(find, kept, 3)
+            polled(find, kept, 3)
         os.utime(path, (read.updated, read.updated))
 
 
@@ -79,28 +79,28 @@ def test_of_ticks_that_come_at_once_all_but_the_first_are_none(layout: Layout) -
     find = _FindDoFn(layout, 3_600_000_000)
     kept = states(find)
 
-    looks(find, kept)
-    once = (kept["looked"].read(), kept["taken"].read())
-    assert looks(find, kept) == []
-    assert (kept["looked"].read(), kept["taken"].read()) == once
+    polled(find, kept)
+    once = (kept["polled"].read(), kept["taken"].read())
+    assert polled(find, kept) == []
+    assert (kept["polled"].read(), kept["taken"].read()) == once
 
 
-def test_a_look_that_finds_nothing_new_leaves_the_long_list_alone(layout: Layout, tmp_path: Path) -> None:
+def test_a_poll_that_finds_nothing_new_leaves_the_long_list_alone(layout: Layout, tmp_path: Path) -> None:
     find = _FindDoFn(layout, 0)
     kept = states(find)
-    looked, taken = kept["looked"], kept["taken"]
-    assert isinstance(looked, Cell)
+    last, taken = kept["polled"], kept["taken"]
+    assert isinstance(last, Cell)
     assert isinstance(taken, Bag)
     for number in range(1, 500):
         (tmp_path / f"{number}.parquet").write_bytes(b"x")
-    looks(find, kept, 1)
-    assert len(looks(find, kept, 2)) == 501
+    polled(find, kept, 1)
+    assert len(polled(find, kept, 2)) == 501
 
     (tmp_path / "new.parquet").write_bytes(b"x")
     before = list(taken.values)
-    assert looks(find, kept, 3) == [(501, 2)]
+    assert polled(find, kept, 3) == [(501, 2)]
     assert taken.values == before
-    assert looks(find, kept, 4) == [(502, 500, "new.parquet"), (503, 3)]
+    assert polled(find, kept, 4) == [(502, 500, "new.parquet"), (503, 3)]
     assert taken.values[: len(before)] == before
     assert len(b"".join(taken.values[len(before) :])) < 1_000
-    assert len(looked.value or b"") < 1_000
+    assert len(last.value or b"") < 1_000
