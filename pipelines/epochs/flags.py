@@ -8,6 +8,7 @@ import io
 import threading
 from collections.abc import Sequence
 from contextlib import redirect_stderr
+from functools import lru_cache
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
@@ -48,7 +49,17 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
     flags = list(flags)
     if not any(flag == "--runner" or flag.startswith("--runner=") for flag in flags):
         flags.append(f"--runner={EMBEDDED_RUNNER}")
+    _refuse(tuple(flags))
     options = PipelineOptions(flags)
+    # Workers find our code installed; pickling the main session would carry the command line along.
+    options.view_as(SetupOptions).save_main_session = False
+    return options
+
+
+@lru_cache(maxsize=1)
+def _refuse(flags: Sequence[str]) -> None:
+    """A command asks for its flags many times, and Beam takes a while to list all that it knows."""
+    options = PipelineOptions([*flags])
     _refuse_wrong_values(options)
     _refuse_unknown(options, flags)
     if options.get_all_options().get("direct_running_mode") == "multi_threading":
@@ -64,9 +75,6 @@ def options_of(flags: Sequence[str]) -> PipelineOptions:
         create_runner(options.view_as(StandardOptions).runner)
     except (ValueError, ImportError) as error:
         raise SpecError(f"--runner: {' '.join(str(error).split())[:200]}") from None
-    # Workers find our code installed; pickling the main session would carry the command line along.
-    options.view_as(SetupOptions).save_main_session = False
-    return options
 
 
 def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
