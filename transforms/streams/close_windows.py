@@ -6,8 +6,9 @@
 
 The kernel is the same, `transforms.aggregation.shard_kernel.advance_shard`: rows wait in Beam's state until a mark says
 that all files are found that were there a lag after their window's end. File batches and marks are numbered as they
-were found. In whatever order they come, a window is closed with just the files before its mark: the same for all shards,
-however often a runner tries. Neither watermarks nor timers are needed, which runners of Python streams are not good at.
+were found. In whatever order they come, a window is closed with just the files before its mark: the same for all
+shards, however often a runner tries. Neither watermarks nor timers are needed, which runners of Python streams are not
+good at.
 
 What a shard proposes counts only once the release store has committed it. A pipeline that is put back to an earlier
 checkpoint may find files in another order, and other runs may release too; so a shard that finds its window committed
