@@ -110,7 +110,7 @@ def _refusal(error: BaseException) -> tuple[int, str] | None:
 def _awaits(spec: Spec) -> bool:
     """Whether something is committed and not yet shown, as far as that can be seen."""
     try:
-        release = Store(spec.output.public, spec.output.private).open()
+        history = Store(spec.output.public, spec.output.private).open()
     except Exception:  # what ended the run may be in the way here too
         return False
-    return release is not None and release.shown < len(release.commits)
+    return history is not None and history.shown < len(history.commits)

@@ -8,6 +8,7 @@ state, on the private side.
 import difflib
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
@@ -15,8 +16,8 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.epochs.job import Before, Job
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, Source
-from pipelines.store.store import STATE, Made, Release, Store
+from pipelines.store.commit import Commit, ReadFile
+from pipelines.store.store import STATE, History, Made, Store
 from privacy.planning.plan import Plan
 from transforms.aggregation.bound_increment import file_of
 from transforms.aggregation.shard_kernel import VERSION
@@ -44,7 +45,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         until=timeline.until,
         loss={"epsilon": loss.epsilon, "delta": loss.delta},
         statement=job.plan.statement,
-        sources=tuple(Source(path=f.path, size=f.size, updated=repr(f.updated)) for f in joined(job.layout.files)),
+        sources=tuple(ReadFile(path=f.path, size=f.size, updated=repr(f.updated)) for f in joined(job.layout.files)),
     )
 
 
@@ -60,11 +61,6 @@ def files_of(spec: Spec, job: Job) -> Made:
 def goes_on(spec: Spec, job: Job) -> bool:
     """Whether there are windows after those of this epoch, so that a state is kept."""
     return spec.schedule.until is None or job.aggregation.timeline.until < spec.schedule.until
-
-
-def state_folder(store: Store, release: Release) -> str:
-    """Where the state is that the next epoch starts from."""
-    return FileSystems.join(store.private, "attempts", release.last.attempt, STATE)
 
 
 def keep_settled(attempt: Attempt, job: Job) -> None:
@@ -83,18 +79,19 @@ def keep_settled(attempt: Attempt, job: Job) -> None:
     write_bytes((SETTLED, json.dumps(document, indent=1).encode()), FileSystems.join(attempt.folder, STATE))
 
 
-def settled_by(spec: Spec, store: Store, release: Release) -> Before:
-    """What the runs before have settled and read.
+def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
+    """What these epochs, at least one, have settled and read.
 
     Raises:
         RefusedError: the state is not there, not what was committed, or of another version of the program.
     """
-    path = FileSystems.join(state_folder(store, release), SETTLED)
+    last = commits[-1]
+    path = FileSystems.join(store.state_folder(last), SETTLED)
     content = read_bytes(path) if is_there(path) else b""
-    digest = release.last.state.get(SETTLED)
+    digest = last.state.get(SETTLED)
     if digest is None or hashlib.sha256(content).hexdigest() != digest.sha256:
         raise RefusedError(
-            f"{path}: missing, or not what epoch {release.last.epoch} left; restore the private folder from a copy, "
+            f"{path}: missing, or not what epoch {last.epoch} left; restore the private folder from a copy, "
             "since without its state units would contribute anew"
         )
     told: dict[str, Any] = json.loads(content)
@@ -116,9 +113,7 @@ def settled_by(spec: Spec, store: Store, release: Release) -> Before:
         shards=told["shards"],
         plan=told["plan"],
         read=tuple(
-            Listed(source.path, source.size, float(source.updated))
-            for commit in release.commits
-            for source in commit.sources
+            Listed(source.path, source.size, float(source.updated)) for commit in commits for source in commit.sources
         ),
     )
 
@@ -141,12 +136,12 @@ def refuse_another_plan(job: Job, before: Before | None) -> None:
         )
 
 
-def refuse_another(spec: Spec, release: Release) -> None:
+def refuse_another(spec: Spec, history: History) -> None:
     """
     Raises:
         RefusedError: the folders hold a release that was made from another spec; the message shows the difference.
     """
-    first = release.commits[0]
+    first = history.commits[0]
     if first.spec_sha256 == spec.sha256:
         return
     lines = difflib.unified_diff(first.spec.splitlines(), spec.text.splitlines(), "frozen", "now", lineterm="", n=0)

@@ -12,7 +12,6 @@ in the next one, by the rule for late rows that all runs have.
 import re
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +23,10 @@ from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.timestamp import Timestamp
 
+from pipelines.epochs.epoch import clean, start_of
 from pipelines.epochs.flags import begin_pipeline, is_rehearsal
 from pipelines.epochs.job import Job, job_of
-from pipelines.epochs.settled import refuse_another_plan, settled_by
+from pipelines.epochs.settled import refuse_another_plan
 from pipelines.epochs.stream_publish import Committed, Publish
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
@@ -74,9 +74,9 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
     """
     if spec.changelog.format == "snapshots":
         raise SpecError("changelog.format: snapshots have no streams; start `slackwater run` after each of them")
-    release = store.open()
-    before = None if release is None else settled_by(spec, store, release)
-    released = 0 if release is None else release.last.windows
+    history = store.open()
+    start = start_of(spec, store, () if history is None else history.commits)
+    before, released = start.before, start.released
     timeline = Timeline(start=spec.schedule.start, every=spec.schedule.every, windows=released, released=released)
     job = job_of(spec, timeline, shards=shards, before=before)
     refuse_another_plan(job, before)
@@ -120,8 +120,7 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
     if not PipelineState.is_terminal(result.state):
         result.cancel()  # the ticks would go on; Flink's end by themselves
     store.show()  # if the worker that committed the last window did not come to that
-    with suppress(Exception):  # the next run will
-        store.clean()
+    clean(store)
 
 
 def _all_published(store: Store, windows: int | None) -> bool:

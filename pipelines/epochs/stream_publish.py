@@ -11,8 +11,8 @@ comes later is held against it: a proposal that was not made from the committed 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import apache_beam as beam
 from apache_beam.coders import BytesCoder
@@ -24,20 +24,13 @@ from apache_beam.transforms.userstate import (
     ReadModifyWriteStateSpec,
 )
 
+from pipelines.epochs.epoch import Start, publish_epoch, start_of
 from pipelines.epochs.job import Before, Job
-from pipelines.epochs.settled import (
-    files_of,
-    goes_on,
-    keep_settled,
-    record_of,
-    refuse_another_plan,
-    settled_by,
-    state_folder,
-)
+from pipelines.epochs.settled import refuse_another_plan
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import Commit
-from pipelines.store.store import STATE, Release, Store
+from pipelines.store.store import STATE, Store
 from transforms.aggregation.bound_increment import file_of
 from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
@@ -192,42 +185,22 @@ def publish(
     """
     if sorted(proposal.shard for proposal in proposals) != list(range(job.shards)):
         raise ValueError(f"window {windows} needs one proposal of each of {job.shards} shards")
-    commits = store.commits()
-    last = commits[-1] if commits else None
-    if last is not None:
-        _refuse_another_beginning(job, settled_by(spec, store, Release(tuple(commits), 0)))
+    start = start_of(spec, store, store.commits())
+    if start.before is not None:
+        _refuse_another_beginning(job, start.before)
     for proposal in proposals:
-        base = None if last is None else last.state.get(file_of(proposal.shard))
+        base = None if start.last is None else start.last.state.get(file_of(proposal.shard))
         if proposal.base != ("" if base is None else base.sha256):
-            raise _another(0 if last is None else last.windows)
-    if last is not None:
-        store.verify_state(last)  # the noise that goes on, above all
-    recorded = {source.path for commit in commits for source in commit.sources}
-    new = sorted((file for file in files if file.path not in recorded), key=lambda file: file.path)
-    timeline = replace(job.aggregation.timeline, released=0 if last is None else last.windows, windows=windows)
+            raise _another(start.released)
+    read = set() if start.before is None else {file.path for file in start.before.read}
+    new = sorted((file for file in files if file.path not in read), key=lambda file: file.path)
+    timeline = replace(job.aggregation.timeline, released=start.released, windows=windows)
     job = replace(
         job,
         aggregation=replace(job.aggregation, timeline=timeline),
         layout=replace(job.layout, files=tuple(new)),
     )
-    keep = goes_on(spec, job)
-    past = None if last is None else state_folder(store, Release(tuple(commits), 0))
-    attempt = store.begin(1 if last is None else last.epoch + 1)
-    try:
-        _write(job, proposals, attempt.folder, format_=spec.output.format, past=past, keep=keep)
-        if keep:
-            keep_settled(attempt, job)
-        rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
-        store.note(attempt, Reading(rows=rows, dead=dead))
-        commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
-    except BaseException:
-        with suppress(Exception):  # what is told is why it ended
-            store.discard(attempt)
-        raise
-    store.show()
-    with suppress(Exception):  # what is published stays so; the next window's will
-        store.clean()
-    return commit
+    return publish_epoch(spec, store, start, job, partial(_write, spec, job, start, proposals))
 
 
 def _refuse_another_beginning(job: Job, before: Before) -> None:
@@ -245,13 +218,13 @@ def _refuse_another_beginning(job: Job, before: Before) -> None:
         )
 
 
-def _write(job: Job, proposals: Sequence[Proposal], folder: str, *, format_: str, past: str | None, keep: bool) -> None:
+def _write(spec: Spec, job: Job, start: Start, proposals: Sequence[Proposal], folder: str, keep: bool) -> Reading:
     """The files of an attempt: nodes, estimates, state."""
-    release = job.release
+    release, format_ = job.release, spec.output.format
     sums = [part for proposal in proposals for part in proposal.sums]
     state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
     for key in job.aggregation.node_keys():
-        drawn = key, protect(release, key, [payload for k, payload in sums if k == key], past=past, keep=keep)
+        drawn = key, protect(release, key, [payload for k, payload in sums if k == key], past=start.past, keep=keep)
         for side in (NODES, ESTIMATES):
             name, table = tell(drawn, release, side)
             write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
@@ -260,3 +233,5 @@ def _write(job: Job, proposals: Sequence[Proposal], folder: str, *, format_: str
         make_folder(FileSystems.join(folder, STATE))
         for name, content in state:
             write_bytes((name, content), FileSystems.join(folder, STATE))
+    rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
+    return Reading(rows=rows, dead=dead)

@@ -40,21 +40,21 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
     with failures_kept(spec):
-        release = Store(spec.output.public, spec.output.private).open()
-    if release is not None:
-        refuse_another(spec, release)
+        history = Store(spec.output.public, spec.output.private).open()
+    if history is not None:
+        refuse_another(spec, history)
     plan = plan_of(spec)
-    document = ledger_document([] if release is None else [asdict(c) for c in release.commits], spec, plan)
+    document = ledger_document([] if history is None else [asdict(c) for c in history.commits], spec, plan)
     together = known(spec)
     text = [
         ledger_text(document),
         f"The losses rest on what the statement says. {plan.conditions[0]}",
-        *(["", together.text(begun=release is not None)] if together.others else []),
+        *(["", together.text(begun=history is not None)] if together.others else []),
     ]
     return {
         **document,
         "statement": plan.statement,
-        "together": together.document(begun=release is not None),
+        "together": together.document(begun=history is not None),
     }, "\n".join(text)
 
 

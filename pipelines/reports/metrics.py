@@ -23,7 +23,7 @@ from pipelines.reports.ledger import ledger_document
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Attempt, Run
-from pipelines.store.store import Release, Store
+from pipelines.store.store import History, Store
 from transforms.aggregation.bound_increment import file_of
 from transforms.aggregation.shard_kernel import state_from_bytes
 from transforms.common.cloud import refuse_unreachable
@@ -45,12 +45,12 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
     store = Store(spec.output.public, spec.output.private)
     try:
         runs = store.runs()  # before the release, so that none of them counts that has ended since
-        release = store.open()
-        if release is not None:
-            refuse_another(spec, release)
-        told = list(_of_all(spec, release, runs, now=now() / 1e6))
-        if arguments.private and release is not None:
-            told += _of_people(spec, store, release)
+        history = store.open()
+        if history is not None:
+            refuse_another(spec, history)
+        told = list(_of_all(spec, history, runs, now=now() / 1e6))
+        if arguments.private and history is not None:
+            told += _of_people(spec, store, history)
     except SlackwaterError:
         raise
     except Exception as error:  # no trace is kept, which would look like a run that has failed
@@ -67,10 +67,10 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
     return document, generate_latest(_Told(told)).decode().rstrip("\n")
 
 
-def _of_all(spec: Spec, release: Release | None, runs: dict[str, Run | None], *, now: float) -> Iterator[Metric]:
+def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *, now: float) -> Iterator[Metric]:
     """What follows from the spec, the clock and what is published, and how runs fare."""
-    commits = () if release is None else release.commits
-    shown = () if release is None else commits[: release.shown]
+    commits = () if history is None else history.commits
+    shown = () if history is None else commits[: history.shown]
     windows, schedule = shown[-1].windows if shown else 0, spec.schedule
     until = (schedule.start + windows * schedule.every) / 1e6
     clock = now if schedule.until is None else min(now, schedule.until / 1e6)
@@ -114,9 +114,9 @@ def _of_all(spec: Spec, release: Release | None, runs: dict[str, Run | None], *,
         yield told(f"{loss}_spent", f"The {loss} that is proved of all that was told so far.", ledger["spent"][loss])
 
 
-def _of_people(spec: Spec, store: Store, release: Release) -> Iterator[Metric]:
+def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:
     """Exact facts about people: what was read, and what the state holds."""
-    commits, last = release.commits, release.last
+    commits, last = history.commits, history.last
     reading = store.reading(last)
 
     def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
@@ -132,7 +132,7 @@ def _of_people(spec: Spec, store: Store, release: Release) -> Iterator[Metric]:
         yield told("last_rows_read", "Rows that the last epoch read.", reading.rows)
         yield told("last_rows_dead", "Those of them that could not be used.", reading.dead)
         yield told("last_rows_per_second", "Rows that the last epoch's pipeline read and summed in a second.", rate)
-    held = {str(shard): _held(store, release, shard) for shard in _shards(release)}
+    held = {str(shard): _held(store, history, shard) for shard in _shards(history)}
     for name, meaning in _HELD.items():
         yield told(name, meaning, {shard: numbers[name] for shard, numbers in held.items()}, by="shard")
 
@@ -147,17 +147,17 @@ _HELD = {
 }
 
 
-def _shards(release: Release) -> Iterator[int]:
+def _shards(history: History) -> Iterator[int]:
     """Those that have a state; none after the last window of a schedule."""
-    return takewhile(lambda shard: file_of(shard) in release.last.state, count())
+    return takewhile(lambda shard: file_of(shard) in history.last.state, count())
 
 
-def _held(store: Store, release: Release, shard: int) -> dict[str, float]:
+def _held(store: Store, history: History, shard: int) -> dict[str, float]:
     """What the state of a shard holds, by the names of `_HELD`."""
     name = file_of(shard)
-    state = state_from_bytes(read_bytes(store.state_paths(release.last)[name]))
+    state = state_from_bytes(read_bytes(store.state_paths(history.last)[name]))
     return {
-        "state_bytes": release.last.state[name].size,
+        "state_bytes": history.last.state[name].size,
         "units": state.units.num_rows,
         "units_finished": state.frozen.num_rows,
         "entries": state.entries.num_rows,

@@ -30,7 +30,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReadFile:
     """A file of the changelog as this epoch read it: size in bytes, and when or as which version it was stored."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -74,7 +74,7 @@ class Commit:
     until: int
     loss: dict[str, Any]
     statement: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ReadFile, ...] = ()
     attempt: str = ""
     committed_at: str = ""
     files: dict[str, Digest] = field(default_factory=dict)

@@ -51,7 +51,7 @@ KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class History:
     """What is committed of a release, and how many epochs of it are shown."""
 
     commits: tuple[Commit, ...]
@@ -82,7 +82,7 @@ class Store:
                 "to gs://"
             )
 
-    def open(self) -> Release | None:
+    def open(self) -> History | None:
         """What is there; None if nothing has ever been committed.
 
         That shown files are there in their sizes is checked, their content is not (see `verify`).
@@ -102,7 +102,7 @@ class Store:
             for name, digest in commit.files.items():
                 if sizes.get(name) != digest.size:
                     raise RefusedError(self._lost(commit, name))
-        return Release(tuple(commits), shown)
+        return History(tuple(commits), shown)
 
     def commits(self) -> list[Commit]:
         """All epochs so far; they are durable.
@@ -216,9 +216,13 @@ class Store:
         """Where an epoch's nodes and estimates are shown."""
         return [self._public.path(name) for name in commit.files]
 
+    def state_folder(self, commit: Commit) -> str:
+        """Where the state is that the next epoch starts from."""
+        return self._private.path(f"attempts/{commit.attempt}/{STATE}")
+
     def state_paths(self, commit: Commit) -> dict[str, str]:
-        """Where the state is that the next epoch starts from, by name."""
-        return {name: self._private.path(f"attempts/{commit.attempt}/{STATE}/{name}") for name in commit.state}
+        """The files in it, by name."""
+        return {name: f"{self.state_folder(commit)}/{name}" for name in commit.state}
 
     def verify(self, commits: Sequence[Commit]) -> None:
         """Read every shown file of these epochs and compare it with what was committed.
@@ -267,8 +271,8 @@ class Store:
         """
         runs = self.runs()
         lives = {id_: None if run is None else run.alive() for id_, run in runs.items()}
-        release = self.open()  # after the question who lives: what a dead run has committed is there by now
-        needless = [id_ for id_, run in runs.items() if self._is_needless(id_, release, run, alive=lives[id_])]
+        history = self.open()  # after the question who lives: what a dead run has committed is there by now
+        needless = [id_ for id_, run in runs.items() if self._is_needless(id_, history, run, alive=lives[id_])]
         for id_ in needless:
             self._private.remove(f"attempts/{id_}")
         return needless
@@ -287,12 +291,12 @@ class Store:
         """How much an epoch has read; None if that is not known."""
         return Reading.from_json(self._private.read(f"attempts/{commit.attempt}/{READ}"))
 
-    def _is_needless(self, id_: str, release: Release | None, run: Run | None, *, alive: bool | None) -> bool:
+    def _is_needless(self, id_: str, history: History | None, run: Run | None, *, alive: bool | None) -> bool:
         epoch = Attempt.epoch_of(id_) or 0
-        if release is None or epoch > len(release.commits):
+        if history is None or epoch > len(history.commits):
             return alive is False and not self._began_to_commit(id_)
-        if release.commits[epoch - 1].attempt == id_:
-            return epoch <= min(release.shown, len(release.commits) - KEPT)
+        if history.commits[epoch - 1].attempt == id_:
+            return epoch <= min(history.shown, len(history.commits) - KEPT)
         return run is None or alive is False or (alive is None and run.is_old())
 
     def _began_to_commit(self, id_: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.epochs import run
+from pipelines.epochs import epoch, run
 from pipelines.store.attempt import own_name
 from pipelines.store.store import Store
 from tests.e2e.specs import CommandLine, changelog, contents, files_under, published, write, write_spec
@@ -158,9 +159,9 @@ def test_a_run_with_nothing_due_removes_what_a_dead_one_left(slackwater: Command
     assert list(attempts.iterdir()) == [kept]
 
 
-@pytest.mark.parametrize("stalls_before", ["settled_by", "run_release"])
+@pytest.mark.parametrize(("module", "stalls_before"), [(epoch, "settled_by"), (run, "run_release")])
 def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
-    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, stalls_before: str
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stalls_before: str
 ) -> None:
     """By then the state that it would start from is no longer needed by anybody, and is removed."""
     prepare(slackwater, "disjoint")
@@ -168,21 +169,21 @@ def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
     store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
     (first,) = store.commits()
     deliver(slackwater, START + timedelta(days=1), START + timedelta(days=2))
-    go_on = getattr(run, stalls_before)
+    go_on = getattr(module, stalls_before)
 
     def stall(*arguments: object, **named: object) -> object:
-        for epoch in (2, 3):
-            at, length = first.until + (epoch - 2) * (first.until - first.start), first.until - first.start
+        for number in (2, 3):
+            at, length = first.until + (number - 2) * (first.until - first.start), first.until - first.start
             store.commit(
-                attempt_at(store, epoch),
-                replace(first, epoch=epoch, released=epoch - 1, windows=epoch, start=at, until=at + length),
+                attempt_at(store, number),
+                replace(first, epoch=number, released=number - 1, windows=number, start=at, until=at + length),
                 planned(),
             )
             store.show()
         assert store.clean() == [first.attempt]
         return go_on(*arguments, **named)
 
-    monkeypatch.setattr(run, stalls_before, stall)
+    monkeypatch.setattr(module, stalls_before, stall)
     said = slackwater("run", "spec.yaml", until(START + timedelta(days=2)))
 
     assert (said.code, said.out) == (1, "")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit
-from pipelines.store.store import Made, Release, Store
+from pipelines.store.store import History, Made, Store
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
 from tests.processes import CLEAN
 
@@ -36,10 +36,10 @@ def run(folder: Path, until: str, gate: Any, *, late: float, at_the_commit: bool
     found: list[int] = []
     look, commit = Store.open, Store.commit
 
-    def looking(store: Store) -> Release | None:
-        release = look(store)
-        found.append(0 if release is None else len(release.commits))
-        return release
+    def looking(store: Store) -> History | None:
+        history = look(store)
+        found.append(0 if history is None else len(history.commits))
+        return history
 
     def committing(store: Store, attempt: Attempt, record: Commit, made: Made) -> Commit:
         gate.wait(PATIENCE)

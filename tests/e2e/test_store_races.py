@@ -16,7 +16,7 @@ from benchmarks.crash.server import strict_gcs
 from pipelines.store.attempt import Run
 from pipelines.store.commit import Commit
 from pipelines.store.gcs import GcsFolder
-from pipelines.store.store import Release, Store
+from pipelines.store.store import History, Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
@@ -56,7 +56,7 @@ def attempts(bucket: storage.Bucket) -> set[str]:
 
 
 Round = tuple[str, int, str, str]
-"""Release, epoch, the racer's attempt, and what it was told when it lost."""
+"""History, epoch, the racer's attempt, and what it was told when it lost."""
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def test_epochs_in_gs_are_found_by_the_next_run_and_old_attempts_are_removed(
     assert store.open() is None
     commits = [released(again(store), epoch, f"{epoch}".encode()) for epoch in (1, 2, 3)]
 
-    assert again(store).open() == Release(tuple(commits), shown=3)
+    assert again(store).open() == History(tuple(commits), shown=3)
     assert under(bucket, "public/") == public_side(commits, [b"1", b"2", b"3"])
     path = again(store).state_paths(commits[-1])["shard-0.parquet"]
     assert bucket.blob(path.removeprefix("gs://out/")).download_as_bytes() == b"3 state/shard-0.parquet"
@@ -313,4 +313,4 @@ def test_a_private_folder_may_be_local_while_the_public_one_is_in_gs(bucket: sto
     commits = [released(store, epoch) for epoch in (1, 2)]
 
     assert under(bucket, "public/") == public_side(commits, [b"noisy", b"noisy"])
-    assert again(store).open() == Release(tuple(commits), shown=2)
+    assert again(store).open() == History(tuple(commits), shown=2)

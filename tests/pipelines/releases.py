@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, Source, manifest_json
+from pipelines.store.commit import Commit, ReadFile, manifest_json
 from pipelines.store.store import STATE, Made, Store
 from transforms.release.release import ESTIMATES, NODES
 
@@ -40,7 +40,7 @@ def record(epoch: int, *, release: str = "wards") -> Commit:
         until=epoch * DAY,
         loss={"epsilon": 1.0, "delta": 0},
         statement="(1, 0)-differential privacy",
-        sources=(Source(SECRET, 1234, "2026-01-01T00:00:00Z"),),
+        sources=(ReadFile(SECRET, 1234, "2026-01-01T00:00:00Z"),),
     )
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from pipelines.store.attempt import Attempt, Run
-from pipelines.store.commit import Commit, Digest, Source, manifest_json
+from pipelines.store.commit import Commit, Digest, ReadFile, manifest_json
 from pipelines.store.local import LocalFolder
-from pipelines.store.store import Release, Store
+from pipelines.store.store import History, Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import MADE, SECRET, attempt_at, planned, public_side, record, released
 from tests.processes import CLEAN
@@ -52,7 +52,7 @@ def test_an_epoch_is_published_under_its_own_names_and_found_by_the_next_run(sto
     second = released(again(store), 2, b"second")
 
     assert public(store) == public_side([first, second], [b"first", b"second"])
-    assert again(store).open() == Release((first, second), shown=2)
+    assert again(store).open() == History((first, second), shown=2)
     assert {Path(path).relative_to(store.public).as_posix() for path in store.public_paths(second)} == {
         name for name in public(store) if second.attempt in name
     }
@@ -273,7 +273,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothin
         store.clean()
         second = store.commits()[1]
         assert public(store) == public_side([first, second], [b"first", draw]), event
-        assert again(store).open() == Release((first, second), shown=2)
+        assert again(store).open() == History((first, second), shown=2)
         again(store).verify([first, second])
         assert attempts(store) == sorted([first.attempt, second.attempt]), event
         private = contents(Path(store.private))
@@ -419,7 +419,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
         attempt="000007-0123456789abcdef",
         committed_at="2026-01-01T00:00:00+00:00",
         files={"nodes/ä.parquet": Digest("00", 2**40)},
-        sources=(Source("a", 1, "x"), Source("b", 2, "y")),
+        sources=(ReadFile("a", 1, "x"), ReadFile("b", 2, "y")),
     )
 
     assert Commit.from_json(written.to_json(), "here") == written
@@ -476,7 +476,7 @@ def test_a_shown_file_that_is_missing_or_cut_off_is_refused_and_an_altered_one_i
         again(store).open()
 
     path.write_bytes(good[::-1])
-    assert again(store).open() == Release((commit,), shown=1)  # what is cheap to see is as it was
+    assert again(store).open() == History((commit,), shown=1)  # what is cheap to see is as it was
     with pytest.raises(RefusedError, match=path.name):
         again(store).verify([commit])
 
@@ -588,7 +588,7 @@ def test_attempts_of_the_last_two_epochs_and_of_what_is_not_shown_stay(store: St
     before = public(store)
     assert store.clean() == [commits[0].attempt]
     assert attempts(store) == [commits[1].attempt, commits[2].attempt]
-    assert again(store).open() == Release(tuple(commits), shown=3)
+    assert again(store).open() == History(tuple(commits), shown=3)
     again(store).show()
     assert public(store) == before
 
@@ -596,7 +596,7 @@ def test_attempts_of_the_last_two_epochs_and_of_what_is_not_shown_stay(store: St
         commits.append(store.commit(attempt_at(store, epoch), record(epoch), planned()))
     assert store.clean() == [commits[1].attempt, commits[2].attempt]
     store.show()
-    assert again(store).open() == Release(tuple(commits), shown=6)
+    assert again(store).open() == History(tuple(commits), shown=6)
 
 
 def test_a_committed_attempt_is_never_discarded(store: Store) -> None:
