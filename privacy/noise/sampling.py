@@ -2,7 +2,7 @@
 
 OpenDP takes its randomness from OpenSSL and computes in exact rational arithmetic, so a draw has
 exactly the distribution that its docstring states. There is no seed: nothing here can be repeated, and
-forked workers do not share a stream (tests/privacy/test_noise.py holds that against it).
+forked workers do not share a stream (tests/statistical/test_worker_noise.py holds that against it).
 
 Noise is drawn for a vector of zeros and added by the caller. OpenDP saturates a draw at the ends of
 int64. Scales up to 2^55 are allowed, for which a draw saturates with probability below 1e-110

@@ -5,10 +5,13 @@ it among its cases. Distribution functions are compared by the Dvoretzky-Kiefer-
 with Massart's constant, Pr[sup |F_n - F| > t] <= 2 exp(-2 n t^2), which holds for every n and every
 distribution; signs by Azuma's inequality. What the tests would catch is tested too: noise 10 % too narrow
 or of half the scale, noise with too few bits, and noise that repeats itself.
+
+All tests look at one sample of each distribution: a union of failures needs no independence.
 """
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,14 +22,24 @@ from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 
 FALSE_ALARM = 1e-6
 TESTS = 3
-N = 120_000
+N = 100_000
+"""So many that noise of 0.9 of any scale is further away than twice what is allowed."""
+
 WIDE = 2.0**26
 SCALES = (0.6, 2.5, 40.0, WIDE)
 DISTRIBUTIONS = (DiscreteLaplace, DiscreteGaussian)
 CASES = len(SCALES) * len(DISTRIBUTIONS)
 
+# On one worker, so that each sample is drawn once.
+pytestmark = pytest.mark.xdist_group("samples of noise")
+
 Integers = NDArray[np.int64]
 Distribution = Callable[[Integers], NDArray[np.float64]]
+
+
+@cache
+def sample(make: Callable[[float], NoiseDistribution], scale: float) -> Integers:
+    return make(scale).noise(N)
 
 
 def dkw(n: int, failure: float) -> float:
@@ -77,15 +90,16 @@ def test_noise_has_its_exact_distribution(make, scale):
     noise = make(scale)
     allowed = dkw(N, FALSE_ALARM / TESTS / CASES)
 
-    assert distance(noise.noise(N), distribution(noise)) <= allowed
+    assert distance(sample(make, scale), distribution(noise)) <= allowed
 
 
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("narrowed", [0.5, 0.9])
 def test_narrower_noise_would_be_caught(make, scale, narrowed):
-    expected = distribution(make(scale))
-    narrow = distribution(make(scale * narrowed))
+    """Noise of this scale, where one of 1 / narrowed times as much is expected."""
+    expected = distribution(make(scale / narrowed))
+    narrow = distribution(make(scale))
     allowed = dkw(N, FALSE_ALARM / TESTS / CASES)
     values = np.arange(-400, 401) * max(1, round(scale / 40))
 
@@ -93,7 +107,7 @@ def test_narrower_noise_would_be_caught(make, scale, narrowed):
 
     # Else a run of this test could miss it with more than the same small probability.
     assert truly_apart > 2 * allowed
-    assert distance(make(scale * narrowed).noise(N), expected) > allowed
+    assert distance(sample(make, scale), expected) > allowed
 
 
 def worst_residue(drawn: Integers, modulus: int) -> float:
@@ -106,13 +120,11 @@ def test_wide_noise_is_uniform_in_its_low_digits(make, modulus):
     # Residues are uniform to within exp(-scale / modulus) by Poisson summation.
     allowed = dkw(N, FALSE_ALARM / TESTS / (2 * len(DISTRIBUTIONS)))
 
-    assert worst_residue(make(WIDE).noise(N), modulus) <= allowed
+    assert worst_residue(sample(make, WIDE), modulus) <= allowed
 
 
 def test_noise_with_too_few_bits_would_be_caught():
-    coarse = 2 * DiscreteLaplace(WIDE / 2).noise(N)
-
-    assert worst_residue(coarse, 2) > dkw(N, FALSE_ALARM / TESTS / (2 * len(DISTRIBUTIONS)))
+    assert worst_residue(2 * sample(DiscreteLaplace, WIDE), 2) > dkw(N, FALSE_ALARM / TESTS / (2 * len(DISTRIBUTIONS)))
 
 
 def sign_agreement(drawn: Integers, lag: int) -> float:
@@ -130,7 +142,7 @@ LAGS = (1, 2, 8)
 
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
 def test_draws_do_not_follow_each_other(make):
-    drawn = make(WIDE).noise(N)
+    drawn = sample(make, WIDE)
 
     for lag in LAGS:
         allowed = agreement_allowed(N - lag, FALSE_ALARM / TESTS / len(DISTRIBUTIONS) / len(LAGS))
@@ -138,7 +150,7 @@ def test_draws_do_not_follow_each_other(make):
 
 
 def test_draws_that_repeat_would_be_caught():
-    repeated = np.repeat(DiscreteGaussian(WIDE).noise(N // 2), 2)
+    repeated = np.repeat(sample(DiscreteGaussian, WIDE)[: N // 2], 2)
 
     allowed = agreement_allowed(N - 1, FALSE_ALARM / TESTS / len(DISTRIBUTIONS) / len(LAGS))
     assert sign_agreement(repeated, 1) > allowed
