@@ -5,11 +5,11 @@ run of them: RUN draws in a row that occur twice, in two streams or in one, at a
 are equal, that one worker is ahead of another in, or that go round.
 
 At the largest scale either distribution gives one number with probability below 2^-55, so that a correct sampler
-repeats any of 30,000 numbers with probability below 30,000^2 / 2^56 < 2e-8 in each of two tests. At those of a release each
-of RUN draws equals a given number with probability at most LIKELIEST, whatever the draws before it, so that one run of
-two is repeated with probability at most LIKELIEST^RUN < 1e-50, and any in this module, with less than 1e6 runs in a test
-and 20 tests, with probability below 20 * 1e12 * 1e-50 < 1e-36. That bound has a test of its own, which fails by chance with
-probability below 1e-11.
+repeats any of 30,000 numbers with probability below 30,000^2 / 2^56 < 2e-8 in each of two tests. At those of a
+release each of RUN draws equals a given number with probability at most LIKELIEST, whatever the draws before it, so
+that one run of two is repeated with probability at most LIKELIEST^RUN < 1e-50, and any in this module, with less than
+1e6 runs in a test and 20 tests, with probability below 20 * 1e12 * 1e-50 < 1e-36. That bound has a test of its own,
+which fails by chance with probability below 1e-11.
 """
 
 import multiprocessing
