@@ -241,7 +241,7 @@ def leaves(folder: Path) -> dict[tuple[str, str], list[int]]:
     """The exact bounded leaf sums, from the private state of the last epoch."""
     store = Store(str(folder / "public"), str(folder / "private"))
     found: dict[tuple[str, str], list[int]] = {}
-    for name, path in store.state_paths(store.commits()[-1]).items():
+    for name, path in store.attempts.state_paths(store.commits()[-1]).items():
         if name.startswith("release-"):
             table = from_parquet(Path(path).read_bytes())
             columns = [column for column in table.column_names if column.startswith("leaves")]

@@ -58,8 +58,8 @@ class Kept:
 def kept(folder: Path) -> Kept:
     """What the last epoch of a release has left of its units."""
     store = Store(str(folder / "public"), str(folder / "private"))
-    paths = [path for name, path in store.state_paths(store.commits()[-1]).items() if name.startswith("units-")]
-    contents = [Path(path).read_bytes() for path in paths]
+    paths = store.attempts.state_paths(store.commits()[-1])
+    contents = [Path(path).read_bytes() for name, path in paths.items() if name.startswith("units-")]
     states = [state_from_bytes(content) for content in contents]
     tables = [(state.units, state.frozen, state.pending) for state in states]
     alive, done, waiting = (sum(table.num_rows for table in kind) for kind in zip(*tables, strict=True))

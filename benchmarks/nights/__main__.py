@@ -49,7 +49,7 @@ class Release:
         """A line of the table."""
         store = Store(str(self.folder / "public"), str(self.folder / "private"))
         *_, last = commits = store.commits()
-        paths = {name: Path(path) for name, path in store.state_paths(last).items()}
+        paths = {name: Path(path) for name, path in store.attempts.state_paths(last).items()}
         shards = [state_from_bytes(path.read_bytes()) for name, path in paths.items() if name.startswith("units-")]
         nodes = sum(path.stat().st_size for name, path in paths.items() if name.startswith("release-"))
         units = sum(path.stat().st_size for name, path in paths.items() if name.startswith("units-"))

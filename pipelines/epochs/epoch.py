@@ -54,7 +54,7 @@ def start_of(spec: Spec, store: Store, commits: Sequence[Commit]) -> Start:
         return Start()
     last = commits[-1]
     with winner_told(store, last.epoch + 1):
-        return Start(last=last, before=settled_by(spec, store, commits), past=store.state_folder(last))
+        return Start(last=last, before=settled_by(spec, store, commits), past=store.attempts.state_folder(last))
 
 
 def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callable[[str, bool], Reading]) -> Commit:
@@ -71,14 +71,14 @@ def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callab
     with winner_told(store, start.epoch):
         refuse_another_plan(job, start.before)
         if start.last is not None:
-            store.verify_state(start.last)  # the noise that goes on, above all
+            store.attempts.verify_state(start.last)  # the noise that goes on, above all
     attempt = store.begin(start.epoch)
     try:
         with winner_told(store, start.epoch):
             reading = make(attempt.folder, keep)
         if keep:
             keep_settled(attempt, job)
-        store.note(attempt, reading)
+        store.attempts.note(attempt, reading)
         commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
     except BaseException:
         with suppress(Exception):  # what is told is why the run ended

@@ -13,7 +13,7 @@ Result = tuple[dict[str, Any], str]
 
 
 def published(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
-    paths = store.public_paths(commit)
+    paths = store.shown.paths(commit)
     document = {
         "release": spec.release,
         "epoch": commit.epoch,

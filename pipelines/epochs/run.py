@@ -21,8 +21,9 @@ from pipelines.epochs.stream import Pace, run_stream, stream_job
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Reading
+from pipelines.store.commit import History
 from pipelines.store.known_releases import known, remember
-from pipelines.store.store import History, Store
+from pipelines.store.store import Store
 from transforms.common.errors import SpecError
 
 

@@ -16,8 +16,9 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.epochs.job import Before, Job
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, ReadFile
-from pipelines.store.store import STATE, History, Made, Store
+from pipelines.store.attempts import STATE
+from pipelines.store.commit import Commit, History, ReadFile
+from pipelines.store.store import Made, Store
 from privacy.planning.plan import Plan
 from transforms.aggregation.bound_increment import file_of
 from transforms.aggregation.shard_kernel import VERSION
@@ -86,7 +87,7 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
         RefusedError: the state is not there, not what was committed, or of another version of the program.
     """
     last = commits[-1]
-    path = FileSystems.join(store.state_folder(last), SETTLED)
+    path = FileSystems.join(store.attempts.state_folder(last), SETTLED)
     content = read_bytes(path) if is_there(path) else b""
     digest = last.state.get(SETTLED)
     if digest is None or hashlib.sha256(content).hexdigest() != digest.sha256:

@@ -29,8 +29,9 @@ from pipelines.epochs.job import Before, Job
 from pipelines.epochs.settled import refuse_another_plan
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
+from pipelines.store.attempts import STATE
 from pipelines.store.commit import Commit
-from pipelines.store.store import STATE, Store
+from pipelines.store.store import Store
 from transforms.aggregation.bound_increment import file_of
 from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
@@ -58,7 +59,7 @@ class Committed:
             raise _another(last.windows)
         if name not in last.state:  # the schedule has ended
             return last.windows, b""
-        path = self.store.state_paths(last)[name]
+        path = self.store.attempts.state_paths(last)[name]
         content = read_bytes(path)
         if digest(content) != last.state[name].sha256:
             raise RefusedError(f"{path}: is not what epoch {last.epoch} left; restore the private folder from a copy")

@@ -23,7 +23,8 @@ from pipelines.reports.ledger import ledger_document
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Attempt, Run
-from pipelines.store.store import History, Store
+from pipelines.store.commit import History
+from pipelines.store.store import Store
 from transforms.aggregation.bound_increment import file_of
 from transforms.aggregation.shard_kernel import state_from_bytes
 from transforms.common.cloud import refuse_unreachable
@@ -44,7 +45,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_unreachable(spec.output.folders)
     store = Store(spec.output.public, spec.output.private)
     try:
-        runs = store.runs()  # before the release, so that none of them counts that has ended since
+        runs = store.attempts.runs()  # before the release, so that none of them counts that has ended since
         history = store.open()
         if history is not None:
             refuse_another(spec, history)
@@ -117,7 +118,7 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
 def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:
     """Exact facts about people: what was read, and what the state holds."""
     commits, last = history.commits, history.last
-    reading = store.reading(last)
+    reading = store.attempts.reading(last)
 
     def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
         meaning = f"{meaning} An exact fact about people: it stays on the private side."
@@ -155,7 +156,7 @@ def _shards(history: History) -> Iterator[int]:
 def _held(store: Store, history: History, shard: int) -> dict[str, float]:
     """What the state of a shard holds, by the names of `_HELD`."""
     name = file_of(shard)
-    state = state_from_bytes(read_bytes(store.state_paths(history.last)[name]))
+    state = state_from_bytes(read_bytes(store.attempts.state_paths(history.last)[name]))
     return {
         "state_bytes": history.last.state[name].size,
         "units": state.units.num_rows,

@@ -1,6 +1,6 @@
 """What one epoch of a release says of itself, and the public manifest that follows from all of them.
 
-A commit record is private: it also names the sources that were read and the state that was kept. The manifest is a
+A commit record is private: it also names the sources that were read and the state that was left. The manifest is a
 function of the records alone, so whoever writes it writes the same bytes. Both are read strictly: what is not
 understood to the letter is refused, since a release that is misread could spend its budget twice.
 """
@@ -99,6 +99,18 @@ class Commit:
                 f"{where}: not a commit record ({member} is wrong or missing); restore it from a copy of the private "
                 "folder"
             ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is committed of a release, and how many epochs of it are shown."""
+
+    commits: tuple[Commit, ...]
+    shown: int
+
+    @property
+    def last(self) -> Commit:
+        return self.commits[-1]
 
 
 def check_chain(commits: Sequence[Commit], where: str) -> None:

@@ -20,9 +20,8 @@ from ruamel.yaml import YAML
 
 from pipelines.spec.load import Spec, load
 from pipelines.store.commit import Commit
-from pipelines.store.gcs import GcsFolder
-from pipelines.store.local import LocalFolder
-from pipelines.store.store import Folder, Store
+from pipelines.store.folder import folder_at
+from pipelines.store.store import Store
 from pipelines.store.together import Known, Record
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
@@ -137,7 +136,7 @@ def _look(record: Record) -> _Seen | None:
     """
     try:
         refuse_unreachable([record.private])
-        folder = _folder(record.private)
+        folder = folder_at(record.private, private=True)
         own = folder.read(SELF)
         names = [name for name in folder.files(RECORDS) if name != SELF] if own is not None else []
         others = [Record(**json.loads(content)) for content in folder.read_all(names) if content is not None]
@@ -158,7 +157,7 @@ def _frozen(record: Record, first: Commit) -> Record:
 
 def _given(record: Record) -> str:
     """The id of a release, which is given to it now if it has none."""
-    folder = _folder(record.private)
+    folder = folder_at(record.private, private=True)
     folder.make()
     with folder.lock():
         standing = folder.read(SELF)
@@ -169,13 +168,9 @@ def _given(record: Record) -> str:
 
 
 def _write(private: str, record: Record) -> None:
-    folder = _folder(private)
+    folder = folder_at(private, private=True)
     with folder.lock():
         folder.write(f"{RECORDS}/{record.id}.json", json.dumps(asdict(record), indent=1).encode())
-
-
-def _folder(private: str) -> Folder:
-    return GcsFolder(private) if "://" in private else LocalFolder(private, private=True)
 
 
 def _absolute(path: str) -> str:

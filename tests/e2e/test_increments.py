@@ -24,6 +24,7 @@ from privacy.series import Series, totals
 from tests import reference
 from tests.e2e.changelogs import DAYS, START, WRITERS, Mutation, flat, generate, table
 from tests.e2e.specs import CommandLine, contents, files_under, published
+from tests.pipelines.releases import verify
 from transforms.aggregation.queries import Query, Timeline
 
 DAY = timedelta(days=1)
@@ -265,7 +266,7 @@ def test_increments_tell_what_the_late_rule_says(slackwater: CommandLine, case: 
     assert [epoch["windows"] for epoch in manifest["epochs"]] == sorted({p.windows for p in parts} - {0})
     assert sorted([*listed, "manifest.json", "spec.yaml"]) == sorted(seen[-1])
     store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
-    store.verify(store.commits())
+    verify(store, store.commits())
 
 
 def test_each_node_has_one_draw_in_whatever_is_told_of_it_though_every_bundle_runs_twice(

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit
-from pipelines.store.store import History, Made, Store
+from pipelines.store.commit import Commit, History
+from pipelines.store.store import Made, Store
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
+from tests.pipelines.releases import verify
 from tests.processes import CLEAN
 
 RUNS = 8
@@ -120,7 +121,7 @@ def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it
         kept = {name: content for name, content in now.items() if name != "manifest.json"}
         assert sorted(kept) == sorted([*(name for c in store.commits() for name in c.files), "spec.yaml"])
 
-    store.verify(store.commits())
+    verify(store, store.commits())
     nodes = published(tmp_path, "nodes").to_pandas()
     assert not nodes.duplicated(["query", "layer", "node_start", "node_end", "ward"]).any()
     assert len(nodes) == 3 * (len(ROUNDS) + 1)  # of each ward the opening and every window

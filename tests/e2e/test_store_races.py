@@ -14,11 +14,11 @@ from google.cloud import storage
 
 from benchmarks.crash.server import strict_gcs
 from pipelines.store.attempt import Run
-from pipelines.store.commit import Commit
+from pipelines.store.commit import Commit, History
 from pipelines.store.gcs import GcsFolder
-from pipelines.store.store import History, Store
+from pipelines.store.store import Store
 from tests.e2e.specs import contents
-from tests.pipelines.releases import attempt_at, planned, public_side, record, released
+from tests.pipelines.releases import attempt_at, planned, public_side, record, released, verify
 from tests.processes import CLEAN
 from transforms.common.errors import RefusedError
 
@@ -166,9 +166,9 @@ def test_epochs_in_gs_are_found_by_the_next_run_and_old_attempts_are_removed(
 
     assert again(store).open() == History(tuple(commits), shown=3)
     assert under(bucket, "public/") == public_side(commits, [b"1", b"2", b"3"])
-    path = again(store).state_paths(commits[-1])["shard-0.parquet"]
+    path = again(store).attempts.state_paths(commits[-1])["shard-0.parquet"]
     assert bucket.blob(path.removeprefix("gs://out/")).download_as_bytes() == b"3 state/shard-0.parquet"
-    again(store).verify(commits)
+    verify(again(store), commits)
     assert again(store).clean() == [commits[0].attempt]
     assert attempts(bucket) == {commit.attempt for commit in commits[1:]}
 

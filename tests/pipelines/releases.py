@@ -1,12 +1,14 @@
 """Small epochs for tests of the release store: what a run would make, without a run."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt
+from pipelines.store.attempts import STATE
 from pipelines.store.commit import Commit, ReadFile, manifest_json
-from pipelines.store.store import STATE, Made, Store
+from pipelines.store.store import Made, Store
 from transforms.release.release import ESTIMATES, NODES
 
 SPEC = "release: wards\n"
@@ -64,6 +66,14 @@ def released(store: Store, epoch: int, content: bytes = b"noisy", made: Sequence
     commit = store.commit(attempt_at(store, epoch, content, made), record(epoch), planned(made))
     store.show()
     return commit
+
+
+def verify(store: Store, commits: Sequence[Commit]) -> None:
+    """Every file that these epochs show is there, to the last byte."""
+    for commit in commits:
+        for content, digest in zip(store._public.read_all([*commit.files]), commit.files.values(), strict=True):
+            assert content is not None
+            assert hashlib.sha256(content).hexdigest() == digest.sha256
 
 
 def public_side(commits: Sequence[Commit], contents: Sequence[bytes], made: Sequence[str] = MADE) -> dict[str, bytes]:

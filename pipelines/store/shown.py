@@ -1,0 +1,61 @@
+"""What epochs show on the public side: nodes and estimates, under names that hold epoch and attempt."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipelines.store.attempt import own_name
+from pipelines.store.commit import Commit, Digest
+from pipelines.store.folder import Folder
+from transforms.common.errors import RefusedError
+from transforms.release.release import ESTIMATES, NODES
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The files in the public folder of a release."""
+
+    folder: Folder
+
+    def paths(self, commit: Commit) -> list[str]:
+        return [self.folder.path(name) for name in commit.files]
+
+    def bring(self, commit: Commit, private: Folder) -> None:
+        """Copy an epoch's files there, but for those that are there: nobody touches what another one shows.
+
+        All of them are durable then, also those that a run has brought that died: no manifest names what may be lost.
+
+        Raises:
+            RefusedError: one is neither there nor in the epoch's attempt any more.
+        """
+        for name, digest in commit.files.items():
+            if _is(self.folder.read(name), digest):
+                continue
+            content = private.read(f"attempts/{commit.attempt}/{own_name(name, commit.attempt)}")
+            if content is not None and _is(content, digest):
+                self.folder.put(name, content)
+            elif not _is(self.folder.read(name), digest):  # else another run has shown and cleaned meanwhile
+                raise self._lost(commit, name)
+        self.folder.flush(commit.files)
+
+    def refuse_missing(self, commits: Sequence[Commit]) -> None:
+        """Compare the sizes of all files of these epochs, which is cheap, with what was committed.
+
+        Raises:
+            RefusedError: one is missing or differs.
+        """
+        sizes = self.folder.files(NODES) | self.folder.files(ESTIMATES) if commits else {}
+        for commit in commits:
+            for name, digest in commit.files.items():
+                if sizes.get(name) != digest.size:
+                    raise self._lost(commit, name)
+
+    def _lost(self, commit: Commit, name: str) -> RefusedError:
+        return RefusedError(
+            f"{self.folder.path(name)}: missing, or not what epoch {commit.epoch} committed; restore it from a copy, "
+            "since it can never be drawn again"
+        )
+
+
+def _is(content: bytes | None, digest: Digest) -> bool:
+    return content is not None and hashlib.sha256(content).hexdigest() == digest.sha256
