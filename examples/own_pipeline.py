@@ -34,7 +34,7 @@ from transforms.common.source import Source
 from transforms.release.release import ESTIMATES, Release, ReleasePlan
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
 from transforms.sources.diagnostics import WriteDiagnostics, diagnose
-from transforms.sources.layout import inspect
+from transforms.sources.inspection import inspect
 
 MANY = 100
 DAY = 86_400_000_000  # microseconds, as all times

@@ -16,9 +16,9 @@ from benchmarks.throughput import __main__ as throughput
 from transforms.common.batches import Batch
 from transforms.common.source import Source
 from transforms.sources import snapshots
-from transforms.sources.layout import inspect
-from transforms.sources.normalise import Place
-from transforms.sources.parquet_files import read_parquet, runs
+from transforms.sources.changelog import read_split, splits
+from transforms.sources.columns.normalise import Place
+from transforms.sources.inspection import inspect
 
 OUT = Path("out/benchmarks/snapshots")
 DAY = 86_400_000_000
@@ -50,8 +50,8 @@ def largest_group(folder: str) -> tuple[int, int, int]:
     rows: Counter[int] = Counter()
     size: Counter[int] = Counter()
     for number, file in enumerate(layout.files):
-        for run in runs(file.path):
-            for batch in read_parquet(layout, Place(file.path, number), run, 262_144):
+        for split in splits(Place(file.path, number), layout.source.format):
+            for batch in read_split(layout, split, 262_144):
                 if not isinstance(batch, Batch):
                     raise SystemExit(f"{file.path}: rows that cannot be used")
                 for group, payload in snapshots.route(batch, comparison):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.changelog.parquet_parts import FILE, ROW, SIDES, TIME
-from transforms.sources.files import open_random
+from transforms.sources.files.opening import open_random
 
 NOTICE = "exact facts about people, for the owner of the data only: NOT FOR RELEASE"
 

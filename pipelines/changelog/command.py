@@ -22,8 +22,10 @@ from pipelines.epochs.results import Result
 from pipelines.spec.paths import within
 from transforms.common.errors import SlackwaterError, SpecError
 from transforms.common.source import Source
-from transforms.sources.files import open_random
-from transforms.sources.layout import Layout, inspect, state_columns
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.opening import open_random
+from transforms.sources.formats.parquet import PARQUET
+from transforms.sources.inspection import inspect, state_columns
 
 _TAKEN = re.compile(rf"entry|{TIME}|order_\d+|{'|'.join(SIDES)}|{FILE}|{ROW}")
 _LEFT_BY_FAILURES = {DIAGNOSTICS, "failure.txt"}
@@ -129,7 +131,7 @@ def _converted(path: str, folder: str, layout: Layout) -> Source:
     with open_random(path) as stream:
         names = pq.read_schema(stream).names
     return Source(
-        format="parquet",
+        format=PARQUET.name,
         paths=(f"{folder.rstrip('/')}/*.parquet",),
         entry="entry",
         time=TIME,

@@ -14,9 +14,10 @@ from pipelines.epochs.input_quality import refuse_unusable
 from pipelines.epochs.progress import Display
 from transforms.common.errors import InputError
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
+from transforms.sources.columns.layout import Layout
 from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
-from transforms.sources.layout import Layout
-from transforms.sources.snapshot_paths import refuse_gaps
+from transforms.sources.files.snapshot_paths import refuse_gaps
+from transforms.sources.formats.table import FORMATS
 from transforms.sources.snapshot_sizes import shrinks
 
 DIAGNOSTICS = "diagnostics"
@@ -41,7 +42,7 @@ def convert(
     try:
         with Display(layout), begin_pipeline(flags) as pipeline:
             read = pipeline | ReadChangelog(layout)
-            exact = layout.source.format == "datastream"
+            exact = FORMATS[layout.source.format].exact
             read["rows"] | WriteParts(unfinished, key=layout.source.entry, owner=owner, exact=exact)
             (read[DEAD], read[READ]) | WriteDiagnostics(diagnostics)
         diagnosis = diagnose(diagnostics)

@@ -1,6 +1,6 @@
 """Write a changelog of any format as Parquet files of one form.
 
-    in    Batch(file, first_row, table)   normalised rows (transforms.sources.normalise)
+    in    Batch(file, first_row, table)   normalised rows (transforms.sources.columns.normalise)
     out   the path of each file, of rows with these columns, all private:
 
     entry             int64 or string; null only in a truncate
@@ -34,7 +34,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from transforms.common.batches import POSITION, Batch
 from transforms.common.kinds import one_chunk, plain
 from transforms.common.sinks import make_folder, read_bytes
-from transforms.sources.parquet_files import TRUNCATES
+from transforms.sources.formats.parquet import TRUNCATES
 
 TIME = "event_time"
 FILE, ROW = "source_file", "source_row"

@@ -11,23 +11,25 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from pipelines.spec.load import SHRINK, changelog_of, load
-from pipelines.spec.models import OWN_COLUMNS, ChangelogSection
+from pipelines.spec.models import ChangelogSection
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, SpecError
 from transforms.common.kinds import kind_of
-from transforms.common.source import Source
-from transforms.sources import files
-from transforms.sources.envelope_names import ENVELOPES
-from transforms.sources.layout import find_files, telling
-from transforms.sources.samples import is_object, sample
-from transforms.sources.snapshot_paths import with_directives
-from transforms.sources.topic_segments import FORMATS, is_of_topic, topic_problem
+from transforms.common.source import FormatName, Source
+from transforms.sources.files.listing import find, matching
+from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, open_stream, why
+from transforms.sources.files.snapshot_paths import with_directives
+from transforms.sources.files.topic_segments import is_of_topic, topic_problem
+from transforms.sources.formats.json_samples import is_object
+from transforms.sources.formats.jsonl import JSONL
+from transforms.sources.formats.snapshots import COPIED, SNAPSHOTS
+from transforms.sources.formats.table import FORMATS, no_topic
+from transforms.sources.inspection import find_files, sample, telling
 
 KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "nulls", "every", "kafka")
 """Flags that stand for keys of `changelog:` in a spec."""
 
-_BY_EXTENSION = {".parquet": "parquet", ".csv": "csv", ".avro": "datastream"}
-_JSON = (".json", ".jsonl", ".ndjson")
+_BY_ENDING = {ending: format_ for format_ in FORMATS.values() for ending in format_.endings}
 _LINES = 1000  # so many lines are looked at for the first object
 
 
@@ -66,11 +68,14 @@ def named(arguments: argparse.Namespace) -> Named:
     if problem is not None:
         raise SpecError(f"SRC: {problem}")
     given["format"] = given.get("format") or _format(path, given.get("kafka"))
-    if is_of_topic(path) and given["format"] not in FORMATS:
-        raise SpecError(f"--format: topics hold one of {', '.join(FORMATS)}, not {given['format']}")
-    if given["format"] == "datastream":
-        given.setdefault("entry", _primary_key(path))
-    missing = _missing({key: value for key, value in given.items() if value is not None}, path)
+    problem = no_topic(given["format"]) if is_of_topic(path) else None
+    if problem is not None:
+        raise SpecError(f"--format: {problem}")
+    envelope = FORMATS[given["format"]].envelope
+    if "entry" not in given and envelope is not None and envelope.key is not None:
+        key = envelope.key(_first_event(given, path))
+        given |= {} if key is None else {"entry": key}
+    missing = _missing(given, path)
     if missing:
         raise SpecError("\n".join(missing))
     source = _source({**given, "path": path}, owner=arguments.unit)
@@ -116,25 +121,27 @@ def _types(given: list[str]) -> dict[str, str]:
     return {column: kind for column, _, kind in pairs}
 
 
-def _format(path: str, settings: str | None) -> str:
+def _format(path: str, settings: str | None) -> FormatName:
     if is_of_topic(path):
         return _json_format(_first_object(path, settings))
     if "%Y" in path:
-        return "snapshots"
+        return SNAPSHOTS.name
     plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
-    extension = plain[plain.rfind(".") :]
-    if extension not in (*_BY_EXTENSION, *_JSON):
+    ending = plain[plain.rfind(".") :]
+    if ending not in _BY_ENDING:
+        *most, last = _BY_ENDING
         raise SpecError(
-            f"--format: missing, and {path} does not end with .parquet, .csv, .json, .jsonl or .avro; give a glob of "
-            "files, and one of parquet, csv, jsonl, debezium, datastream, snapshots"
+            f"--format: missing, and {path} does not end with {', '.join(most)} or {last}; give a glob of files, and "
+            f"one of {', '.join(FORMATS)}"
         )
-    found = _json_format(_first_object(path, None)) if extension in _JSON else _BY_EXTENSION[extension]
-    if found in OWN_COLUMNS:
+    by_ending = _BY_ENDING[ending]
+    found = _json_format(_first_object(path, None)) if by_ending.lines(plain) else by_ending.name
+    if FORMATS[found].own is not None:
         return found
     # Copies of a table, read as a log of changes, would never show that a row was deleted.
-    dated = next(filter(None, (with_directives(file.path) for file in files.matching((path,)))), None)
+    dated = next(filter(None, (with_directives(file.path) for file in matching((path,)))), None)
     if dated is not None:
-        copies = f"write '{dated}' for SRC" if found != "jsonl" else "snapshots are read from CSV and Parquet"
+        copies = f"write '{dated}' for SRC" if found in COPIED else "snapshots are read from CSV and Parquet"
         raise SpecError(
             f"--format: missing, and the files' names hold dates; if each file is a copy of the whole table, {copies}; "
             f"if it holds changes, add --format={found}"
@@ -142,51 +149,44 @@ def _format(path: str, settings: str | None) -> str:
     return found
 
 
-def _json_format(first: dict[str, Any]) -> str:
+def _json_format(first: dict[str, Any]) -> FormatName:
     """By the envelope of the first object.
 
     >>> _json_format({"payload": {"op": "c", "source": {}}}), _json_format({"op": "sold"})
     ('debezium', 'jsonl')
     """
-    payload = first.get("payload")
-    if any(isinstance(event, dict) and {"op", "source"} <= event.keys() for event in (first, payload)):
-        return "debezium"
-    return "datastream" if {"uuid", "payload", "source_metadata"} <= first.keys() else "jsonl"
+    claiming = (one for one in FORMATS.values() if one.envelope is not None and one.envelope.claims(first))
+    return next(claiming, JSONL).name
 
 
-def _primary_key(path: str) -> str | None:
-    """The one column that Datastream says is the key, if it does."""
-    if ".avro" in path:
-        return None
-    keys = (_first_object(path, None).get("source_metadata") or {}).get("primary_keys")
-    return keys[0] if isinstance(keys, list) and len(keys) == 1 and isinstance(keys[0], str) else None
+def _first_event(given: dict[str, Any], path: str) -> dict[str, Any]:
+    """The first record of a format with envelopes; empty where files do not hold lines."""
+    lines = FORMATS[given["format"]].lines(path)
+    return _first_object(path, given.get("kafka")) if lines else {}
 
 
 def _first_object(path: str, settings: str | None) -> dict[str, Any]:
     """The first line that is an object; empty if the first lines are none."""
-    first = telling(files.find((path,), settings=settings, lines=True))
+    first = telling(find((path,), settings=settings, lines=JSONL.lines))
     if first is None:
         return {}
     try:
-        with files.open_stream(first, settings) as stream:
-            lines = stream.read(1 << 22).split(b"\n")[:_LINES]
-    except files.UNREADABLE as error:
-        raise InputError(f"{first}: {files.why(error, 'cannot be read as JSON lines ({})')}") from None
+        with open_stream(first, settings) as stream:
+            lines = stream.read(FIRST_BYTES).split(b"\n")[:_LINES]
+    except UNREADABLE as error:
+        raise InputError(f"{first}: {why(error, 'cannot be read as JSON lines ({})')}") from None
     return next((json.loads(line) for line in lines if is_object(line)), {})
 
 
 def _missing(given: dict[str, Any], path: str) -> list[str]:
     """A line for each flag that is needed and not given, with the columns that it could name."""
-    own = OWN_COLUMNS.get(given["format"])
+    format_ = FORMATS[given["format"]]
+    own, envelope = format_.own, format_.envelope
     schema = _schema(given, path)
     problems = []
     if "entry" not in given:
         keys = [f.name for f in schema if kind_of(f.type) in ("int64", "string")]
-        keys += (
-            _in_envelope(_first_object(path, given.get("kafka")))
-            if given["format"] in ENVELOPES and ".avro" not in path
-            else []
-        )
+        keys += [] if envelope is None else envelope.columns(_first_event(given, path))
         problems.append(f"--entry: missing; name the column that holds an entry's key{_one_of(keys)}")
     if own is None and "time" not in given:
         times = [f.name for f in schema if kind_of(f.type) in ("timestamp", "string")]
@@ -194,7 +194,7 @@ def _missing(given: dict[str, Any], path: str) -> list[str]:
     structs = [f.name for f in schema if pa.types.is_struct(f.type)]
     if own is None and "after" not in given and structs:
         problems.append(f"--after: missing; name the struct that holds the state after a change{_one_of(structs)}")
-    if given["format"] == "snapshots" and "every" not in given:
+    if format_.snapshots and "every" not in given:
         problems.append("--every: missing; say how far apart snapshots are, such as 1d")
     return problems
 
@@ -203,17 +203,9 @@ def _one_of(names: list[str]) -> str:
     return f": one of {', '.join(map(repr, names[:20]))}" if names else ""
 
 
-def _in_envelope(first: dict[str, Any]) -> list[str]:
-    """Names of the columns of the state that an event holds."""
-    inner = first.get("payload")
-    event = inner if "schema" in first and isinstance(inner, dict) else first
-    states = (event.get(name) for name in ("after", "before", "payload"))
-    return list(next((state for state in states if isinstance(state, dict)), {}))
-
-
 def _schema(given: dict[str, Any], path: str) -> pa.Schema:
     """Of the first file; empty if there is nothing that could be said of it here."""
-    if given["format"] in ("snapshots", *ENVELOPES):
+    if FORMATS[given["format"]].own is not None:
         return pa.schema([])
     source = Source(
         format=given["format"],
@@ -226,5 +218,5 @@ def _schema(given: dict[str, Any], path: str) -> pa.Schema:
     )
     try:
         return sample(source, telling(find_files(source)))[0]
-    except files.UNREADABLE:
+    except UNREADABLE:
         return pa.schema([])  # the reader says what is wrong with the file

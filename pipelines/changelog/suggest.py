@@ -13,14 +13,11 @@ from pipelines.spec.durations import duration_text
 from pipelines.spec.queries import PUBLISHED
 from transforms.common.kinds import NUMERIC
 from transforms.common.source import Source
-from transforms.sources.envelope_names import ENVELOPES
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
+from transforms.sources.formats.table import FORMATS
 
 FILL_IN = "# FILL IN"
 """Marks what is missing: the key before it has no value yet, so that no command takes the spec as it is."""
-
-UNTYPED = ("csv", "jsonl", *ENVELOPES)
-"""Formats of which the spec alone says what is a number. (Avro is one that says it itself.)"""
 
 _HEAD = """\
 # A spec to start from. Whatever is marked FILL IN is for you to say, from what is known of the business and is no
@@ -80,13 +77,13 @@ def suggest(source: Source, layout: Layout) -> str:
         source: the changelog that the spec will read.
         layout: the columns of its states; of the files that it was made from, if it was converted.
     """
-    untyped = source.format in UNTYPED
+    untyped = FORMATS[source.format].untyped
     section = section_of(source)
     lines = [_HEAD, "release: first-release\n", "changelog:\n"]
     lines += [f"  {key}: {_value(value)}\n" for key, value in section.items()]
     if untyped:
         lines.append("  # types: {age: int64}  # of columns that are not text; measured ones are numbers anyway\n")
-    elif layout.source.format in UNTYPED:
+    elif FORMATS[layout.source.format].untyped:
         lines.append("  # types: {age: int64}  # of columns that are not text, which the first files did not tell\n")
     owners = [column for column, kind in _told(layout) if kind in ("int64", "string")]
     shown = f": {', '.join(map(_value, owners[:8]))}" if owners else ""

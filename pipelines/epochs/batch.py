@@ -23,14 +23,14 @@ from transforms.aggregation.bounded_sums import BoundedSums
 from transforms.aggregation.node_sums import NodeKey
 from transforms.aggregation.projection import Project
 from transforms.common.ipc import from_bytes, to_bytes
-from transforms.common.sinks import WriteBytes, WriteTables, is_there
+from transforms.common.sinks import OutputFormat, WriteBytes, WriteTables, is_there
 from transforms.release.release import ESTIMATES, NODES, Release
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
 from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 
 
 def run_release(
-    job: Job, *, folder: str, format_: str, flags: Sequence[str], past: str | None = None, keep: bool = False
+    job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None = None, keep: bool = False
 ) -> Diagnosis:
     """Draw the noise and write `nodes` and `estimates` under `folder`; what was read.
 
@@ -42,7 +42,9 @@ def run_release(
     return diagnose(FileSystems.join(folder, "diagnostics"))
 
 
-def submit_release(job: Job, *, folder: str, format_: str, flags: Sequence[str], past: str | None, keep: bool) -> None:
+def submit_release(
+    job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None, keep: bool
+) -> None:
     """The pipeline of `run_release`, which a runner may also only check or write down."""
     with Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundIncrement(
@@ -62,7 +64,7 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
     with Display(job.layout), begin_pipeline(flags) as pipeline:
         summed = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards)
         named = summed | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
-        named | "WriteSums" >> WriteTables(sums_folder, format_="parquet")
+        named | "WriteSums" >> WriteTables(sums_folder)
     sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
     for key, payloads in sums.items():
         path = FileSystems.join(sums_folder, f"{_part_name(key)}.parquet")

@@ -18,10 +18,10 @@ from transforms.common.errors import InputError, SpecError
 from transforms.common.kinds import ARROW
 from transforms.common.source import Source
 from transforms.release.release import ReleasePlan, refuse_mismatch
-from transforms.sources.envelope_names import named
-from transforms.sources.files import Listed
-from transforms.sources.layout import Layout, find_files, inspect
-from transforms.sources.snapshot_paths import base_of, instant_of, of_files, refuse_gaps, snapshot_files
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.listing import Listed
+from transforms.sources.files.snapshot_paths import base_of, instant_of, refuse_gaps
+from transforms.sources.inspection import find_files, inspect, named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,9 +194,9 @@ def _unread(source: Source, before: Before) -> Layout:
         InputError: a file that was read is another now. What it held is part of what was published. Or a snapshot
             cannot be compared with the one before it.
     """
-    source = named(of_files(source))
+    source = named(source)
     read = {file.path: file for file in before.read}
-    found = find_files(source, taken=before.read) if source.every is None else snapshot_files(source)
+    found = find_files(source, taken=before.read)
     for file in found:
         if read.get(file.path, file) != file:
             raise InputError(

@@ -11,12 +11,11 @@ import threading
 import time
 from types import TracebackType
 
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from transforms.common import progress
-from transforms.sources.files import open_random
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
+from transforms.sources.formats.table import FORMATS
 
 PATIENCE = 2.0
 """Seconds before anything is shown."""
@@ -63,13 +62,12 @@ class Display:
 
 
 def _expected_rows(layout: Layout) -> int | None:
-    """About how many rows all files hold, by the first Parquet footer and the sizes of all files."""
-    if layout.source.format != "parquet" or not layout.files:
+    """About how many rows all files hold, by what the first says and the sizes of all."""
+    rows = FORMATS[layout.source.format].rows
+    if rows is None or not layout.files:
         return None
     first = layout.files[0]
-    with open_random(first.path) as file:
-        rows = int(pq.ParquetFile(file).metadata.num_rows)
-    return max(1, rows * sum(file.size for file in layout.files) // first.size)
+    return max(1, rows(first.path) * sum(file.size for file in layout.files) // first.size)
 
 
 def _steps() -> int:

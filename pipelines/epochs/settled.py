@@ -25,9 +25,9 @@ from transforms.aggregation.shard_kernel import VERSION
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes, write_bytes
 from transforms.release.release import ESTIMATES, NODES, noise_file, part_name
-from transforms.sources.files import Listed, joined
-from transforms.sources.first_file import Side
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.sides import Side
+from transforms.sources.files.listing import Listed, joined
 
 SETTLED = "settled.json"
 

@@ -33,6 +33,7 @@ from pipelines.spec.times import now
 from pipelines.store.store import Store
 from transforms.aggregation.queries import Timeline
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
+from transforms.sources.formats.table import FORMATS
 from transforms.streams.close_windows import CloseWindows
 from transforms.streams.file_batches import PollFiles
 
@@ -72,7 +73,7 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
         SpecError, InputError: as `job_of`.
         RefusedError: the state that is needed is not there.
     """
-    if spec.changelog.format == "snapshots":
+    if FORMATS[spec.changelog.format].snapshots:
         raise SpecError("changelog.format: snapshots have no streams; start `slackwater run` after each of them")
     history = store.open()
     start = start_of(spec, store, () if history is None else history.commits)

@@ -37,7 +37,7 @@ from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
 from transforms.common.sinks import make_folder, read_bytes, write_bytes, write_table
 from transforms.release.release import ESTIMATES, NODES, protect, remember, tell
-from transforms.sources.files import Listed
+from transforms.sources.files.listing import Listed
 from transforms.streams.close_windows import Proposal, digest
 
 

@@ -62,7 +62,7 @@ def _write_private(path: str, spec: Spec, table: pa.Table) -> None:
     if within(path, spec.output.public):
         raise SpecError(f"--truth {path}: lies inside output.public; exact values never go there")
     if "://" in path:
-        write_table(table, path, format_="parquet")
+        write_table(table, path)
         return
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path)

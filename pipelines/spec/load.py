@@ -31,10 +31,9 @@ from privacy.series import Series
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Scalar
 from transforms.common.errors import SpecError
-from transforms.common.source import Source
-
-Format = Literal["parquet", "csv", "jsonl"]
-ChangelogFormat = Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
+from transforms.common.sinks import DEFAULT, OutputFormat
+from transforms.common.source import FormatName, Source
+from transforms.sources.formats.table import FORMATS
 
 SHRINK = 0.2
 """By so large a share of its rows may a snapshot be smaller than the one before, unless the spec says otherwise."""
@@ -52,7 +51,7 @@ class Changelog:
         kafka: file with the settings of Kafka's client, for topics.
     """
 
-    format: ChangelogFormat
+    format: FormatName
     paths: tuple[str, ...]
     entry: str
     time: str | None
@@ -178,7 +177,7 @@ class Output:
 
     public: str
     private: str
-    format: Format = "parquet"
+    format: OutputFormat = DEFAULT
 
     @property
     def folders(self) -> tuple[str, str]:
@@ -237,7 +236,7 @@ def load(path: str | Path) -> Spec:
 
 def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
     """What a section says; `every`: how far apart snapshots are if it does not."""
-    snapshots = section.format == "snapshots"
+    snapshots = FORMATS[section.format].snapshots
     return Changelog(
         format=section.format,
         paths=tuple(section.path),

@@ -1,6 +1,5 @@
 """The shape of a whole spec: its sections and the rules that hold between them."""
 
-import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
@@ -36,19 +35,12 @@ from pipelines.spec.rules import (
 )
 from pipelines.spec.strategies import Strategy
 from pipelines.spec.times import time_text
-from transforms.sources.snapshot_paths import path_problem
-from transforms.sources.topic_segments import FORMATS, is_of_topic, topic_problem
-
-OWN_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
-    "debezium": {
-        "time": ("source.ts_ns", "source.ts_us", "source.ts_ms"),
-        "before": ("before",),
-        "after": ("after",),
-    },
-    "datastream": {"time": ("source_timestamp",), "before": (), "after": ("payload",), "order": ("sort_keys",)},
-    "snapshots": {"time": (), "before": (), "after": (), "order": ()},
-}
-"""Formats with names of their own for what a column must otherwise name, and these names: none needs to be given."""
+from transforms.common.sinks import DEFAULT, OutputFormat
+from transforms.common.source import FormatName
+from transforms.sources.files.topic_segments import is_of_topic, topic_problem
+from transforms.sources.formats.format import Format
+from transforms.sources.formats.snapshots import file_format, path_problem
+from transforms.sources.formats.table import FORMATS, no_topic
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -79,7 +71,7 @@ StateName = Annotated[
 class ChangelogSection(Section):
     """Where the mutations are and what their columns mean."""
 
-    format: Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
+    format: FormatName
     path: Texts
     entry: Text
     time: Text | None = None
@@ -98,7 +90,8 @@ class ChangelogSection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems: list[Problem] = []
-        own = OWN_COLUMNS.get(self.format)
+        format_ = FORMATS[self.format]
+        own = format_.own
         if own is None and self.time is None:
             problems.append((("time",), "missing; add time: with the column that holds the time of a change"))
         for key, names in ({} if own is None else own).items():
@@ -107,7 +100,7 @@ class ChangelogSection(Section):
                 if name is not None and name not in names:
                     only = f", or write {' or '.join(names)}" if names else ""
                     problems.append(((key,), f"format {self.format} says this itself; leave it out{only}"))
-        if self.format != "snapshots":
+        if not format_.snapshots:
             only_there = (("every", self.every), ("shrink", self.shrink))
             problems += [((key,), "only for format: snapshots") for key, value in only_there if value is not None]
         else:
@@ -117,12 +110,12 @@ class ChangelogSection(Section):
                 problems.append((("every",), "expected a duration above zero, such as 1d"))
         if "nulls" in self.model_fields_set and self.nulls is None:
             problems.append((("nulls",), NOT_YAML_NULL))
-        elif self.nulls is not None and not self._is_csv:
+        elif self.nulls is not None and not self._is_cells(format_):
             problems.append((("nulls",), "only for CSV, which has no null of its own; remove it"))
-        if self.format == "csv":
+        if format_.cells:
             flat = "CSV has no structs; write the prefix of the state's columns"
             problems += [((side,), flat) for side, form in self.forms if form == "struct"]
-        if self.owner is not None and self.format != "jsonl":
+        if self.owner is not None and format_.owner != "spec":
             problems.append((("owner",), "only for JSON lines; other formats say it themselves; remove it"))
         problems += self._topic_problems()
         if own is None and self.entry == self.time:
@@ -144,11 +137,10 @@ class ChangelogSection(Section):
         told = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
         return (*told, *([] if self.owner is None else [("owner", self.owner)]))
 
-    @property
-    def _is_csv(self) -> bool:
-        if self.format != "snapshots":
-            return self.format == "csv"
-        return all(re.search(r"\.csv(\.\w+)?$", path) for path in self.path)
+    def _is_cells(self, format_: Format) -> bool:
+        if not format_.snapshots:
+            return format_.cells
+        return all(name is not None and FORMATS[name].cells for name in map(file_format, self.path))
 
     def _topic_problems(self) -> list[Problem]:
         topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]
@@ -156,8 +148,8 @@ class ChangelogSection(Section):
             return [] if self.kafka is None else [(("kafka",), "only for paths that begin with kafka://")]
         told = [(place, topic_problem(path)) for place, path in topics]
         problems: list[Problem] = [(("path", place), problem) for place, problem in told if problem is not None]
-        if self.format not in FORMATS:
-            problems.append((("format",), f"topics hold one of {', '.join(FORMATS)}, not {self.format}"))
+        if (problem := no_topic(self.format)) is not None:
+            problems.append((("format",), problem))
         return problems
 
 
@@ -205,7 +197,7 @@ class OutputSection(Section):
 
     public: Text
     private: Text
-    format: Literal["parquet", "csv", "jsonl"] = "parquet"
+    format: OutputFormat = DEFAULT
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -15,7 +15,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from pipelines.spec.document import document_of
-from transforms.sources.topic_segments import is_of_topic
+from transforms.sources.files.topic_segments import is_of_topic
+from transforms.sources.formats.table import FORMATS
 
 _COLUMNS = {"entry", "owner", "time", "before", "after", "order", "timezone", "types", "nulls"}
 
@@ -60,6 +61,7 @@ def _place(changelog: dict[str, Any]) -> str:
     path = str(paths[0] if isinstance(paths, list) else paths)
     if is_of_topic(path):
         return f"kafka://{WITHHELD}:9092/{WITHHELD}"
-    ending = re.search(r"\.(parquet|csv|jsonl|json|avro)(\.(gz|bz2|zst))?$", path)
-    dates = re.findall(r"%[YmdHMS]", path) if changelog["format"] == "snapshots" else []
+    endings = "|".join(re.escape(ending) for format_ in FORMATS.values() for ending in format_.endings)
+    ending = re.search(rf"({endings})(\.(gz|bz2|zst))?$", path)
+    dates = re.findall(r"%[YmdHMS]", path) if FORMATS[changelog["format"]].snapshots else []
     return "/".join([WITHHELD, *dates, f"*{ending[0] if ending else ''}"])

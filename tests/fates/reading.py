@@ -20,11 +20,12 @@ from transforms.aggregation.queries import Query
 from transforms.common.batches import FILE, POSITION, Batch
 from transforms.common.errors import InputError, SpecError
 from transforms.common.source import Source
-from transforms.sources import csv_files, json_files
 from transforms.sources.changelog import read_split, splits
-from transforms.sources.files import Listed
-from transforms.sources.layout import Layout, inspect
-from transforms.sources.normalise import Place, Skipped
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.files.listing import Listed
+from transforms.sources.formats import csv, json_lines
+from transforms.sources.inspection import inspect
 
 Fate = tuple[Any, ...]
 Write = Callable[[Sequence[Row], Path, Random], list[int]]
@@ -207,13 +208,13 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 @contextmanager
 def _blocks(choose: Random) -> Iterator[None]:
     """Blocks of a line, of a few, or of the usual size."""
-    kept = json_files._BLOCK, csv_files._BLOCK
-    json_files._BLOCK = choose.choice([300, 1000, kept[0], kept[0]])
-    csv_files._BLOCK = choose.choice([3000, kept[1]])
+    kept = json_lines._BLOCK, csv._BLOCK
+    json_lines._BLOCK = choose.choice([300, 1000, kept[0], kept[0]])
+    csv._BLOCK = choose.choice([3000, kept[1]])
     try:
         yield
     finally:
-        json_files._BLOCK, csv_files._BLOCK = kept
+        json_lines._BLOCK, csv._BLOCK = kept
 
 
 __all__ = ["CASES", "Case", "Fate", "RefusedError", "Spec", "fates", "write"]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fates.reading import CASES, Fate, RefusedError, Spec, fates, write
 from tests.fates.rows import Row, row_of
-from transforms.sources.files import Listed
+from transforms.sources.files.listing import Listed
 
 SPECS = int(os.environ.get("FATES_SPECS", "3"))
 """For each format; a longer search may ask for more, and for other ones by FATES_SEED."""

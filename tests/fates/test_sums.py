@@ -22,7 +22,7 @@ from transforms.aggregation.shard_kernel import ShardState, advance_shard
 from transforms.aggregation.sharding import shard_table
 from transforms.common.batches import Batch
 from transforms.common.ipc import from_bytes
-from transforms.sources.layout import inspect
+from transforms.sources.inspection import inspect
 
 DAY = 86_400_000_000
 TIMELINE = Timeline(start=16_000 * DAY, every=DAY, windows=4)

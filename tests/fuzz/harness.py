@@ -25,10 +25,12 @@ from tests.fuzz.values import DEAD
 from transforms.common.batches import Batch
 from transforms.common.errors import InputError, SpecError
 from transforms.common.source import Source
-from transforms.sources import csv_files, json_files
-from transforms.sources.changelog import Split, read_split
-from transforms.sources.layout import Layout, inspect
-from transforms.sources.normalise import Place, Skipped
+from transforms.sources.changelog import read_split
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.formats import csv, json_lines
+from transforms.sources.formats.format import Split
+from transforms.sources.inspection import inspect
 
 TYPES = (("n", "int64"), ("ok", "bool"), ("seen", "timestamp"))
 _EXTENSIONS = {"avro": "avro", "csv": "csv"}
@@ -205,13 +207,13 @@ def _same_in_pieces(layout: Layout, path: Path, data: bytes, found: Read) -> Non
 
 
 @contextmanager
-def _small_blocks(json: int, csv: int) -> Iterator[None]:
-    kept = json_files._BLOCK, csv_files._BLOCK
-    json_files._BLOCK, csv_files._BLOCK = json, csv
+def _small_blocks(of_lines: int, of_csv: int) -> Iterator[None]:
+    kept = json_lines._BLOCK, csv._BLOCK
+    json_lines._BLOCK, csv._BLOCK = of_lines, of_csv
     try:
         yield
     finally:
-        json_files._BLOCK, csv_files._BLOCK = kept
+        json_lines._BLOCK, csv._BLOCK = kept
 
 
 def _values(table: pa.Table) -> list[dict[str, Any]]:

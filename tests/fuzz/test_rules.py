@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz.harness import Read, check
 from tests.fuzz.seeds import SEEDS
 from tests.transforms.writing import dead, look, read, write_csv
-from transforms.sources import csv_files, json_files
+from transforms.sources.formats import csv, json_lines
 
 AT = "2013-02-08T12:00:00Z"
 GOOD = json.loads(SEEDS["objects"][0].splitlines()[0])
@@ -39,7 +39,7 @@ def test_objects_that_share_a_line_do_not_stand_in_for_one_that_spans_lines():
     found = lines("objects", GOOD, two, '{"x":', '{"id": "b"}}', GOOD)
 
     assert sorted(found.rows) == [1, 5]
-    assert found.dead == dict.fromkeys((2, 3, 4), json_files.NOT_JSON)
+    assert found.dead == dict.fromkeys((2, 3, 4), json_lines.NOT_JSON)
 
 
 def test_bytes_of_a_mark_alone_are_no_blank_line():
@@ -178,7 +178,7 @@ def test_csv_line_ends_within_quotes_stay_whatever_the_block(tmp_path, monkeypat
     rows = [[f"e{row}\r\n{'é😀' * (row % 11)}", AT, "p"] for row in range(300)]
     path = write_csv(tmp_path / "a.csv", ["id", "at", "w"], rows)
     layout = look(path, "csv", before=None, after="", others="w")
-    monkeypatch.setattr(csv_files, "_BLOCK", 251)
+    monkeypatch.setattr(csv, "_BLOCK", 251)
 
     assert [row["entry"] for row in read(layout)] == [row[0] for row in rows]
     assert not dead(layout)

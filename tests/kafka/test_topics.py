@@ -27,8 +27,9 @@ from tests.e2e.test_streaming import ENDS, LAG, by_day
 from tests.kafka.server import PASSWORD, USER, Broker, broker
 from tests.processes import CLEAN
 from transforms.common.errors import InputError
-from transforms.sources.files import find, open_stream
-from transforms.sources.topic_segments import Segment
+from transforms.sources.files.listing import find
+from transforms.sources.files.opening import open_stream
+from transforms.sources.files.topic_segments import Segment
 
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=f"NO TEST WITH KAFKA: {missing()} is not installed"),

@@ -18,7 +18,7 @@ from pipelines.epochs import progress as display
 from pipelines.epochs.progress import Display
 from tests.transforms.writing import NOON, NOON_US, UTC, look, write_jsonl, write_parquet
 from transforms.common import progress
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
 
 ROWS = 1_000
 

@@ -12,7 +12,7 @@ from pipelines.spec.load import load
 from tests.e2e.specs import SECRETS, changelog, write
 from transforms.common.errors import SpecError
 from transforms.common.source import Source
-from transforms.sources.layout import inspect, state_columns
+from transforms.sources.inspection import inspect, state_columns
 
 FILLED = {"epsilon": "1.0", "at_most": "4", "start": "2026-01-01T00:00:00Z"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.transforms.writing import dead, look, parts, read
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Skipped
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Skipped
 
 Event = dict[str, Any]
 T0 = 1_600_000_000_000

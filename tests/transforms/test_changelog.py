@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.transforms.writing import NOON, UTC, dead, look, read, seen, write_csv, write_jsonl, write_parquet
 from transforms.common import progress
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC_ZONE)
 
@@ -64,7 +64,7 @@ def test_files_that_vanish_or_break_after_the_look_are_dead_letters(tmp_path):
 
 
 def test_a_parquet_file_is_read_in_runs_of_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("transforms.sources.parquet_files._RUN_ROWS", 4)
+    monkeypatch.setattr("transforms.sources.formats.parquet._RUN_ROWS", 4)
     columns = {"id": list(range(11)), "at": pa.array([EPOCH] * 11, UTC), "after_x": list(range(11))}
     path = write_parquet(tmp_path / "a.parquet", columns, row_group_size=2)
     layout = look(path, numbers="x", before=None)

@@ -13,7 +13,7 @@ from pipelines.spec.load import load
 from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, WINDOWS, changelog, write, write_spec
 from transforms.aggregation.node_sums import Aggregation
-from transforms.sources.files import Listed
+from transforms.sources.files.listing import Listed
 from transforms.streams.close_windows import CloseWindows, Proposal, file_batch, mark
 
 LAG = timedelta(hours=1)

@@ -15,7 +15,8 @@ from tests.transforms.writing import dead, read
 from transforms.aggregation.chains import build_chains
 from transforms.aggregation.contribution_bounding import changed
 from transforms.common.errors import InputError, SpecError
-from transforms.sources import datastream, json_files
+from transforms.sources.formats import datastream_events as datastream
+from transforms.sources.formats import json_lines
 
 AT = "2025-11-05T18:23:31.393000Z"
 AT_US = 1_762_367_011_393_000
@@ -74,16 +75,16 @@ def test_a_payload_is_the_state_from_then_on_or_that_of_a_deleted_entry(tmp_path
         ({"id": 1, "ward": "a"}, datastream.NO_EVENT),
         (event(1) | {"payload": None}, datastream.NO_PAYLOAD),
         (event(1) | {"sort_keys": None}, datastream.NO_ORDER),
-        (event(1) | {"sort_keys": 5}, json_files.NOT_OF_FORM),
+        (event(1) | {"sort_keys": 5}, json_lines.NOT_OF_FORM),
         (event(1, deleted="perhaps"), "column 'is_deleted': value not understood as bool"),
         (event(1, at=None), datastream.NO_TIME),
         (event(1, at=2**62), datastream.OUT_OF_RANGE),
         (event(1, at="noon"), "column 'source_timestamp': time not understood"),
         (event(None), "column 'id': entry is null"),
         (event(1, cost="many"), "column 'after.cost': value not understood as double"),
-        (event(1, ward={"a": 3}), json_files.NOT_OF_FORM),
-        (event(1) | {"payload": "text"}, json_files.NOT_OF_FORM),
-        ("null", json_files.NOT_JSON),
+        (event(1, ward={"a": 3}), json_lines.NOT_OF_FORM),
+        (event(1) | {"payload": "text"}, json_lines.NOT_OF_FORM),
+        ("null", json_lines.NOT_JSON),
     ],
 )
 def test_what_cannot_be_used_is_a_dead_letter_and_the_lines_around_it_are_read(tmp_path, line, reason):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from pipelines.spec.times import microseconds
 from transforms.common.errors import InputError, SpecError
 from transforms.common.source import Source
-from transforms.sources.snapshot_paths import (
+from transforms.sources.files.snapshot_paths import (
     base_of,
     instant_of,
-    of_files,
     path_at,
-    path_problem,
     refuse_gaps,
     snapshot_files,
 )
+from transforms.sources.formats.snapshots import path_problem
+from transforms.sources.inspection import named
 
 DAY = timedelta(days=1)
 HOUR = 3_600_000_000
@@ -154,10 +154,10 @@ def test_paths_that_cannot_serve_are_told(path: str, problem: str | None) -> Non
     told = path_problem(path, "b/%Y-%m-%d.csv")
     assert told is None if problem is None else problem in (told or "")
     if problem is None:
-        assert of_files(source(path, format_="snapshots")).format == "csv"
+        assert named(source(path, format_="snapshots")).format == "csv"
     else:
         with pytest.raises(SpecError, match=r"changelog\.path"):
-            of_files(source("b/%Y-%m-%d.csv", path, format_="snapshots"))
+            named(source("b/%Y-%m-%d.csv", path, format_="snapshots"))
 
 
 # What is missing

@@ -30,10 +30,11 @@ from tests.transforms.events import (
 from tests.transforms.writing import dead, look, parts, read
 from transforms.common.batches import Batch
 from transforms.common.errors import SpecError
-from transforms.sources import debezium, json_files
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
+from transforms.sources.columns.normalise import Skipped
 from transforms.sources.diagnostics import WriteDiagnostics, diagnose
-from transforms.sources.normalise import Skipped
+from transforms.sources.formats import debezium_events as debezium
+from transforms.sources.formats import json_lines
 
 ENVELOPE = (T0 + 5) * 1000
 """When the connector handled an event of `event`, in microseconds."""
@@ -144,17 +145,17 @@ def test_a_run_keeps_the_counts_of_what_was_skipped_on_the_private_side(tmp_path
         (event("c", after=state(1, cost=debezium.UNAVAILABLE)), f"column 'cost' {debezium.NOT_IN_LOG}"),
         (event("c", after=state(1, cost="ATk=")), "column 'after.cost': value not understood as double"),
         (event("c", after=state(1, cost=True)), "column 'after.cost': value not understood as double"),
-        (event("c", after=state(1, ward={"a": 5})), json_files.NOT_OF_FORM),
+        (event("c", after=state(1, ward={"a": 5})), json_lines.NOT_OF_FORM),
         (event("c", after={"id": None, "ward": None}), debezium.NO_AFTER),
         (event("d", before={}), debezium.NO_KEY),
         (event("c", after=state(1), ts_us="soon"), debezium.ODD_TIME),
-        (event("c", after=[1]), json_files.NOT_OF_FORM),
-        (event("c", after="text"), json_files.NOT_OF_FORM),
-        ({"payload": 5}, json_files.NOT_OF_FORM),
-        ("[1]", json_files.NOT_JSON),
-        ('{"op": "c", "after": ', json_files.NOT_JSON),
-        ("\udcff", json_files.NOT_JSON),
-        ('{"op":' + "[" * 600 + "]" * 600 + "}", json_files.NOT_JSON),
+        (event("c", after=[1]), json_lines.NOT_OF_FORM),
+        (event("c", after="text"), json_lines.NOT_OF_FORM),
+        ({"payload": 5}, json_lines.NOT_OF_FORM),
+        ("[1]", json_lines.NOT_JSON),
+        ('{"op": "c", "after": ', json_lines.NOT_JSON),
+        ("\udcff", json_lines.NOT_JSON),
+        ('{"op":' + "[" * 600 + "]" * 600 + "}", json_lines.NOT_JSON),
     ],
 )
 @pytest.mark.parametrize("wrap", [False, True])
@@ -206,7 +207,7 @@ def test_compressed_files_carriage_returns_and_blank_lines_make_no_difference(tm
 
 
 def test_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_files, "_BLOCK", 1000)
+    monkeypatch.setattr(json_lines, "_BLOCK", 1000)
     lines = [event("c", after=state(n)) if n % 5 else "null" for n in range(60)]
     lines[33] = event("c")
 

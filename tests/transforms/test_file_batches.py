@@ -15,8 +15,8 @@ from tests.transforms.writing import look as layout_of
 from tests.transforms.writing import write_parquet
 from transforms.common.errors import InputError
 from transforms.common.payloads import unpack
-from transforms.sources.files import Listed
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.listing import Listed
 from transforms.streams.file_batches import _FindDoFn
 
 

@@ -27,7 +27,7 @@ from transforms.aggregation.queries import Query, Timeline
 from transforms.common.source import Source
 from transforms.release.release import Release, ReleasePlan
 from transforms.sources.changelog import ReadChangelog
-from transforms.sources.layout import inspect
+from transforms.sources.inspection import inspect
 
 AGE = Measure(kind="sum", low=0, high=100)
 QUERIES = (

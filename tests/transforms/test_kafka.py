@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.common.errors import InputError, SpecError
-from transforms.sources import kafka
-from transforms.sources.files import Listed, joined
-from transforms.sources.kafka import new_segments
-from transforms.sources.topic_segments import RECORDS, Segment, following, topic_problem
-from transforms.sources.topic_segments import joined as joined_segments
+from transforms.sources.files import kafka
+from transforms.sources.files.kafka import new_segments
+from transforms.sources.files.listing import Listed, joined
+from transforms.sources.files.topic_segments import RECORDS, Segment, following, topic_problem
+from transforms.sources.files.topic_segments import joined as joined_segments
 from transforms.streams.file_batches import poll
 
 TOPIC = "kafka://k:9092/stays"

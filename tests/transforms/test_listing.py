@@ -7,7 +7,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from tests.rights import plain_rights
 from transforms.common.errors import InputError, SpecError
-from transforms.sources.files import find, matching
+from transforms.sources.files.listing import find, matching
 
 PATTERNS = (
     "*.csv",

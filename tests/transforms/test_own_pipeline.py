@@ -22,7 +22,7 @@ from transforms.aggregation.projection import Project
 from transforms.common.errors import InputError, RefusedError, SlackwaterError
 from transforms.common.source import Source
 from transforms.sources.changelog import ReadChangelog
-from transforms.sources.layout import inspect
+from transforms.sources.inspection import inspect
 
 DAY = 86_400_000_000
 STORM = 38  # the day, from 0

@@ -21,10 +21,11 @@ from tests.transforms.writing import write_csv, write_parquet
 from transforms.common.errors import SpecError
 from transforms.common.source import Source
 from transforms.sources import snapshots
-from transforms.sources.changelog import DEAD, READ, ReadChangelog
-from transforms.sources.layout import Layout, inspect
-from transforms.sources.normalise import Place
-from transforms.sources.parquet_files import read_parquet, runs
+from transforms.sources.changelog import DEAD, READ, ReadChangelog, read_split, splits
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place
+from transforms.sources.formats.parquet import PARQUET
+from transforms.sources.inspection import inspect
 from transforms.sources.snapshots import REPEATED, differences
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -335,4 +336,4 @@ def test_a_group_does_not_grow_with_the_number_of_snapshots(tmp_path: Path) -> N
 
 
 def batches(layout: Layout, place: Place) -> list[Any]:
-    return [batch for run in runs(place.file) for batch in read_parquet(layout, place, run, 1000)]
+    return [batch for split in splits(place, PARQUET.name) for batch in read_split(layout, split, 1000)]

@@ -13,7 +13,7 @@ import pytest
 from tests.fuzz.seeds import SEEDS
 from tests.transforms.writing import NOON, NOON_US, dead, look, parts, read, write_csv, write_jsonl
 from transforms.common.errors import InputError
-from transforms.sources import csv_files, json_files
+from transforms.sources.formats import csv, json_lines
 
 HEADER = ["id", "at", "after_x", "after_w"]
 
@@ -123,7 +123,7 @@ def test_csv_rows_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_pa
 
 
 def test_csv_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "_BLOCK", 128)
+    monkeypatch.setattr(csv, "_BLOCK", 128)
     wrong = set(random.Random(5).sample(range(1, 201), 60))
     lines = [f"e{row},{NOON},{row}" + ("" if row in wrong else ",w") for row in range(1, 201)]
     path = tmp_path / "a.csv"
@@ -140,7 +140,7 @@ def test_csv_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
 @pytest.mark.parametrize("cell", ["\0", '"\0"', "p\0p", '"\0,\n"'])
 def test_a_csv_cell_with_a_nul_is_dead_and_takes_no_row_with_it(tmp_path, monkeypatch, cell):
     """Arrow's parser misses commas, quotes and line ends near a NUL, from the second block on and with longer cells."""
-    monkeypatch.setattr(csv_files, "_BLOCK", 2000)
+    monkeypatch.setattr(csv, "_BLOCK", 2000)
     lines = [f"e{row},{NOON},1," + (cell if row in (50, 90) else "w" * 40) for row in range(1, 101)]
     path = tmp_path / "a.csv"
     path.write_text("\n".join([",".join(HEADER), *lines]) + "\n")
@@ -258,7 +258,7 @@ def test_a_word_that_is_no_value_makes_a_dead_letter_of_its_line_alone(tmp_path,
     layout = look(tmp_path / "a.jsonl", "jsonl", numbers="x", before=None)
 
     assert len(read(layout)) == 2
-    assert dead(layout) == [(2, json_files.NOT_JSON)]
+    assert dead(layout) == [(2, json_lines.NOT_JSON)]
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "~/0", "it's", '"', "\\", "é" * 300, "after_", "x\u2028"])
@@ -346,15 +346,15 @@ def test_json_lines_that_cannot_be_used_are_dead_letters_with_their_numbers(tmp_
     assert [row["order.position"] for row in read(layout)] == [1, 10]
     found = dict(dead(layout))
     assert sorted(found) == [2, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15]
-    assert {found[row] for row in (2, 4, 7, 9, 13, 14, 15)} == {json_files.NOT_JSON}
-    assert found[5] == json_files.NOT_OF_FORM
+    assert {found[row] for row in (2, 4, 7, 9, 13, 14, 15)} == {json_lines.NOT_JSON}
+    assert found[5] == json_lines.NOT_OF_FORM
     assert found[6] == "column 'after_x': value not understood as double"
     assert found[11] == "column 'id': entry is null"
     assert "without a zone" in found[12]
 
 
 def test_json_row_numbers_hold_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_files, "_BLOCK", 200)
+    monkeypatch.setattr(json_lines, "_BLOCK", 200)
     lines = [{"id": f"e{row}", "at": NOON, "after_x": row, "after_w": "p" * (row % 7)} for row in range(1, 301)]
     path = write_jsonl(tmp_path / "a.jsonl", lines)
     path.write_text(path.read_text().replace('{"id": "e150"', '{"id": e150'))

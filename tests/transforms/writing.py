@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from transforms.common.batches import Batch
 from transforms.common.source import Source
-from transforms.sources.changelog import Split, read_split
-from transforms.sources.layout import Layout, inspect
-from transforms.sources.normalise import Place, Skipped
-from transforms.sources.parquet_files import runs
+from transforms.sources.changelog import read_split, splits
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.inspection import inspect
 
 UTC = pa.timestamp("us", "UTC")
 NOON = "2013-02-08T12:00:00Z"
@@ -53,10 +53,7 @@ def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table |
     """All that the readers give for all files, in order."""
     for number, path in enumerate(file.path for file in layout.files):
         place = Place(path, number)
-        splits = (
-            [Split(place, run) for run in runs(path)] if layout.source.format == "parquet" else [Split(place, None)]
-        )
-        for split in splits:
+        for split in splits(place, layout.source.format):
             yield from read_split(layout, split, batch_rows)
 
 

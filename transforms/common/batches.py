@@ -30,7 +30,7 @@ class Batch:
     Attributes:
         file: path of the file.
         first_row: number of the first row; the first of a file (after a header) has number 1.
-        table: normalised columns, see `transforms.sources.normalise`.
+        table: normalised columns, see `transforms.sources.columns.normalise`.
         gaps: numbers of all rows where dead letters were left out between them; None if there are no gaps.
     """
 

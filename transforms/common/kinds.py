@@ -108,3 +108,13 @@ def one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 def to_mask(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Booleans without null as NumPy."""
     return one_chunk(values).to_numpy(zero_copy_only=False)
+
+
+def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:
+    """Rows where any of the columns is not null; [rows]."""
+    found = np.zeros(rows, dtype=bool)
+    for values in columns:
+        if values.null_count == 0:
+            return np.ones(rows, dtype=bool)
+        found |= to_mask(values.is_valid())
+    return found

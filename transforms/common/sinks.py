@@ -7,9 +7,10 @@ A file's name depends on the part alone, so a step that runs twice writes the sa
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Literal
 
 import apache_beam as beam
 import pyarrow as pa
@@ -20,16 +21,19 @@ from apache_beam.io.filesystems import FileSystems
 
 from transforms.common.ipc import from_bytes
 
-FORMATS = ("parquet", "csv", "jsonl")
+OutputFormat = Literal["parquet", "csv", "jsonl"]
+
+DEFAULT: OutputFormat = "parquet"
+"""Unless the spec says otherwise; and of all that is private."""
 
 
 class WriteTables(beam.PTransform):
     """One file a part: `<folder>/<part name>.<format>`."""
 
-    def __init__(self, folder: str, *, format_: str) -> None:
+    def __init__(self, folder: str, *, format_: OutputFormat = DEFAULT) -> None:
         super().__init__()
-        if format_ not in FORMATS:
-            raise ValueError(f"{format_!r} is not one of {', '.join(FORMATS)}")
+        if format_ not in _WRITERS:
+            raise ValueError(f"{format_!r} is not one of {', '.join(_WRITERS)}")
         self._folder = folder
         self._format = format_
 
@@ -38,7 +42,7 @@ class WriteTables(beam.PTransform):
 
 
 class _WriteFile(beam.DoFn):
-    def __init__(self, folder: str, format_: str) -> None:
+    def __init__(self, folder: str, format_: OutputFormat) -> None:
         self._folder = folder
         self._format = format_
 
@@ -99,17 +103,11 @@ def read_bytes(path: str) -> bytes:
     return content
 
 
-def write_table(table: pa.Table, path: str, *, format_: str) -> None:
+def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT) -> None:
     """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
     make_folder(path.rsplit("/", 1)[0])
     with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
-        if format_ == "parquet":
-            pq.write_table(table, file)
-        elif format_ == "csv":
-            pyarrow.csv.write_csv(_plain_times(table), file)
-        else:
-            for batch in _plain_times(table).to_batches(max_chunksize=65_536):
-                file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
+        _WRITERS[format_](table, file)
 
 
 def make_folder(folder: str) -> None:
@@ -129,3 +127,19 @@ def _plain_times(table: pa.Table) -> pa.Table:
             text = pa.compute.strftime(table.column(place), format="%Y-%m-%dT%H:%M:%SZ")
             table = table.set_column(place, field.name, text)
     return table
+
+
+def _write_csv(table: pa.Table, file: BinaryIO) -> None:
+    pyarrow.csv.write_csv(_plain_times(table), file)
+
+
+def _write_lines(table: pa.Table, file: BinaryIO) -> None:
+    for batch in _plain_times(table).to_batches(max_chunksize=65_536):
+        file.write("".join(json.dumps(row) + "\n" for row in batch.to_pylist()).encode())
+
+
+_WRITERS: dict[OutputFormat, Callable[[pa.Table, BinaryIO], None]] = {
+    "parquet": pq.write_table,
+    "csv": _write_csv,
+    "jsonl": _write_lines,
+}

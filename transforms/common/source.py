@@ -1,6 +1,10 @@
 """Where the changelog lies and what its columns mean, as the spec says it."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+FormatName = Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
+"""Those of transforms.sources.formats.table. They stand here since `--help` names them, and the table is heavy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -8,10 +12,8 @@ class Source:
     """The files of a changelog and the roles of their columns.
 
     Attributes:
-        format: `parquet`, `csv`, `jsonl`, `debezium`, `datastream` or `snapshots`.
-        paths: globs, local or of any of Beam's file systems (`gs://`), or topics (`transforms.sources.topic_segments`);
-        for snapshots
-            with the date's place in them.
+        paths: globs, local or of any of Beam's file systems (`gs://`), or topics
+            (`transforms.sources.files.topic_segments`); for snapshots with the date's place in them.
         entry: the column that holds an entry's key; of the states in formats with envelopes.
         time: the column that holds the time of a change; None where the format says it itself.
         before: prefix or struct column of the state before; None if files hold new values only.
@@ -27,7 +29,7 @@ class Source:
         kafka: path of the settings of Kafka's client, for paths that are topics; every worker reads it.
     """
 
-    format: str
+    format: FormatName
     paths: tuple[str, ...]
     entry: str
     time: str | None

@@ -1,7 +1,7 @@
 """Read a changelog of any format as batches of normalised columns.
 
     in    a pipeline
-    out   Batch(file, first_row, table)              normalised rows (transforms.sources.normalise)
+    out   Batch(file, first_row, table)              normalised rows (transforms.sources.columns.normalise)
     dead  pa.Table(file, row, reason)                rows and files that cannot be used; row null: the whole file
     read  (file, rows read, rows dead, skipped)      one for each split; a dead file counts as one dead row; skipped
                                                      is (reason, rows) of rows that are no changes, not counted as read
@@ -12,7 +12,6 @@ Of snapshots the rows are what changed from one to the next (transforms.sources.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import apache_beam as beam
@@ -24,13 +23,11 @@ from transforms.common.joined import giving
 from transforms.common.prefetch import prefetch
 from transforms.common.several import Collections
 from transforms.common.source import Source
-from transforms.sources import files
-from transforms.sources.avro_files import read_avro
-from transforms.sources.csv_files import read_csv
-from transforms.sources.json_files import read_json_lines
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Place, Skipped
-from transforms.sources.parquet_files import RowGroups, read_parquet, runs
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.files.opening import UNREADABLE
+from transforms.sources.formats.format import Parts, Split
+from transforms.sources.formats.table import FORMATS
 from transforms.sources.snapshots import CompareSnapshots
 
 Count = tuple[str, int, int, tuple[tuple[str, int], ...]]
@@ -39,19 +36,11 @@ Count = tuple[str, int, int, tuple[tuple[str, int], ...]]
 __all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "arrow_coders", "dead_letters"]
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A part of a file that one worker reads; `run` only for Parquet."""
-
-    place: Place
-    run: RowGroups | None
-
-
 class ReadChangelog(beam.PTransform):
     """Batches of a changelog; dead letters under the tag `DEAD`, counts under `READ`.
 
     Args:
-        layout: from `transforms.sources.layout.inspect`.
+        layout: from `transforms.sources.inspection.inspect`.
         batch_rows: the most rows of a batch.
     """
 
@@ -87,9 +76,9 @@ def splits(place: Place, format_: str) -> list[Split]:
     """The parts of a file.
 
     Raises:
-        one of `files.UNREADABLE`.
+        one of `UNREADABLE`.
     """
-    return [Split(place, run) for run in runs(place.file)] if format_ == "parquet" else [Split(place, None)]
+    return FORMATS[format_].split(place)
 
 
 def unreadable(error: Exception) -> str:
@@ -104,7 +93,7 @@ class _CutDoFn(beam.DoFn):
     def process(self, place: Place) -> Iterator[Split | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
         try:
             yield from splits(place, self._format)
-        except files.UNREADABLE as error:
+        except UNREADABLE as error:
             yield beam.pvalue.TaggedOutput(DEAD, dead_file(place.file, unreadable(error)))
 
 
@@ -133,11 +122,6 @@ class _ReadDoFn(beam.DoFn):
         yield beam.pvalue.TaggedOutput(READ, (split.place.file, usable + dead, dead, tuple(sorted(skipped.items()))))
 
 
-def read_split(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
+def read_split(layout: Layout, split: Split, batch_rows: int) -> Parts:
     """The kernel: batches, tables of dead letters, and what was skipped of one split."""
-    if split.run is not None:
-        return read_parquet(layout, split.place, split.run, batch_rows)
-    if layout.source.format == "csv":
-        return read_csv(layout, split.place, batch_rows)
-    avro = layout.source.format == "datastream" and split.place.file.endswith(".avro")
-    return (read_avro if avro else read_json_lines)(layout, split.place, batch_rows)
+    return FORMATS[layout.source.format].read(layout, split, batch_rows)

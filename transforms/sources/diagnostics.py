@@ -68,7 +68,7 @@ def _write(folder: str, dead: Iterable[bytes], read: Iterable[Count]) -> str:
         "rows_skipped": {file: dict(sorted(counts.items())) for file, counts in sorted(skipped.items()) if counts},
     }
     make_folder(folder)
-    write_table(table, FileSystems.join(folder, "dead_letters.parquet"), format_="parquet")
+    write_table(table, FileSystems.join(folder, "dead_letters.parquet"))
     with FileSystems.create(FileSystems.join(folder, "read.json")) as file:
         file.write(json.dumps(told, indent=1).encode())
     return folder

@@ -5,7 +5,6 @@ read, and the first rows serve to tell errors of the spec as long as nothing is 
 """
 
 import difflib
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,80 +13,8 @@ from transforms.common.errors import SpecError
 from transforms.common.instants import NO_ZONE, to_microseconds
 from transforms.common.kinds import NUMERIC, kind_of, to_kind
 from transforms.common.source import Source
-from transforms.sources.envelope_names import ENVELOPES, OWN_ORDERS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """Where one side's state stands.
-
-    Attributes:
-        side: `before` or `after`.
-        name: the struct column, or the prefix of the columns (empty: they have none).
-        struct: whether it is a struct column.
-    """
-
-    side: str
-    name: str
-    struct: bool
-
-    def path(self, column: str) -> str:
-        """How a state's column is called in the files; with a dot inside a struct."""
-        return f"{self.name}.{column}" if self.struct else f"{self.name}{column}"
-
-
-def sides_of(source: Source, schema: pa.Schema) -> tuple[Side, ...]:
-    """The sides that the spec names. Whether one is a struct is said by the spec, or by Parquet's schema.
-
-    In JSON lines a name is that of an object if it ends in a letter or a digit.
-    """
-    forms, names = dict(source.forms), {"before": source.before, "after": source.after}
-    sides = []
-    for side in ("before", "after"):
-        name = names[side]
-        if side == "after" or name is not None:
-            name = name or ""
-            struct = forms.get(side) == "struct"
-            if side not in forms and source.format == "jsonl":
-                struct = name[-1:].isalnum()
-            elif side not in forms and source.format == "parquet" and name in schema.names:
-                type_ = schema.types[schema.names.index(name)]
-                struct = pa.types.is_struct(type_) or pa.types.is_null(type_)
-            sides.append(Side(side=side, name=name, struct=struct))
-    return tuple(sides)
-
-
-def members(side: Side, names: Sequence[str], sides: Sequence[Side], roles: Collection[str | None]) -> list[str]:
-    """Columns of the files that are of a side without a struct; `roles` are those of no side."""
-    others = [other for other in sides if other is not side and other.name]
-    prefixes, structs = (tuple(o.name for o in others if o.struct is struct) for struct in (False, True))
-    return [
-        name
-        for name in names
-        if name.startswith(side.name)
-        and name not in roles
-        and name not in structs
-        and (side.name or not name.startswith(prefixes))
-    ]
-
-
-def struct_fields(schema: pa.Schema, side: Side) -> list[pa.Field]:
-    """Of a struct column; none where it is null in all rows, so that the file knows nothing of them."""
-    type_ = schema.types[schema.names.index(side.name)] if side.name in schema.names else pa.null()
-    return list(type_) if pa.types.is_struct(type_) else []
-
-
-def find(schema: pa.Schema, path: str, sides: Sequence[Side]) -> pa.DataType | None:
-    """Type of a column by its path; None if it is not there."""
-    if path in schema.names:
-        return schema.types[schema.names.index(path)]
-    for side in sides:
-        if side.struct and side.name in schema.names and path.startswith(f"{side.name}."):
-            if pa.types.is_null(schema.field(side.name).type):
-                return pa.null()
-            child = path.removeprefix(f"{side.name}.")
-            return next((field.type for field in struct_fields(schema, side) if field.name == child), None)
-    return None
+from transforms.sources.columns.sides import Side, find, members, struct_fields
+from transforms.sources.formats.format import Format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +28,7 @@ class FirstFile:
     """
 
     source: Source
+    format: Format
     path: str | None
     schema: pa.Schema
     rows: pa.Table | None
@@ -123,10 +51,10 @@ class FirstFile:
             SpecError: the first lines have it in the other place.
         """
         source = self.source
-        if source.format in ENVELOPES:
-            return source.format == "datastream"
-        if source.format != "jsonl":
+        if self.format.owner == "schema":
             return owner in self.schema.names
+        if self.format.owner != "spec":
+            return self.format.owner == "mutation"
         of_mutation = dict(source.forms).get("owner", "states" if source.after else "mutation") == "mutation"
         in_states = any(find(self.schema, side.path(owner), self.sides) is not None for side in self.sides)
         if not of_mutation and owner in self.schema.names and not in_states:
@@ -142,7 +70,7 @@ class FirstFile:
         Raises:
             SpecError: the column is of another type.
         """
-        if self.source.format in ENVELOPES and column in OWN_ORDERS:
+        if column in self.format.orders:
             return "string"
         type_ = self.type_of(column, key)
         declared = dict(self.source.types).get(column)
@@ -175,29 +103,23 @@ class FirstFile:
         elif self.rows is not None:
             # What text looks like is no ground: one unit's row would change how all others are read.
             kinds = {"float64" if number else "string"}
-        elif kinds == {"int64", "float64"} or (number and kinds == {"string"} and self.source.format == "datastream"):
-            kinds = {"float64"}  # Avro's decimals are texts
+        elif kinds == {"int64", "float64"} or (number and kinds == {"string"} and self.format.texts_measured):
+            kinds = {"float64"}
         if key == "privacy.unit" and kinds == {"float64"} and not number and declared is None:
             kinds = {"int64"}  # as other keys
         shown = " and ".join(f"{path!r} ({type_})" for path, type_ in types.items())
         if len(kinds) > 1 or None in kinds or any(_is_nested(type_) for type_ in types.values()):
             raise SpecError(
                 f"changelog.types: {shown} of {self.path} are of no one type that states can have; "
-                f"declare one of int64, float64, string, bool, timestamp, or flatten the column{self._decimals}"
+                f"declare one of int64, float64, string, bool, timestamp, or flatten the column{self.format.decimals}"
             )
         kind = next(iter(kinds), "float64" if number else "string") or "string"
         if number and (kind not in NUMERIC or all(self._never(path, kind) for path in types)):
             raise SpecError(
                 f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column, or "
-                f"declare it in changelog.types{self._decimals}"
+                f"declare it in changelog.types{self.format.decimals}"
             )
         return kind
-
-    @property
-    def _decimals(self) -> str:
-        """A hint for numbers that are written as something else."""
-        debezium = self.source.format == "debezium"
-        return ", or set the connector's decimal.handling.mode to string or double" if debezium else ""
 
     def _there(self, type_: pa.DataType | None, column: str, key: str, names: list[str]) -> pa.DataType:
         if type_ is None and names:
@@ -215,7 +137,7 @@ class FirstFile:
     def _state_types(self, column: str, key: str, *, declared: bool) -> dict[str, pa.DataType]:
         """Path to type; the sides of lines need not hold every member, nor any line one that is declared."""
         found = {side.path(column): find(self.schema, side.path(column), self.sides) for side in self.sides}
-        if self.rows is not None and self.source.format in ("jsonl", *ENVELOPES):
+        if self.rows is not None and not self.format.cells:
             there = {path: type_ for path, type_ in found.items() if type_ is not None}
             roles = (self.source.entry, self.source.time, *self.source.order)
             states = any(
@@ -242,7 +164,8 @@ class FirstFile:
         Raises:
             SpecError: there is nothing of that form, but of the other one.
         """
-        if self.source.format != "jsonl" or not self.schema.names:
+        rows = self.rows is not None and not self.format.cells and self.format.envelope is None
+        if not rows or not self.schema.names:
             return
         for side in (side for side in self.sides if side.name):
             type_ = self.schema.field(side.name).type if side.name in self.schema.names else None
@@ -265,7 +188,7 @@ class FirstFile:
             SpecError: not a time, or without a zone and none is named.
         """
         time = self.source.time
-        if time is None or self.source.format in ENVELOPES:  # told by the format
+        if time is None or self.format.envelope is not None:  # told by the format
             return
         type_ = self.type_of(time, "changelog.time")
         where = f"changelog.time: column {time!r} of {self.path}"

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
-from transforms.sources.layout import Layout
-from transforms.sources.snapshot_paths import instant_of
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.snapshot_paths import instant_of
 
 
 def shrinks(layout: Layout, folder: str, share: float) -> list[str]:

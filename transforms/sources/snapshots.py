@@ -31,9 +31,9 @@ from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.kinds import one_chunk, plain
 from transforms.common.several import Collections
 from transforms.common.threaded import Threaded
-from transforms.sources.files import Listed
-from transforms.sources.layout import Layout
-from transforms.sources.snapshot_paths import instant_of
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.listing import Listed
+from transforms.sources.files.snapshot_paths import instant_of
 
 Ints = np.ndarray
 Group = tuple[int, bytes]

@@ -36,7 +36,7 @@ from transforms.aggregation.node_sums import Aggregation, NodeKey
 from transforms.aggregation.shard_kernel import advance_shard, state_from_bytes, state_to_bytes
 from transforms.common.ipc import from_bytes
 from transforms.common.payloads import pack, unpack
-from transforms.sources.files import Listed
+from transforms.sources.files.listing import Listed
 
 LastState = Callable[[int, int, str | None], tuple[int, bytes] | None]
 """(windows, shard, digest of the shard's own state before the last of these windows, or None if it has none) to the

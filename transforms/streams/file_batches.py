@@ -36,10 +36,11 @@ from transforms.common.errors import InputError
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import write_table
 from transforms.sources.changelog import read_split, splits, unreadable
-from transforms.sources.files import UNREADABLE, Listed, joined, matching
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Place, Skipped
-from transforms.sources.topic_segments import is_of_topic
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.files.listing import Listed, joined, matching
+from transforms.sources.files.opening import UNREADABLE
+from transforms.sources.files.topic_segments import is_of_topic
 from transforms.streams.close_windows import file_batch, mark
 
 _BATCH_ROWS = 262_144
@@ -175,7 +176,7 @@ class _ReadDoFn(beam.DoFn):
         tables, dead, rows_read = read_file(self._layout, self._projection, Place(file.path, place), self._bad_rows)
         if dead.num_rows:
             name = hashlib.sha256(file.path.encode()).hexdigest()[:16]
-            write_table(dead, FileSystems.join(self._diagnostics, f"{name}.parquet"), format_="parquet")
+            write_table(dead, FileSystems.join(self._diagnostics, f"{name}.parquet"))
         for table in tables:
             for shard, rows in shard_table(table, shards=self._shards):
                 parts[shard].append(from_bytes(rows))

@@ -6,8 +6,8 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-Path = tuple[str, ...]
-Record = dict[str, Any]
+from transforms.sources.formats.envelopes import Path
+from transforms.sources.formats.format import Record
 
 _PRIMITIVE = {
     "boolean": pa.bool_(),

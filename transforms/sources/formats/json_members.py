@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.common.kinds import one_chunk
+from transforms.sources.formats.envelopes import Path
 
-Path = tuple[str, ...]
 _LOCAL = threading.local()
 
 
@@ -20,7 +20,7 @@ def texts(lines: pa.Array, paths: Sequence[Path]) -> list[pa.Array]:
     """For each path what stands there in each line, objects and lists as JSON; null where nothing or null does.
 
     Args:
-        lines: objects, in which numbers are in quotes (transforms.sources.json_text): so their digits stay as they are.
+        lines: objects, in which numbers are in quotes (json_text.py): so their digits stay as they are.
 
     Raises:
         pa.ArrowInvalid: a line that is not JSON.

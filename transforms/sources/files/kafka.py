@@ -17,7 +17,7 @@ from typing import Any
 
 from transforms.common.errors import InputError, SpecError
 from transforms.common.sinks import read_bytes
-from transforms.sources.topic_segments import Segment, following, hosts_and_name
+from transforms.sources.files.topic_segments import Segment, following, hosts_and_name
 
 PATIENCE = 10.0
 """Seconds for the brokers to answer."""
@@ -115,8 +115,8 @@ def _lines(segment: Segment, settings: str | None) -> Generator[bytes, None, Non
     """Some lines at a time.
 
     Raises:
-        UnreachableTopicError, DeletedRecordsError: which `transforms.sources.files` counts as a file that cannot be
-        read.
+        UnreachableTopicError, DeletedRecordsError: which `transforms.sources.files.opening` counts as a file that
+        cannot be read.
     """
     kafka, _ = _client()
     hosts, name = hosts_and_name(segment.topic)

@@ -6,7 +6,6 @@ columns that both sides have are read, a few at a time, for the digests of the w
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +14,13 @@ import pyarrow.parquet as pq
 
 from transforms.common.batches import Batch, dead_file
 from transforms.common.images import IMAGE, digest, shared
-from transforms.common.kinds import is_text, one_chunk, to_mask
-from transforms.sources import files
-from transforms.sources.first_file import Side, find, struct_fields
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Place, normalise
+from transforms.common.kinds import any_valid, is_text, one_chunk, to_mask
+from transforms.common.source import Source
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, normalise
+from transforms.sources.columns.sides import Side, find, struct_fields
+from transforms.sources.files.opening import UNREADABLE, open_random
+from transforms.sources.formats.format import Format, RowGroups, Sample, Split
 
 TRUNCATES = b"slackwater.truncates"
 """In the metadata of a schema: rows without an entry are truncates."""
@@ -28,37 +29,45 @@ _RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has
 _AT_ONCE = 8  # columns that are read for nothing but the images: files may have hundreds
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroups:
-    """Row groups [first, last) of a file; `row` is the number of their first row, from 1."""
-
-    first: int
-    last: int
-    row: int
+def _sample(_: Source, path: str) -> Sample:
+    with open_random(path) as stream:
+        return pq.read_schema(stream), None
 
 
-def runs(path: str) -> list[RowGroups]:
-    """Cut a file into runs of row groups that workers can read apart; none for a file without rows.
+def _rows(path: str) -> int:
+    with open_random(path) as stream:
+        return int(pq.read_metadata(stream).num_rows)
+
+
+def _is_struct(name: str, schema: pa.Schema) -> bool:
+    type_ = schema.types[schema.names.index(name)] if name in schema.names else None
+    return type_ is not None and bool(pa.types.is_struct(type_) or pa.types.is_null(type_))
+
+
+def _split(place: Place) -> list[Split]:
+    """Runs of row groups that workers can read apart; none for a file without rows.
 
     Raises:
-        one of `files.UNREADABLE`.
+        one of `UNREADABLE`.
     """
-    with files.open_random(path) as stream:
+    with open_random(place.file) as stream:
         metadata = pq.read_metadata(stream)
-    found: list[RowGroups] = []
+    found: list[Split] = []
     first, row, rows = 0, 1, 0
     for group in range(metadata.num_row_groups):
         rows += metadata.row_group(group).num_rows
         if rows >= _RUN_ROWS or group == metadata.num_row_groups - 1:
-            found.append(RowGroups(first, group + 1, row))
+            found.append(Split(place, RowGroups(first, group + 1, row)))
             first, row, rows = group + 1, row + rows, 0
     return found
 
 
-def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) -> Iterator[Batch | pa.Table]:
+def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table]:
     """Batches and dead letters of a run of row groups; a fault of the file is one dead letter."""
+    place, run = split.place, split.run
+    assert run is not None
     try:
-        with files.open_random(place.file) as stream:
+        with open_random(place.file) as stream:
             metadata = pq.read_metadata(stream)
             schema = pq.ParquetFile(stream, metadata=metadata).schema_arrow
             fault = layout.fault(schema)
@@ -73,7 +82,7 @@ def read_parquet(layout: Layout, place: Place, run: RowGroups, batch_rows: int) 
                 numbers = np.arange(row, row + raw.num_rows)
                 yield from normalise(raw, numbers, layout, place, batch_rows)
                 row += raw.num_rows
-    except files.UNREADABLE as error:
+    except UNREADABLE as error:
         yield dead_file(place.file, f"the file cannot be read ({type(error).__name__}); it may be truncated or gone")
 
 
@@ -157,11 +166,13 @@ def _exists(
     return exists
 
 
-def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:
-    """Rows where any of the columns is not null; [rows]."""
-    found = np.zeros(rows, dtype=bool)
-    for values in columns:
-        if values.null_count == 0:
-            return np.ones(rows, dtype=bool)
-        found |= to_mask(values.is_valid())
-    return found
+PARQUET = Format(
+    name="parquet",
+    kind="a Parquet file",
+    sample=_sample,
+    split=_split,
+    read=_read,
+    rows=_rows,
+    endings=(".parquet",),
+    is_struct=_is_struct,
+)

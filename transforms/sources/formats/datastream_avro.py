@@ -3,26 +3,26 @@
 No reader that gives columns takes Datastream's `sort_keys`, an array of numbers and texts (docs/decisions/avro.md).
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from transforms.common.batches import Batch, dead_file
-from transforms.sources import datastream, files
-from transforms.sources.avro_blocks import Record, blocks, column
-from transforms.sources.envelopes import Columns, Path, emit
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Place, Skipped
+from transforms.common.batches import dead_file
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.opening import UNREADABLE, open_stream, why
+from transforms.sources.formats.avro_blocks import blocks, column
+from transforms.sources.formats.datastream_events import KEYS, fields, unwrap
+from transforms.sources.formats.envelopes import Columns, Path, emit
+from transforms.sources.formats.format import Parts, Record, Split
 
 
-def read_avro(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table | Skipped]:
+def read_avro(layout: Layout, split: Split, batch_rows: int) -> Parts:
     """Batches and dead letters of a file; a fault of the file is one dead letter."""
-    wanted = datastream.fields(layout)
+    wanted, place = fields(layout), split.place
     first = 1
     try:
-        with files.open_stream(place.file) as stream:
+        with open_stream(place.file) as stream:
             for records, types in blocks(stream):
                 missing = [path for path in wanted if path[0] == "payload" and path not in types]
                 if missing:
@@ -30,16 +30,16 @@ def read_avro(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch |
                     return
                 rows = np.arange(first, first + len(records))
                 columns = _columns(records, types, list(wanted))
-                yield from emit(datastream.unwrap(columns, layout), rows, layout, place, batch_rows)
+                yield from emit(unwrap(columns, layout), rows, layout, place, batch_rows)
                 first += len(records)
-    except files.UNREADABLE as error:
-        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
+    except UNREADABLE as error:
+        yield dead_file(place.file, why(error, "the file cannot be read to its end ({})"))
 
 
 def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[Path]) -> Columns:
     values: dict[Path, pa.Array] = {}
     for path in paths:
-        if path == datastream.KEYS:
+        if path == KEYS:
             keys = [record.get(path[0]) for record in records]
             values[path] = pa.array([_texts(each) for each in keys], pa.list_(pa.string()))
         else:

@@ -1,4 +1,4 @@
-"""Google Datastream's events in Cloud Storage, as JSON lines or Avro: metadata beside a `payload` that is a whole row.
+"""Google Datastream's events: metadata beside a `payload` that is a whole row.
 
 What becomes of an event, by `source_metadata`:
 
@@ -21,8 +21,18 @@ import pyarrow.compute as pc
 
 from transforms.common.instants import convert_each, to_microseconds
 from transforms.common.kinds import to_key, to_kind
-from transforms.sources.envelopes import TEXT, TEXTS, Columns, Fields, Unwrapped, Verdicts, sortable, state_fields
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
+from transforms.sources.formats.envelopes import (
+    TEXT,
+    TEXTS,
+    Columns,
+    Fields,
+    Unwrapped,
+    Verdicts,
+    sortable,
+    state_fields,
+    where,
+)
 
 _TIME = ("source_timestamp",)
 KEYS = ("sort_keys",)
@@ -52,12 +62,12 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
     verdicts = Verdicts(columns.rows)
     verdicts.dead(~columns.exists["source_metadata",], NO_EVENT)
     verdicts.dead(~columns.exists["payload",], NO_PAYLOAD)
-    verdicts.dead(_mask(columns.values[KEYS].is_null()), NO_ORDER)
+    verdicts.dead(where(columns.values[KEYS].is_null()), NO_ORDER)
     change = pc.utf8_upper(columns.values[_CHANGE])
-    verdicts.dead(_mask(pc.is_valid(change)) & ~_is_in(change, _DELETIONS + _STATES), NO_CHANGE)
+    verdicts.dead(where(pc.is_valid(change)) & ~_is_in(change, _DELETIONS + _STATES), NO_CHANGE)
     deleted, bad = to_kind(columns.values[_DELETED], "bool")
     verdicts.dead_at(bad, "is_deleted")
-    exists = ~(_mask(deleted) | _is_in(change, _DELETIONS))
+    exists = ~(where(deleted) | _is_in(change, _DELETIONS))
 
     raw = {"entry": columns.values["payload", layout.source.entry]}
     raw["time"] = _time(columns.values[_TIME], verdicts)
@@ -73,7 +83,7 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
 
 def _time(values: pa.Array, verdicts: Verdicts) -> pa.Array:
     """Of lines texts: digits alone are milliseconds."""
-    verdicts.dead(_mask(values.is_null()), NO_TIME)
+    verdicts.dead(where(values.is_null()), NO_TIME)
     if pa.types.is_timestamp(values.type):
         ticks, bad = to_microseconds(values, "UTC")
     else:
@@ -99,9 +109,4 @@ def _order(keys: pa.Array, exists: np.ndarray) -> pa.Array:
 
 
 def _is_in(values: pa.Array, words: tuple[str, ...]) -> np.ndarray:
-    return _mask(pc.is_in(values, value_set=pa.array(words)))
-
-
-def _mask(values: pa.Array) -> np.ndarray:
-    """Null is false."""
-    return pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    return where(pc.is_in(values, value_set=pa.array(words)))

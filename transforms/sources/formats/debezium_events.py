@@ -28,19 +28,34 @@ import pyarrow.compute as pc
 
 from transforms.common.images import IMAGE, digest
 from transforms.common.instants import convert_each
-from transforms.common.kinds import NUMERIC, to_key
-from transforms.sources.envelope_names import FINEST, POSITION
-from transforms.sources.envelopes import TEXT, Columns, Fields, Path, Unwrapped, Verdicts, sortable, state_fields, under
-from transforms.sources.json_columns import load
-from transforms.sources.json_members import texts
-from transforms.sources.json_text import lines_of
-from transforms.sources.layout import Layout
-from transforms.sources.parquet_files import any_valid
+from transforms.common.kinds import NUMERIC, any_valid, to_key
+from transforms.sources.columns.layout import Layout
+from transforms.sources.formats.envelopes import (
+    TEXT,
+    Columns,
+    Fields,
+    Path,
+    Unwrapped,
+    Verdicts,
+    sortable,
+    state_fields,
+    under,
+    where,
+)
+from transforms.sources.formats.json_columns import load
+from transforms.sources.formats.json_members import texts
+from transforms.sources.formats.json_text import lines_of
+
+LOG_POSITION = "position"
+"""Stands for the order of changes in the source: their positions in the database's log."""
+
+FINEST = "source.ts"
+"""Stands for the finest of the times of the source that an event has."""
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """Stands for an unchanged value that is not in the log, unless the connector is told another one."""
 
-_UNITS = ("ts_ns", "ts_us", "ts_ms")
+UNITS = ("ts_ns", "ts_us", "ts_ms")
 _LOG = (
     *("commit_lsn", "change_lsn", "event_serial_no"),  # SQL Server, Db2, Informix
     *("file", "pos", "row"),  # MySQL, MariaDB
@@ -48,8 +63,8 @@ _LOG = (
     "lsn",  # PostgreSQL
     "sequence",  # PostgreSQL, where the position itself was left out: ["of the last commit", "of the event"]
 )
-_SOURCE: Fields = {("source", name): TEXT for name in (*_UNITS, *_LOG)}
-_EVENT: Fields = {("op",): TEXT, **{(unit,): TEXT for unit in _UNITS}, **_SOURCE}
+_SOURCE: Fields = {("source", name): TEXT for name in (*UNITS, *_LOG)}
+_EVENT: Fields = {("op",): TEXT, **{(unit,): TEXT for unit in UNITS}, **_SOURCE}
 _WRAPPED = ("payload",)
 _ZERO = r"^-?0+(\.0*)?([eE][+-]?[0-9]+)?$"
 _ZERO_IN_QUOTES = re.compile(rb'"(-?0[^"]*|false)"|\\u00')  # or one that is written otherwise
@@ -76,7 +91,7 @@ SCHEMA_CHANGE = "schema change"
 
 def fields(layout: Layout) -> Fields:
     """What is read of each event, bare or wrapped."""
-    own = {_path(name): TEXT for name in layout.source.order if name != POSITION}
+    own = {_path(name): TEXT for name in layout.source.order if name != LOG_POSITION}
     event = state_fields(layout, ("before",)) | state_fields(layout, ("after",)) | _EVENT | own
     return event | under(_WRAPPED, event)
 
@@ -89,7 +104,7 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
     after, before = (_holds(event, layout, side) for side in ("after", "before"))
     op = event.values(("op",))
     change, delete, truncate, message = (
-        _mask(pc.is_in(op, value_set=pa.array(list(ops)))) for ops in ("cur", "d", "t", "m")
+        where(pc.is_in(op, value_set=pa.array(list(ops)))) for ops in ("cur", "d", "t", "m")
     )
     verdicts.skip(message, MESSAGE)
     verdicts.dead(~(change | delete | truncate), NO_OP)
@@ -108,7 +123,7 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
         raw[side] = pa.array(exists)
         for column, _ in layout.states:
             values = event.values((side, column))
-            verdicts.dead(exists & _mask(pc.equal(values, UNAVAILABLE)), f"column {column!r} {NOT_IN_LOG}")
+            verdicts.dead(exists & where(pc.equal(values, UNAVAILABLE)), f"column {column!r} {NOT_IN_LOG}")
             raw[f"{side}.{column}"] = pc.if_else(pa.array(exists), values, pa.scalar(None, values.type))
         raw[f"{IMAGE}.{side}"] = digest([("object", event.whole(side))], exists)
     raw["truncate"] = pa.array(truncate)
@@ -153,7 +168,7 @@ class _Event:
 def _without_op(event: _Event, columns: Columns, verdicts: Verdicts) -> None:
     """Events of other kinds; each is looked at by itself, since there are few of them."""
     found: dict[tuple[str, bool], list[int]] = {}
-    for row in np.flatnonzero(_mask(event.values(("op",)).is_null())).tolist():
+    for row in np.flatnonzero(where(event.values(("op",)).is_null())).tolist():
         found.setdefault(_kind(load(columns.line(row))), []).append(row)
     for (reason, skipped), rows in sorted(found.items()):
         mask = np.zeros(columns.rows, dtype=bool)
@@ -167,7 +182,7 @@ def _kind(record: dict[str, Any]) -> tuple[str, bool]:
         if record["payload"] is None:
             return TOMBSTONE, True
         record = record["payload"]
-    if record and record.keys() <= set(_UNITS):
+    if record and record.keys() <= set(UNITS):
         return HEARTBEAT, True
     if {"status", "id", "event_count", "data_collections"} <= record.keys():
         return TRANSACTION, True
@@ -189,21 +204,21 @@ def _holds(event: _Event, layout: Layout, side: str) -> np.ndarray:
 def _entry(event: _Event, layout: Layout, before: np.ndarray, after: np.ndarray, verdicts: Verdicts) -> pa.Array:
     name = layout.source.entry
     old, new = event.values(("before", name)), event.values(("after", name))
-    differ = _mask(pc.not_equal(old, new))
+    differ = where(pc.not_equal(old, new))
     verdicts.dead(before & after & differ, OTHER_KEY)
     return pc.if_else(pa.array(after), new, old)
 
 
 def _time(event: _Event, named: str, verdicts: Verdicts) -> pa.Array:
     """The time of the source, else of the event itself for rows that a snapshot read."""
-    units = _UNITS if named == FINEST else (named.removeprefix("source."),)
+    units = UNITS if named == FINEST else (named.removeprefix("source."),)
     source, wrong, odd = _finest([(unit, event.values(("source", unit))) for unit in units])
-    own, wrong_own, odd_own = _finest([(unit, event.values((unit,))) for unit in _UNITS])
-    read = _mask(pc.equal(event.values(("op",)), "r")) & _mask(source.is_null())
+    own, wrong_own, odd_own = _finest([(unit, event.values((unit,))) for unit in UNITS])
+    read = where(pc.equal(event.values(("op",)), "r")) & where(source.is_null())
     verdicts.dead(odd | (odd_own & read), ODD_TIME)
     verdicts.dead(wrong | (wrong_own & read), OUT_OF_RANGE)
     time = pc.if_else(pa.array(read), own, source)
-    verdicts.dead(_mask(time.is_null()), NO_TIME)
+    verdicts.dead(where(time.is_null()), NO_TIME)
     return time.cast(pa.timestamp("us", "UTC"))
 
 
@@ -219,7 +234,7 @@ def _finest(units: list[tuple[str, pa.Array]]) -> tuple[pa.Array, np.ndarray, np
         if values.null_count == len(values):
             continue
         ticks, bad = _microseconds(values, unit)
-        wrong[bad] |= _mask(found.is_null())[bad]
+        wrong[bad] |= where(found.is_null())[bad]
         found = pc.coalesce(found, ticks)
     return found, wrong, odd
 
@@ -228,13 +243,13 @@ def _microseconds(values: pa.Array, unit: str) -> tuple[pa.Array, np.ndarray]:
     if unit == "ts_ms":
         return convert_each(values, lambda part: pc.multiply_checked(part, 1000))
     if unit == "ts_ns":
-        mask = _mask(values.is_null())
+        mask = where(values.is_null())
         values = pa.array(np.floor_divide(values.fill_null(0).to_numpy(zero_copy_only=False), 1000), mask=mask)
     return values, np.zeros(0, dtype=np.int64)
 
 
 def _orders(event: _Event, layout: Layout) -> dict[str, pa.Array]:
-    if layout.source.order != (POSITION,):
+    if layout.source.order != (LOG_POSITION,):
         return {f"order.{place}": event.values(_path(name)) for place, name in enumerate(layout.source.order)}
     log = {name: event.values(("source", name)) for name in _LOG}
     sequence = log.pop("sequence")
@@ -259,8 +274,8 @@ def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
         if not unknown.any():
             return unknown
         values = event.values(("before", column))
-        zero = _mask(pc.or_(pc.match_substring_regex(values, _ZERO), pc.equal(values, "false")))
-        unknown &= _mask(pc.or_kleene(pc.is_null(values), pc.equal(values, ""))) | zero
+        zero = where(pc.or_(pc.match_substring_regex(values, _ZERO), pc.equal(values, "false")))
+        unknown &= where(pc.or_kleene(pc.is_null(values), pc.equal(values, ""))) | zero
         unclear |= zero if kind not in (*NUMERIC, "bool") else False
     for row in np.flatnonzero(unknown & unclear).tolist():
         if _ZERO_IN_QUOTES.search(event.line(row)):
@@ -272,8 +287,3 @@ def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
 
 def _path(name: str) -> Path:
     return tuple(name.split("."))
-
-
-def _mask(values: pa.Array) -> np.ndarray:
-    """Null is false."""
-    return pc.fill_null(values, False).to_numpy(zero_copy_only=False)

@@ -15,19 +15,21 @@ import pyarrow.csv
 
 from transforms.common.batches import Batch, dead_file, dead_letters
 from transforms.common.images import IMAGE, digest, shared
-from transforms.common.kinds import one_chunk, to_mask
-from transforms.sources import files
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Place, normalise
-from transforms.sources.parquet_files import any_valid
+from transforms.common.kinds import any_valid, one_chunk, to_mask
+from transforms.common.source import Source
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import normalise
+from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, first_lines, open_stream, why
+from transforms.sources.formats.format import Format, Sample, Split
 
 _BLOCK = 1 << 23  # bytes
 _HEADER = 1 << 16
 _SUBSTITUTE = b"\x1a"  # ASCII's own sign for a character that cannot be told
+_LINE = re.compile(rb"[^\r\n]*")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
-def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | pa.Table]:
+def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table]:
     """Batches and dead letters of a file; a fault of the file is one dead letter.
 
     * An empty cell is null, a quoted empty one is an empty text; what the source lists as null is, in quotes or not.
@@ -36,9 +38,9 @@ def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | 
       beyond their range; nothing else, blanks included, may stand in a number's cell. An empty text is a key.
     * A needed cell that is not UTF-8, or holds NUL or U+001A, is a dead letter.
     """
-    rows = _Rows()
+    rows, place = _Rows(), split.place
     try:
-        with files.open_stream(place.file) as stream:
+        with open_stream(place.file) as stream:
             told = _Told(stream, rows.end)
             reader = _open(told, rows)
             fault = layout.fault(pa.schema([(name, pa.null()) for name in reader.schema.names]))
@@ -52,8 +54,8 @@ def read_csv(layout: Layout, place: Place, batch_rows: int) -> Iterator[Batch | 
                 raw = _raw(pa.Table.from_batches([batch]), layout, substituted=told.substituted)
                 yield from normalise(raw, numbers, layout, place, batch_rows)
                 yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
-    except files.UNREADABLE as error:
-        yield dead_file(place.file, files.why(error, "the file cannot be read to its end ({})"))
+    except UNREADABLE as error:
+        yield dead_file(place.file, why(error, "the file cannot be read to its end ({})"))
         return
     yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
     if not rows.ended:
@@ -203,3 +205,33 @@ def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
             images = ((name, cells(side.path(name))) for name in both)
             columns[f"{IMAGE}.{side.side}"] = digest(images, to_mask(columns[side.side]))
     return pa.table(columns)
+
+
+def _sample(source: Source, path: str) -> Sample:
+    with open_stream(path) as stream:
+        table = _first_rows(source, first_lines(stream))
+    return pa.schema([(name, pa.string()) for name in table.column_names]), table
+
+
+def _first_rows(source: Source, head: bytes) -> pa.Table:
+    header = len(_LINE.match(head)[0])  # type: ignore[index]  # it matches nothing, too
+    head = head[:header] + head[header:].decode(errors="replace").encode()  # the parser cannot leave out other rows
+    reader = pyarrow.csv.open_csv(
+        pa.BufferReader(head),
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=FIRST_BYTES),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
+        convert_options=pyarrow.csv.ConvertOptions(
+            default_column_type=pa.string(),
+            strings_can_be_null=True,
+            null_values=["", *source.nulls],
+            quoted_strings_can_be_null=bool(source.nulls),
+        ),
+    )
+    table = reader.schema.empty_table()
+    for batch in reader:
+        if batch.num_rows:
+            return pa.Table.from_batches([batch])
+    return table
+
+
+CSV = Format(name="csv", kind="a CSV file", sample=_sample, read=_read, endings=(".csv",), cells=True)

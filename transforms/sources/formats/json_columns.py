@@ -1,4 +1,4 @@
-"""Lines of JSON objects as columns of texts: Arrow's reader on quoted lines (transforms.sources.json_text).
+"""Lines of JSON objects as columns of texts: Arrow's reader on quoted lines (transforms.sources.formats.json_text).
 
 in    whole lines, each of which begins with a brace and ends with one
 out   a table, or the values at some paths of the objects
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from transforms.common.kinds import one_chunk
-from transforms.sources.envelopes import Columns, Fields, Path
-from transforms.sources.json_text import quoted, strings
+from transforms.sources.formats.envelopes import Columns, Fields, Path
+from transforms.sources.formats.json_text import quoted, strings
 
 _ESCAPED = re.compile(rb"\\u00[2-7]")  # a letter of a name, perhaps
 _INF = re.compile(r"(?<=[\s:,\[-])Inf(?=[\s,\]}])")

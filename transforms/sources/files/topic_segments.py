@@ -4,7 +4,7 @@
     kafka://HOST:PORT/TOPIC/PARTITION/FROM-TO           a segment; offsets, TO is not part of it
 
 What lies between two offsets never changes, so a segment is a file that never does. The numbers have a fixed width: the
-segments of a partition sort as their offsets do. Nothing here asks a broker (that is transforms.sources.kafka).
+segments of a partition sort as their offsets do. Nothing here asks a broker (that is transforms.sources.files.kafka).
 """
 
 import re
@@ -15,9 +15,6 @@ from dataclasses import dataclass, replace
 from transforms.common.errors import InputError
 
 SCHEME = "kafka://"
-
-FORMATS = ("jsonl", "debezium")
-"""What records may hold."""
 
 RECORDS = 100_000
 """The most offsets of a segment: a worker reads it in seconds."""

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from transforms.common.batches import Batch, dead_letters
 from transforms.common.instants import Bad
-from transforms.sources.layout import Layout
-from transforms.sources.normalise import Place, Skipped, normalise
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped, normalise
 
 Path = tuple[str, ...]
 
@@ -43,7 +43,7 @@ class Columns:
         values: path to values, in the order of the records; null where the path is not there. Of lines they are texts,
             of Avro what its schema says.
         exists: path of an object to whether it is there, [rows] of bool.
-        lines: the quoted lines (transforms.sources.json_text); Avro has none.
+        lines: the quoted lines (transforms.sources.formats.json_text); Avro has none.
         line: the line of a row as it is, for the few that need a closer look.
     """
 
@@ -121,6 +121,11 @@ def state_fields(layout: Layout, path: Path) -> Fields:
 def under(prefix: Path, fields: Fields) -> Fields:
     """The same fields inside an object."""
     return {prefix + path: type_ for path, type_ in fields.items()}
+
+
+def where(values: pa.Array) -> np.ndarray:
+    """Rows that are true; null is false."""
+    return pc.fill_null(values, False).to_numpy(zero_copy_only=False)
 
 
 # A file's name has a sign that hexadecimal numbers (Oracle's places in the redo log, say) have not.

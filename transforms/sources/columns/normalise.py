@@ -31,7 +31,7 @@ from transforms.common.hashing import unit_hash
 from transforms.common.images import IMAGE
 from transforms.common.instants import Bad, to_microseconds
 from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
-from transforms.sources.layout import Layout
+from transforms.sources.columns.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)

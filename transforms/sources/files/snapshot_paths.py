@@ -9,7 +9,6 @@ rows had been deleted.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import count
@@ -17,14 +16,13 @@ from zoneinfo import ZoneInfo
 
 from apache_beam.io.filesystem import FileSystem
 
-from transforms.common.errors import InputError, SpecError
+from transforms.common.errors import InputError
 from transforms.common.source import Source
-from transforms.sources.files import Listed, find
+from transforms.sources.files.listing import Listed, find
 
 _DIGITS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2}
 _NAMES = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
-_FORMAT = re.compile(r"\.(?:(parquet)|(csv)(?:\.(?:gz|bz2|zst))?)$")
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?P<between>[-_./]?)(?:0[1-9]|1[0-2])(?P=between)(?:[012]\d|3[01])(?!\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,10 +30,10 @@ _DAY = 86_400_000_000
 _MOST_NAMED = 5
 
 
-def path_problem(path: str, first: str) -> str | None:
-    """What is wrong with a path of snapshots, of several that begin with `first`; None if nothing is.
+def date_problem(path: str) -> str | None:
+    """What is wrong with how a path says the date; None if nothing is.
 
-    >>> path_problem("data/%Y-%m.csv", "data/%Y-%m.csv")
+    >>> date_problem("data/%Y-%m.csv")
     'a snapshot is told by the date in its path; %d is missing, write one such as data/%Y-%m-%d/*.parquet'
     """
     used = set(_DIRECTIVE.findall(path))
@@ -48,10 +46,6 @@ def path_problem(path: str, first: str) -> str | None:
             f"a snapshot is told by the date in its path; %{missing[0]} is missing, "
             "write one such as data/%Y-%m-%d/*.parquet"
         )
-    if _format(path) is None:
-        return "the end of the path tells the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst"
-    if _format(path) != _format(first):
-        return f"all snapshots must be of one format, and {first!r} comes first"
     return None
 
 
@@ -67,21 +61,6 @@ def with_directives(path: str) -> str | None:
     last = found[-1]
     between = last["between"]
     return f"{path[: last.start()]}%Y{between}%m{between}%d{path[last.end() :]}"
-
-
-def of_files(source: Source) -> Source:
-    """The source with the format that the files themselves have; one that is not of snapshots as it is.
-
-    Raises:
-        SpecError: a path without a date or a format, or with another format than the first.
-    """
-    if source.format != "snapshots":
-        return source
-    for path in source.paths:
-        problem = path_problem(path, source.paths[0])
-        if problem is not None:
-            raise SpecError(f"changelog.path: {path!r}: {problem}")
-    return replace(source, format=_format(source.paths[0]) or "")
 
 
 def snapshot_files(source: Source) -> tuple[Listed, ...]:
@@ -225,11 +204,6 @@ def _replaced(path: str, by: dict[str, str]) -> str:
     # Beam lists the folder that a glob begins with, and finds nothing where it names none.
     folder = "" if "/" in re.split(r"[*?[%]", path)[0] else "./"
     return folder + _DIRECTIVE.sub(lambda directive: {"%": "%", **by}[directive[1]], path)
-
-
-def _format(path: str) -> str | None:
-    found = _FORMAT.search(path)
-    return found and (found[1] or found[2])
 
 
 def _zone(name: str | None) -> ZoneInfo:

@@ -1,0 +1,99 @@
+"""What the files of a changelog look like: decided once, on the driver, from the first file.
+
+Readers on the workers hold every file against it: a file that differs becomes a dead letter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from transforms.common.kinds import NUMERIC, kind_of
+from transforms.common.source import Source
+from transforms.sources.columns.sides import Side, find, members
+from transforms.sources.files.listing import Listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """All that a worker must know to read the files.
+
+    Attributes:
+        files: those to read, sorted by path.
+        entry: kind of the key, `int64` or `string`.
+        order: kind of each order column, `int64` or `string`.
+        owner: kind of the owner's column if it belongs to the mutation, not to its states; else None.
+        sides: `before`, if the files hold it, and `after`.
+        states: (column, kind) of the state columns that are needed, sorted by name.
+        earlier: how many files earlier runs have read; this run's are numbered from there.
+        base: of snapshots, the files of the last one that earlier runs read: the next is compared with it.
+    """
+
+    source: Source
+    files: tuple[Listed, ...]
+    entry: str
+    order: tuple[str, ...]
+    owner: str | None
+    sides: tuple[Side, ...]
+    states: tuple[tuple[str, str], ...]
+    earlier: int = 0
+    base: tuple[Listed, ...] = ()
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether each file is (part of) a whole table, of which every row is a state."""
+        return self.source.every is not None
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Normalised name to the file's column of what is not state, time among it if it is a column."""
+        source = self.source
+        orders = {f"order.{place}": column for place, column in enumerate(source.order)}
+        owner = {"owner": source.owner} if self.owner is not None and source.owner is not None else {}
+        time = {} if source.time is None else {"time": source.time}
+        return {"entry": source.entry, **time, **orders, **owner}
+
+    def members(self, side: Side, names: Sequence[str]) -> list[str]:
+        """Columns of a side without a struct: its state exists if one of them is not null."""
+        return members(side, names, self.sides, tuple(self.roles.values()))
+
+    def rest(self, side: Side, names: Sequence[str]) -> list[str]:
+        """Columns of a side without a struct that say whether its state exists, apart from those needed."""
+        needed = {side.path(column) for column, _ in self.states}
+        return [] if self.snapshots else [name for name in self.members(side, names) if name not in needed]
+
+    def fault(self, schema: pa.Schema) -> str | None:
+        """Why a file with this schema cannot be read with the layout; None if it can.
+
+        Types must be of the layout's kinds, but for what writers change where one row more or less has a null: floats
+        may stand where whole numbers are expected, and the other way round, and both where texts are.
+        """
+        declared = {column for column, _ in self.source.types}
+        kinds = {"entry": self.entry, "time": "timestamp", "owner": self.owner or "string"}
+        kinds |= {f"order.{place}": kind for place, kind in enumerate(self.order)}
+        expected = [(path, kinds[role], path in declared) for role, path in self.roles.items()]
+        for side in self.sides:
+            expected += [(side.path(column), kind, column in declared) for column, kind in self.states]
+        for side in self.sides:
+            if side.struct and not any(f.name == side.name and _may_be_struct(f.type) for f in schema):
+                return f"the file has no struct column {side.name!r}"
+        for path, kind, converted in expected:
+            type_ = find(schema, path, self.sides)
+            if type_ is None:
+                return f"the file has no column {path!r}"
+            if schema.names.count(path) > 1:
+                return f"the file has column {path!r} twice"
+            if not (kind_of(type_) in _READ_AS.get(kind, (kind,)) or converted or pa.types.is_null(type_)):
+                return f"column {path!r} is {type_}, but the first file has {kind} there"
+        time = pa.null() if self.source.time is None else schema.field(self.source.time).type
+        if pa.types.is_timestamp(time) and time.tz is None and self.source.timezone is None:
+            return f"column {self.source.time!r} has no time zone; name it as changelog.timezone"
+        return None
+
+
+_READ_AS = {"int64": NUMERIC, "float64": NUMERIC, "string": ("string", *NUMERIC, "bool")}
+"""Kind of the layout to kinds of files that are converted to it, value by value."""
+
+
+def _may_be_struct(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(type_) or pa.types.is_null(type_))

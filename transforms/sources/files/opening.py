@@ -1,0 +1,91 @@
+"""Opening files of any of Beam's file systems, and segments of topics, as Arrow streams."""
+
+import zlib
+from typing import BinaryIO
+
+import pyarrow as pa
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from transforms.sources.files.kafka import Lines
+from transforms.sources.files.topic_segments import Segment
+
+UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError, UnicodeDecodeError)
+"""What the libraries raise when a file has vanished, is truncated or is not of its format."""
+
+_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_BEGINS = {
+    b"\x1f\x8b": "gzip",
+    b"(\xb5/\xfd": "zstd",
+    **{b"BZh%d1AY&SY" % size: "bz2" for size in range(1, 10)},
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\0": "xz",
+}
+"""What compressed files begin with, and text does not."""
+
+
+FIRST_BYTES = 1 << 22
+"""So many are enough for a first look."""
+
+
+class MisnamedError(OSError):
+    """A file that is compressed otherwise than its name says; the message says how, and nothing of the content."""
+
+
+def open_random(path: str) -> pa.NativeFile:
+    """For formats that seek (Parquet)."""
+    if "://" not in path:
+        return pa.memory_map(path)
+    return pa.PythonFile(_open(path), mode="r")
+
+
+def open_stream(path: str, settings: str | None = None) -> pa.NativeFile:
+    """From begin to end, decompressed by the path's extension; a truncated stream raises instead of ending early.
+
+    Args:
+        settings: as of `matching`.
+    """
+    segment = Segment.parse(path)
+    if segment is not None:
+        return pa.PythonFile(Lines(segment, settings), mode="r")
+    file = _open(path)
+    codec = next((name for extension, name in _CODECS.items() if path.endswith(extension)), None)
+    try:
+        _refuse_misnamed(file.read(16), codec)
+    except MisnamedError:
+        file.close()
+        raise
+    file.seek(0)
+    raw = pa.PythonFile(file, mode="r")
+    return raw if codec is None else pa.CompressedInputStream(raw, codec)
+
+
+def first_lines(stream: pa.NativeFile) -> bytes:
+    """The whole lines at the begin of a file; of one line alone its begin."""
+    head = stream.read(FIRST_BYTES)
+    whole = head.rfind(b"\n") + 1 if len(head) == FIRST_BYTES else 0
+    return head[:whole] if whole else head + b"\n"
+
+
+def why(error: Exception, usual: str) -> str:
+    """What to say of an error of `UNREADABLE`: its own words, or the usual with its kind in the braces."""
+    return str(error) if isinstance(error, MisnamedError) else usual.format(type(error).__name__)
+
+
+def _refuse_misnamed(begin: bytes, named: str | None) -> None:
+    found = next((codec for mark, codec in _BEGINS.items() if begin.startswith(mark)), None)
+    endings = {codec: extension for extension, codec in _CODECS.items()}
+    if not begin or found == named:
+        return
+    if named is not None:
+        told = f"the file's name ends with {endings[named]}, but it is not compressed with {named}; rename it"
+    elif found in endings:
+        told = f"the file is compressed with {found}, but its name does not say so; add {endings[found]} to it"
+    else:
+        told = f"the file is compressed with {found}; unpack it, or compress it with gzip, bz2 or zstd"
+    raise MisnamedError(told)
+
+
+def _open(path: str) -> BinaryIO:
+    # Beam would end a truncated gzip stream without a word, so that Arrow decompresses.
+    return FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED)

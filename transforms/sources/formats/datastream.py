@@ -1,0 +1,76 @@
+"""Google Datastream's events in Cloud Storage, as JSON lines or Avro: the end of a file's name tells which."""
+
+from dataclasses import replace
+from functools import partial
+
+from transforms.common.source import Source
+from transforms.sources.columns.layout import Layout
+from transforms.sources.files.opening import open_stream
+from transforms.sources.formats.avro_blocks import types_of
+from transforms.sources.formats.datastream_avro import read_avro
+from transforms.sources.formats.datastream_events import fields, unwrap
+from transforms.sources.formats.envelope_samples import avro_columns, columns_in, states_in
+from transforms.sources.formats.envelopes import Unwrapped
+from transforms.sources.formats.format import Envelope, Format, Parts, Record, Sample, Split
+from transforms.sources.formats.json_columns import parse_paths
+from transforms.sources.formats.json_lines import read_json_lines
+from transforms.sources.formats.json_samples import columns_of, objects
+
+_AVRO = ".avro"
+_TIME, _ORDER, _STATE = "source_timestamp", "sort_keys", "payload"
+
+
+def _named(source: Source) -> Source:
+    """The columns of states have the prefix `after.`."""
+    return replace(source, time=_TIME, before=None, after="after.", order=(_ORDER,))
+
+
+def _is_lines(path: str) -> bool:
+    return not path.endswith(_AVRO)
+
+
+def _sample(source: Source, path: str) -> Sample:
+    # The owner is a column of the payload, in deletions too.
+    keys = (source.entry,) if source.owner is None else (source.entry, source.owner)
+    with open_stream(path, source.kafka) as stream:
+        if not _is_lines(path):
+            return avro_columns(source, path, types_of(stream), state=_STATE, keys=keys), None
+        records = objects(stream)
+    return columns_of(states_in(source, path, records, sides={"after": _STATE}, keys=keys, made=(_ORDER,)))
+
+
+def _read(layout: Layout, split: Split, batch_rows: int) -> Parts:
+    if not _is_lines(split.place.file):
+        return read_avro(layout, split, batch_rows)
+    return read_json_lines(layout, split, batch_rows, unwrap=_unwrap)
+
+
+def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
+    return unwrap(parse_paths(block, rows, fields(layout)), layout)
+
+
+def _claims(record: Record) -> bool:
+    return {"uuid", _STATE, "source_metadata"} <= record.keys()
+
+
+def _key(record: Record) -> str | None:
+    """The one column that Datastream says is the key, if it does."""
+    keys = (record.get("source_metadata") or {}).get("primary_keys")
+    return keys[0] if isinstance(keys, list) and len(keys) == 1 and isinstance(keys[0], str) else None
+
+
+DATASTREAM = Format(
+    name="datastream",
+    kind="Datastream's JSON lines or Avro",
+    sample=_sample,
+    read=_read,
+    endings=(_AVRO,),
+    lines=_is_lines,
+    owner="mutation",
+    envelope=Envelope(claims=_claims, columns=partial(columns_in, names=(_STATE,)), key=_key),
+    own={"time": (_TIME,), "before": (), "after": (_STATE,), "order": (_ORDER,)},
+    named=_named,
+    orders=(_ORDER,),
+    exact=True,
+    texts_measured=True,  # Avro's decimals are texts
+)

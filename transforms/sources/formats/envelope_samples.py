@@ -1,0 +1,94 @@
+"""A first look into files of events with envelopes: the states that the first of them hold, as flat columns.
+
+in    the first records of a file, or the types of their members
+out   the key under its own name, `before.<column>` and `after.<column>`, and what orders the events
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from transforms.common.errors import SpecError
+from transforms.common.source import Source
+from transforms.sources.formats.envelopes import Path
+from transforms.sources.formats.format import Record
+
+
+def states_in(
+    source: Source,
+    path: str,
+    records: list[Record],
+    *,
+    sides: Mapping[str, str],
+    keys: Sequence[str],
+    made: Sequence[str],
+) -> list[Record]:
+    """A flat row for each event with a state; none if there is no such event.
+
+    Args:
+        sides: side to the name that its state has in an event.
+        keys: columns of states that belong to the event.
+        made: columns of order that the events do not have: the reader makes them.
+
+    Raises:
+        SpecError: the columns that the spec names for key or order are not there.
+    """
+    rows, names = [], set[str]()
+    for event in map(inner, records):
+        states = {side: event[name] for side, name in sides.items() if isinstance(event.get(name), dict)}
+        if states:
+            row: Record = {f"{side}.{name}": value for side, state in states.items() for name, value in state.items()}
+            row |= {name: state[name] for state in states.values() for name in keys if name in state}
+            row |= {name: _at(event, tuple(name.split("."))) for name in source.order if name not in made}
+            rows.append(row)
+            names.update(*states.values())
+    if rows:
+        _refuse_absent(source, path, names)
+    for name in source.order:
+        if rows and name not in made and all(row[name] is None for row in rows):
+            raise SpecError(
+                f"changelog.order: the first events of {path} have nothing at {name!r}; leave order out or name another"
+            )
+    return rows
+
+
+def avro_columns(
+    source: Source, path: str, types: dict[Path, pa.DataType], *, state: str, keys: Sequence[str]
+) -> pa.Schema:
+    """Of Avro, by its schema: the columns of the object `state`, and `keys` as in `states_in`.
+
+    Raises:
+        SpecError: the key is not there.
+    """
+    states = {at[1]: type_ for at, type_ in types.items() if at[0] == state and len(at) == 2}
+    _refuse_absent(source, path, states)
+    own = {name: states[name] for name in keys if name in states}
+    return pa.schema([*((f"after.{name}", type_) for name, type_ in states.items()), *own.items()])
+
+
+def columns_in(record: Record, *, names: Sequence[str]) -> list[str]:
+    """The columns of the first state that an event holds under one of these names."""
+    states = (inner(record).get(name) for name in names)
+    return list(next((state for state in states if isinstance(state, dict)), {}))
+
+
+def inner(event: Record) -> Record:
+    """The event itself, without the schema beside it."""
+    payload = event.get("payload")
+    return payload if "op" not in event and "source_metadata" not in event and isinstance(payload, dict) else event
+
+
+def _refuse_absent(source: Source, path: str, names: Iterable[str]) -> None:
+    known = sorted(names)
+    if source.entry not in known:
+        near = difflib.get_close_matches(source.entry, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, known[:12]))}"
+        raise SpecError(f"changelog.entry: the states of {path} have no column {source.entry!r}; {hint}")
+
+
+def _at(value: Any, path: Path) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

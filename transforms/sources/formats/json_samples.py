@@ -1,0 +1,72 @@
+"""A first look into lines of JSON: the objects on the first of them, and these as columns of texts."""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from transforms.sources.files.opening import first_lines
+from transforms.sources.formats.format import Record, Sample
+
+
+def objects(stream: pa.NativeFile) -> list[Record]:
+    """The objects on the first lines; of numbers their texts, as they are read."""
+    lines = [line for line in first_lines(stream).split(b"\n") if line.strip() not in (b"", b"null")]
+    found = [parsed for line in lines if isinstance(parsed := _parsed(line), dict)]
+    if lines and not found:
+        raise pa.ArrowInvalid("no line is a JSON object")
+    return found
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        found = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+        if b"\\" in line:
+            json.dumps(found, ensure_ascii=False).encode()  # halves of a character are no text
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object in UTF-8, nested no deeper than Python can follow."""
+    return isinstance(_parsed(line), dict)
+
+
+def columns_of(rows: list[Record]) -> Sample:
+    """Columns of text are strings, or structs and lists where there are objects and lists, or null if all rows are."""
+    return _schema(rows), _texts(rows)
+
+
+def _schema(rows: list[Record]) -> pa.Schema:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.schema([(name, _type([row.get(name) for row in rows])) for name in names])
+
+
+def _type(values: list[Any]) -> pa.DataType:
+    """What most of it says: a text if any value is one, else a struct, else a list."""
+    values = [value for value in values if value is not None]
+    if any(not isinstance(value, dict | list) for value in values):
+        return pa.string()
+    objects = [value for value in values if isinstance(value, dict)]
+    if objects:
+        names = dict.fromkeys(name for value in objects for name in value)
+        return pa.struct([(name, _type([value.get(name) for value in objects])) for name in names])
+    return pa.list_(pa.null()) if values else pa.null()
+
+
+def _texts(rows: list[Record]) -> pa.Table:
+    """Scalars by path, those in objects with a dot."""
+    told = [row | {path: value for name in row for path, value in _inside(name, row[name])} for row in rows]
+    names = dict.fromkeys(name for row in told for name in row)
+    return pa.table({name: pa.array([_text(row.get(name)) for row in told], pa.string()) for name in names})
+
+
+def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
+    return [(f"{name}.{key}", inner) for key, inner in value.items()] if isinstance(value, dict) else []
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, dict | list):
+        return None
+    return str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,107 @@
+"""JSON lines that are rows themselves, or have the states before and after as objects.
+
+A state exists if any member of it is not null: of its object, or of the row, without those that are no state. A list
+and an object in it are not null, whatever they hold.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from transforms.common.images import IMAGE, digest
+from transforms.common.kinds import any_valid
+from transforms.common.source import Source
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.sides import Side
+from transforms.sources.files.opening import open_stream
+from transforms.sources.formats.envelopes import OBJECT, TEXT, Fields, Path, Unwrapped, Verdicts
+from transforms.sources.formats.format import Format, Sample
+from transforms.sources.formats.json_columns import parse
+from transforms.sources.formats.json_lines import read_json_lines
+from transforms.sources.formats.json_members import texts
+from transforms.sources.formats.json_samples import columns_of, objects
+from transforms.sources.formats.json_text import lines_of, names, quoted, strings
+
+_CELLS = 1 << 26  # of one table
+
+
+def _sample(source: Source, path: str) -> Sample:
+    with open_stream(path, source.kafka) as stream:
+        return columns_of(objects(stream))
+
+
+def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
+    """The raw table of the lines; all are changes."""
+    marks = strings(block)
+    lines = quoted(block, marks)
+    imaged = len(layout.sides) == 2
+    values, wholes = _read(block, marks, lines, rows, layout, whole=imaged)
+    raw = {name: values[column,] for name, column in layout.roles.items()}
+    for side in layout.sides:
+        states = {column: values[_path(side, column)] for column, _ in layout.states}
+        if imaged:
+            exists = any_valid(list(wholes[side].values()), rows)
+            raw[f"{IMAGE}.{side.side}"] = digest(wholes[side].items(), exists)
+        else:
+            own = [values for column, values in states.items() if side.path(column) not in layout.roles.values()]
+            exists = any_valid(own, rows)
+            unclear = np.flatnonzero(~exists)
+            if len(unclear):
+                exists[unclear] = _exists(lines_of(lines).take(pa.array(unclear)), side, layout)
+        raw[side.side] = pa.array(exists)
+        raw |= {f"{side.side}.{column}": values for column, values in states.items()}
+    return Unwrapped(pa.table(raw), Verdicts(rows))
+
+
+def _read(
+    block: bytes, marks: np.ndarray, lines: pa.Buffer, rows: int, layout: Layout, *, whole: bool
+) -> tuple[dict[Path, pa.Array], dict[Side, dict[str, pa.Array]]]:
+    """What is needed of the rows, by path; and if they are asked for, of each side all members of its states."""
+    needed: Fields = {(column,): TEXT for column in layout.roles.values()}
+    needed |= {(side.name,): OBJECT for side in layout.sides if side.struct}
+    needed |= {_path(side, column): TEXT for side in layout.sides for column, _ in layout.states}
+    told = names(block, marks) if whole else []
+    members = {side: _members(side, told, layout) for side in layout.sides}
+    others = {path: TEXT for found in members.values() for path in found.values() if path not in needed}
+    if rows > 1 and rows * len(others) > _CELLS:
+        raise pa.ArrowInvalid("too many names for so many lines at once")
+    try:
+        values, _ = parse(lines, rows, needed | others)
+    except pa.ArrowInvalid:  # one of the others is an object, say
+        values, _ = parse(lines, rows, needed)
+        values |= dict(zip(others, texts(lines_of(lines), list(others)), strict=True))
+    return values, {side: {name: values[path] for name, path in found.items()} for side, found in members.items()}
+
+
+def _exists(lines: pa.Array, side: Side, layout: Layout) -> np.ndarray:
+    """Of quoted lines, whether any member of the side is not null."""
+    buffer = lines.buffers()[2]
+    block = buffer.to_pybytes()
+    _, wholes = _read(block, strings(block), buffer, len(lines), layout, whole=True)
+    return any_valid(list(wholes[side].values()), len(lines))
+
+
+def _members(side: Side, names_: Sequence[str], layout: Layout) -> dict[str, Path]:
+    """The paths of what may be members of a side's states."""
+    if side.struct:
+        return {name: (side.name, name) for name in names_}
+    return {name.removeprefix(side.name): (name,) for name in layout.members(side, names_)}
+
+
+def _path(side: Side, column: str) -> Path:
+    return (side.name, column) if side.struct else (side.path(column),)
+
+
+JSONL = Format(
+    name="jsonl",
+    kind="JSON lines",
+    sample=_sample,
+    read=partial(read_json_lines, unwrap=_unwrap),
+    endings=(".json", ".jsonl", ".ndjson"),
+    lines=lambda _: True,
+    is_struct=lambda name, _: name[-1:].isalnum(),  # the name of an object ends in a letter or a digit
+    owner="spec",
+    topics=True,
+)

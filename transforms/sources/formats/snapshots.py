@@ -1,0 +1,58 @@
+"""Dated copies of a table: the end of a path tells the format of the files, its directives the date."""
+
+import re
+from dataclasses import replace
+
+from transforms.common.errors import SpecError
+from transforms.common.source import FormatName, Source
+from transforms.sources.files.snapshot_paths import date_problem
+from transforms.sources.formats.csv import CSV
+from transforms.sources.formats.format import Format
+from transforms.sources.formats.parquet import PARQUET
+
+COPIED = {PARQUET.name: r"\.parquet$", CSV.name: r"\.csv(?:\.(?:gz|bz2|zst))?$"}
+"""What copies may be, and how their paths end then."""
+
+
+def file_format(path: str) -> FormatName | None:
+    """The format of the files at a path; None if copies cannot be of it."""
+    return next((name for name, end in COPIED.items() if re.search(end, path)), None)
+
+
+def path_problem(path: str, first: str) -> str | None:
+    """What is wrong with a path of snapshots, of several that begin with `first`; None if nothing is.
+
+    >>> path_problem("data/%Y-%m-%d.json", "data/%Y-%m-%d.json")
+    'the end of the path tells the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst'
+    """
+    problem = date_problem(path)
+    if problem is not None:
+        return problem
+    if file_format(path) is None:
+        return "the end of the path tells the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst"
+    if file_format(path) != file_format(first):
+        return f"all snapshots must be of one format, and {first!r} comes first"
+    return None
+
+
+def _named(source: Source) -> Source:
+    """The source with the format that the files themselves have.
+
+    Raises:
+        SpecError: a path without a date or a format, or with another format than the first.
+    """
+    for path in source.paths:
+        problem = path_problem(path, source.paths[0])
+        if problem is not None:
+            raise SpecError(f"changelog.path: {path!r}: {problem}")
+    found = file_format(source.paths[0])
+    assert found is not None
+    return replace(source, format=found)
+
+
+SNAPSHOTS = Format(
+    name="snapshots",
+    own={"time": (), "before": (), "after": (), "order": ()},
+    named=_named,
+    snapshots=True,
+)

@@ -1,0 +1,139 @@
+"""A first look at a changelog: which files there are, and, from the first of them, how all are read."""
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from transforms.common.errors import ColumnError, InputError, SpecError
+from transforms.common.kinds import kind_of
+from transforms.common.source import Source
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.sides import Side, sides_of, struct_fields
+from transforms.sources.files.listing import Listed, find
+from transforms.sources.files.opening import UNREADABLE, why
+from transforms.sources.files.snapshot_paths import snapshot_files
+from transforms.sources.files.topic_segments import is_of_topic
+from transforms.sources.first_file import FirstFile
+from transforms.sources.formats.format import Sample
+from transforms.sources.formats.table import FORMATS
+
+
+def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> Layout:
+    """Match the globs, look at the first file and decide how all files are read.
+
+    Of Parquet and Avro its schema decides, of text the spec alone: there the first rows only tell errors of the spec.
+
+    Args:
+        numbers: state columns that sums or means are taken of.
+        others: state columns that anything else reads (`where`, `by`, classes, the owner).
+
+    Raises:
+        SpecError: a glob without files, a column that is not there, or one of a type that cannot serve.
+        InputError: an empty file, or a first file that cannot be read.
+    """
+    source = named(source)
+    found = find_files(source)
+    return _layout(_look(source, telling(found)), found, numbers, others)
+
+
+def named(source: Source) -> Source:
+    """The source with what its format says itself; that of snapshots is then the format of their files."""
+    return FORMATS[source.format].named(source)
+
+
+def find_files(source: Source, taken: Iterable[Listed] = ()) -> tuple[Listed, ...]:
+    """The files of a source with all its names; of topics only what was not taken.
+
+    Raises:
+        as `transforms.sources.files.listing.find` and `snapshot_files`.
+    """
+    if source.every is not None:
+        return snapshot_files(source)
+    return find(source.paths, taken=taken, settings=source.kafka, lines=FORMATS[source.format].lines)
+
+
+def sample(source: Source, path: str | None) -> Sample:
+    """Schema of a file, and its first rows as texts, by path; no rows for Parquet and Avro. Of events, their states.
+
+    Columns of text are strings, or structs and lists where JSON has objects and lists, or null if all rows are. Without
+    a path there are none.
+
+    Raises:
+        one of `UNREADABLE`.
+    """
+    return (pa.schema([]), pa.table({})) if path is None else FORMATS[source.format].sample(source, path)
+
+
+def _look(source: Source, first: str | None) -> FirstFile:
+    format_ = FORMATS[source.format]
+    try:
+        schema, rows = sample(source, first)
+    except UNREADABLE as error:
+        kind = format_.kind + (", not Avro or Protobuf, in a topic" if first and is_of_topic(first) else "")
+        usual = f"cannot be read as {kind} ({{}}); it may be truncated or of another format"
+        raise InputError(f"{first}: {why(error, usual)}") from None
+    sides = sides_of(source, schema, format_.is_struct)
+    return FirstFile(source=source, format=format_, path=first, schema=schema, rows=rows, sides=sides)
+
+
+def _layout(look: FirstFile, found: tuple[Listed, ...], numbers: frozenset[str], others: frozenset[str]) -> Layout:
+    source = look.source
+    look.check_sides()
+    if source.time is not None:
+        look.check_time()
+    owner = source.owner
+    of_mutation = owner is not None and look.is_of_mutation(owner)
+    states = (numbers | others) - {owner} if of_mutation else numbers | others | ({owner} if owner else set())
+    owned = look.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None
+    if owned == "string" and owner in numbers:
+        raise SpecError(
+            f"queries: {owner!r} of {look.path} names the owner and is measured but not a number; measure another "
+            "column, or declare it int64 in changelog.types"
+        )
+    return Layout(
+        source=source,
+        files=found,
+        entry=look.key_kind(source.entry, "changelog.entry"),
+        order=tuple(look.key_kind(column, "changelog.order") for column in source.order),
+        owner=owned,
+        sides=look.sides,
+        states=tuple((column, _kind(look, column, number=column in numbers)) for column in sorted(states)),
+    )
+
+
+def _kind(look: FirstFile, column: str, *, number: bool) -> str:
+    key = "privacy.unit" if column == look.source.owner else "queries"
+    try:
+        return look.state_kind(column, number=number, key=key)
+    except SpecError as error:
+        raise ColumnError(str(error), column) from None
+
+
+def telling(found: Sequence[Listed]) -> str | None:
+    """The file that tells the columns: the first that is not empty, of topics the fullest segment; None if all are."""
+    chosen = next((f for f in found if f.size and not is_of_topic(f.path)), max(found, key=lambda file: file.size))
+    return chosen.path if chosen.size else None
+
+
+def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
+    """All columns that states have, by the first file; and others: of no kind, or on one side only.
+
+    Raises:
+        as `inspect`, which says more of what it finds.
+    """
+    layout = inspect(source, frozenset(), frozenset())
+    schema, rows = sample(layout.source, telling(layout.files))
+    found = [_columns_of(side, layout, schema) for side in layout.sides]
+    declared = {column for column, _ in source.types}
+    usable = [{name for name, type_ in one.items() if name in declared or kind_of(type_)} for one in found]
+    # Lines need not hold every member.
+    columns = frozenset(set.intersection(*usable) if rows is None else set.union(*usable))
+    return columns, tuple(sorted(set().union(*found) - columns))
+
+
+def _columns_of(side: Side, layout: Layout, schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The columns of a side, by the names that they have in a state."""
+    if side.struct:
+        return {field.name: field.type for field in struct_fields(schema, side)}
+    names = layout.members(side, schema.names)
+    return {field.name.removeprefix(side.name): field.type for field in schema if field.name in names}
