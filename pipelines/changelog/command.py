@@ -17,7 +17,7 @@ from pipelines.changelog.parquet_parts import FILE, ROW, SIDES, TIME
 from pipelines.changelog.source import KEYS, Named, named
 from pipelines.changelog.suggest import in_flow, section_of, suggest
 from pipelines.epochs.failures import keep_trace
-from pipelines.epochs.flags import options_of
+from pipelines.epochs.flags import options_of, refuse_any
 from pipelines.epochs.results import Result
 from pipelines.spec.paths import within
 from transforms.common.errors import SlackwaterError, SpecError
@@ -67,8 +67,7 @@ def changelog(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 def _suggest_alone(asked: Named, flags: list[str]) -> Result:
-    if flags:
-        raise SpecError(f"{flags[0]}: --suggest alone runs no pipeline and takes no pipeline options")
+    refuse_any(flags, "--suggest alone")
     layout, _ = _layout(asked)
     text = suggest(asked.source, layout)
     return {"spec": text}, text

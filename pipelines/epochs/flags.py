@@ -77,6 +77,15 @@ def _refuse(flags: Sequence[str]) -> None:
         raise SpecError(f"--runner: {' '.join(str(error).split())[:200]}") from None
 
 
+def refuse_any(flags: Sequence[str], command: str) -> None:
+    """
+    Raises:
+        SpecError: there are flags, and the command runs no pipeline.
+    """
+    if flags:
+        raise SpecError(f"{flags[0]}: {command} runs no pipeline and takes no pipeline options")
+
+
 def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
     """
     Raises:

@@ -22,7 +22,7 @@ from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import History
-from pipelines.store.known_releases import known, remember
+from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
 from transforms.common.errors import SpecError
 
@@ -72,7 +72,7 @@ def _tell_others(spec: Spec) -> None:
     if not found.others:
         return
     print("\n".join(f"slackwater: {line}" for line in found.text().splitlines()), file=sys.stderr, flush=True)
-    for folder in remember(found):
+    for folder in write_down(found):
         print(f"slackwater: {folder}: cannot be written, so this release is not noted there", file=sys.stderr)
 
 

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from pipelines.epochs.failures import failures_kept
+from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.job import plan_of
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
@@ -28,15 +29,14 @@ from privacy.planning.plan import Plan
 from privacy.planning.spent import Spent, spent, whole
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import RefusedError, SpecError
+from transforms.common.errors import RefusedError
 
 SAME = 1e-9
 """Relative difference of two losses of one plan, made by different versions of the numerical libraries."""
 
 
 def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    if flags:
-        raise SpecError(f"{flags[0]}: ledger runs no pipeline and takes no pipeline options")
+    refuse_any(flags, "ledger")
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
     with failures_kept(spec):

@@ -16,6 +16,7 @@ from apache_beam.io.filesystems import FileSystems
 from prometheus_client import Metric, generate_latest
 
 from pipelines.epochs.failures import TRACE
+from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.job import plan_of, timeline_of
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
@@ -28,7 +29,7 @@ from pipelines.store.store import Store
 from transforms.aggregation.bound_increment import file_of
 from transforms.aggregation.shard_kernel import state_from_bytes
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import SlackwaterError, SpecError
+from transforms.common.errors import SlackwaterError
 from transforms.common.sinks import is_there, read_bytes
 
 Value = float | dict[str, float] | None
@@ -39,8 +40,7 @@ _PROCESSES = {True: "alive", False: "dead", None: "unknown"}
 
 
 def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    if flags:
-        raise SpecError(f"{flags[0]}: metrics runs no pipeline and takes no pipeline options")
+    refuse_any(flags, "metrics")
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
     store = Store(spec.output.public, spec.output.private)
@@ -65,7 +65,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
         "release": spec.release,
         "metrics": [{"name": s.name, "labels": s.labels, "value": s.value} for s in samples],
     }
-    return document, generate_latest(_Told(told)).decode().rstrip("\n")
+    return document, generate_latest(_Collected(told)).decode().rstrip("\n")
 
 
 def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *, now: float) -> Iterator[Metric]:
@@ -196,7 +196,7 @@ def _metric(name: str, meaning: str, value: Value, *, release: str, by: str) -> 
     return metric
 
 
-class _Told:
+class _Collected:
     """What the library asks for metrics."""
 
     def __init__(self, told: list[Metric]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.job import plan_of, timeline_of
 from pipelines.epochs.results import Result
 from pipelines.spec.durations import duration_text
@@ -19,12 +20,10 @@ from privacy.series import Series
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 from privacy.upward import shown
-from transforms.common.errors import SpecError
 
 
 def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    if flags:
-        raise SpecError(f"{flags[0]}: plan runs no pipeline and takes no pipeline options")
+    refuse_any(flags, "plan")
     spec = load(arguments.spec)
     made = plan_of(spec)
     ahead = now() if spec.schedule.until is None else spec.schedule.until

@@ -1,7 +1,7 @@
 """The shape of a whole spec: its sections and the rules that hold between them."""
 
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -34,15 +34,13 @@ from pipelines.spec.rules import (
     strategy_problems,
 )
 from pipelines.spec.strategies import Strategy
-from pipelines.spec.times import time_text
+from pipelines.spec.times import MICROSECOND, time_text
 from transforms.common.sinks import DEFAULT, OutputFormat
 from transforms.common.source import FormatName
 from transforms.sources.files.topic_segments import is_of_topic, topic_problem
 from transforms.sources.formats.format import Format
 from transforms.sources.formats.snapshots import file_format, path_problem
 from transforms.sources.formats.table import FORMATS, no_topic
-
-_MICROSECOND = timedelta(microseconds=1)
 
 ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
 
@@ -168,7 +166,7 @@ class ScheduleSection(Section):
             return self
         if self.until <= self.start:
             refuse([(("until",), f"must be after start, {time_text(self.start)}")])
-        windows, rest = divmod((self.until - self.start) // _MICROSECOND, self.every)
+        windows, rest = divmod((self.until - self.start) // MICROSECOND, self.every)
         if rest:
             every = duration_text(self.every)
             fits = " or ".join(_ends(self.start, windows, self.every))
@@ -181,14 +179,14 @@ class ScheduleSection(Section):
     @property
     def windows(self) -> int | None:
         """How many there are; None without an end."""
-        return None if self.until is None else (self.until - self.start) // _MICROSECOND // self.every
+        return None if self.until is None else (self.until - self.start) // MICROSECOND // self.every
 
 
 def _ends(start: datetime, windows: int, every: int) -> list[str]:
     """When the first `windows` windows end and when one more would, where there is such a time."""
-    ends = [start + windows * every * _MICROSECOND] if windows else []
+    ends = [start + windows * every * MICROSECOND] if windows else []
     with suppress(OverflowError):  # past the year 9999
-        ends.append(start + (windows + 1) * every * _MICROSECOND)
+        ends.append(start + (windows + 1) * every * MICROSECOND)
     return [time_text(end) for end in ends] or ["a shorter every"]
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def parse_time(text: str) -> datetime:
@@ -27,7 +27,7 @@ def parse_time(text: str) -> datetime:
 
 def microseconds(moment: datetime) -> int:
     """Microseconds since the epoch, UTC, of a moment with a zone."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - _EPOCH) // MICROSECOND
 
 
 def now() -> int:
@@ -51,4 +51,4 @@ def moment_text(moment: int) -> str:
     >>> moment_text(0)
     '1970-01-01T00:00:00Z'
     """
-    return time_text(_EPOCH + moment * _MICROSECOND)
+    return time_text(_EPOCH + moment * MICROSECOND)

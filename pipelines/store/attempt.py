@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 RUN = "run.json"
-READ = "read.json"
+READING = "read.json"
 DRAFT = "commit.json"
 GRACE = timedelta(days=1)
 

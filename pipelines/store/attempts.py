@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.store.attempt import DRAFT, READ, RUN, Attempt, Reading, Run
+from pipelines.store.attempt import DRAFT, READING, RUN, Attempt, Reading, Run
 from pipelines.store.commit import Commit, Digest, History
 from pipelines.store.folder import Folder
 from transforms.common.errors import RefusedError
@@ -70,11 +70,11 @@ class Attempts:
 
     def note(self, attempt: Attempt, reading: Reading) -> None:
         """Keep how much an attempt has read, as long as the attempt stays."""
-        self.folder.write(_of(attempt.id, READ), reading.to_json())
+        self.folder.write(_of(attempt.id, READING), reading.to_json())
 
     def reading(self, commit: Commit) -> Reading | None:
         """How much an epoch has read; None if that is not known."""
-        return Reading.from_json(self.folder.read(_of(commit.attempt, READ)))
+        return Reading.from_json(self.folder.read(_of(commit.attempt, READING)))
 
     def runs(self) -> dict[str, Run | None]:
         """Who works, or worked, at each attempt that is there, by its id; None where this cannot be told."""

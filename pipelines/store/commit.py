@@ -89,7 +89,7 @@ class Commit:
         Raises:
             RefusedError: this is no commit record of this version; the message names the place `where`.
         """
-        document = read_document(content, where, "a commit record; restore it from a copy of the private folder")
+        document = _document(content, where, "a commit record; restore it from a copy of the private folder")
         del document["version"]
         try:
             return _adapter().validate_json(json.dumps(document), strict=True)
@@ -178,7 +178,7 @@ def shown_epochs(manifest: bytes | None, commits: Sequence[Commit], where: str) 
     way_out = "a manifest; remove it and run again, which makes it anew from the commits on the private side"
     if not commits:
         way_out = "a manifest; restore it and the private folder, or release under other output folders"
-    document = read_document(manifest, where, way_out)
+    document = _document(manifest, where, way_out)
     epochs = document.get("epochs")
     shown = len(epochs) if isinstance(epochs, list) else 0
     if shown > len(commits):
@@ -191,7 +191,7 @@ def shown_epochs(manifest: bytes | None, commits: Sequence[Commit], where: str) 
     return shown
 
 
-def read_document(content: bytes, where: str, what: str) -> dict[str, Any]:
+def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
     """A JSON object of this version.
 
     Raises:

@@ -31,7 +31,7 @@ SELF = f"{RECORDS}/self.json"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Found:
     """What a private folder holds: its id (empty: none yet), its release if that has begun, records of others."""
 
     id: str
@@ -43,7 +43,7 @@ def known(spec: Spec) -> Known:
     """Look at the specs beside this one and follow the records."""
     own = _record(spec)
     waiting = [own, *(_record(other) for other in _beside(spec))]
-    seen: dict[str, _Seen | None] = {}
+    seen: dict[str, _Found | None] = {}
     there: dict[str, Record] = {}
     begun: dict[str, Record] = {}
     lost: dict[str, Record] = {}
@@ -80,7 +80,7 @@ def known(spec: Spec) -> Known:
     )
 
 
-def remember(found: Known) -> list[str]:
+def write_down(found: Known) -> list[str]:
     """Write down what is known: the release in the folders of the others, and they in its own.
 
     Returns:
@@ -129,7 +129,7 @@ def _beside(spec: Spec) -> Iterable[Spec]:
             yield other
 
 
-def _look(record: Record) -> _Seen | None:
+def _look(record: Record) -> _Found | None:
     """What a release's private folder holds; None if it cannot be told, or if it is not where a record says.
 
     Of a release that a spec names, a folder that is not there is one that has not begun.
@@ -145,7 +145,7 @@ def _look(record: Record) -> _Seen | None:
         begun = _frozen(record, commits[0]) if commits else None
     except Exception:  # each file system has its own, and what is not understood is not known
         return None
-    return _Seen(id_, begun, tuple(others))
+    return _Found(id_, begun, tuple(others))
 
 
 def _frozen(record: Record, first: Commit) -> Record:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import naming
 
-DRAFT = ".draft"
+_DRAFT = ".draft"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class LocalFolder:
         and the next, which goes on with the same file, puts its own in its place.
         """
         path = Path(self.path(name))
-        draft = path.parent / DRAFT
+        draft = path.parent / _DRAFT
         self.make(name.rpartition("/")[0])
         try:
             self._draft(draft, content)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.spec.load import Spec, load
-from pipelines.store.known_releases import known, remember
+from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from tests.pipelines.releases import attempt_at, planned, record
@@ -22,7 +22,7 @@ def spec_of(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, s
 
 def begin(spec: Spec) -> None:
     """Commit a first epoch, as a run would, after it has noted what it knows."""
-    remember(known(spec))
+    write_down(known(spec))
     store = Store(spec.output.public, spec.output.private)
     store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text), planned())
 
