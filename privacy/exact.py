@@ -138,6 +138,10 @@ class Members:
             return True
         return False
 
+    def rest(self) -> Json:
+        """What nobody has taken."""
+        return dict(self._left)
+
     def end(self) -> None:
         """Refuse members that nobody has taken."""
         for key in self._left:

@@ -106,7 +106,11 @@ class Watch:
         standing = self.look(public, private)
         demand(standing.shown == standing.committed, "a committed epoch is not shown")
         demand(standing.epochs[-1]["windows"] == windows, f"of {windows} windows not all are released")
-        listed = {name for epoch in standing.epochs for name in epoch["files"]} | {"manifest.json", "spec.yaml"}
+        listed = {name for epoch in standing.epochs for name in epoch["files"]} | {
+            "manifest.json",
+            "spec.yaml",
+            "plan.json",
+        }
         demand(public.keys() == listed, f"public, but not listed: {sorted(public.keys() - listed)}")
         last = {epoch["attempt"] for epoch in standing.epochs[-KEPT:]}
         demand(standing.attempts.keys() == last, f"left of dead attempts: {sorted(standing.attempts.keys() - last)}")

@@ -69,7 +69,8 @@ def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callab
     """
     keep = goes_on(spec, job)
     with winner_told(store, start.epoch):
-        refuse_another_plan(job, start.before)
+        if start.before is not None:
+            refuse_another_plan(job, start.before.plan)
         if start.last is not None:
             store.attempts.verify_state(start.last)  # the noise that goes on, above all
     attempt = store.begin(start.epoch)

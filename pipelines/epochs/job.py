@@ -1,20 +1,19 @@
-"""From a spec to what the transforms need: the plan without data, and the job once the first file was looked at."""
+"""From a spec and its plan to what the transforms need, once the first file was looked at."""
 
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
+from pipelines.epochs.plans import plan_of
 from pipelines.spec.columns import told_by_line
 from pipelines.spec.load import Spec
-from privacy.accounting.accounting import Loss
 from privacy.constraint import ByClass
-from privacy.planning.plan import Demand, Plan, make_plan
-from privacy.planning.planner import NOMINAL
+from privacy.planning.plan import Plan
 from transforms.aggregation.expression import Condition, check
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline
-from transforms.common.errors import InputError, SpecError
+from transforms.common.errors import InputError
 from transforms.common.kinds import ARROW
 from transforms.common.source import Source
 from transforms.release.release import ReleasePlan, refuse_mismatch
@@ -54,38 +53,8 @@ class Job:
 SHARD_BYTES = 16 * 2**20
 """About so much of the input goes into one shard, which is held in memory as a whole."""
 
-
-def plan_of(spec: Spec) -> Plan:
-    """The plan of a release; looks at no data."""
-    schedule = spec.schedule
-    windows = None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
-    demands = [
-        Demand(
-            name=query.name,
-            measure=query.measure,
-            cells=query.cells,
-            series=query.publish,
-            weight=query.weight,
-            choice=query.strategy,
-            expected=query.expected,
-        )
-        for query in spec.queries
-    ]
-    try:
-        return make_plan(
-            demands,
-            constraint=spec.privacy.constraint,
-            window=schedule.every,
-            windows=windows,
-            owner=spec.privacy.owner is not None,
-            budget=Loss(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
-            mechanism=spec.privacy.mechanism,
-            accounting=spec.privacy.accounting,
-            split=spec.privacy.split,
-            adaptive_data=spec.privacy.adaptive_data,
-        )
-    except ValueError as error:
-        raise SpecError(f"{spec.path}: {error}") from None
+ENDLESS_SPAN = 1024
+"""Windows that chunks of cells are sized for where there is no end. State is in chunks, so it never changes."""
 
 
 def timeline_of(spec: Spec, until: int) -> Timeline:
@@ -106,18 +75,24 @@ class Before:
     Attributes:
         layout: the types of the columns; its files are not looked at.
         shards: into how many parts the units are split.
-        plan: a fingerprint of it.
+        plan: that the release was begun with.
         read: the files that were read.
     """
 
     layout: Layout
     shards: int
-    plan: str
+    plan: Plan
     read: tuple[Listed, ...]
 
 
 def job_of(
-    spec: Spec, timeline: Timeline, *, shards: int | None = None, exact: bool = False, before: Before | None = None
+    spec: Spec,
+    timeline: Timeline,
+    *,
+    shards: int | None = None,
+    exact: bool = False,
+    before: Before | None = None,
+    plan: Plan | None = None,
 ) -> Job:
     """Look at the files and put the job together.
 
@@ -126,13 +101,14 @@ def job_of(
         shards: how many; by default as the size of the input asks.
         exact: whether to sum without the constraint as well, for the owner's eyes.
         before: what earlier runs settled; only files that they have not read are read.
+        plan: where there is none in `before`; by default what is planned now.
 
     Raises:
         SpecError: a column that is missing or of the wrong type, a path that matches nothing.
         InputError: a file that cannot be read, or one that has changed since it was read; a snapshot that is missing
             or comes late.
     """
-    plan = plan_of(spec)
+    plan = before.plan if before is not None else plan or plan_of(spec)
     queries = tuple(
         Query(
             name=query.name,
@@ -172,7 +148,7 @@ def job_of(
             constraint=constraint,
             owner=owner,
             exact=exact,
-            span=plan.windows or NOMINAL,
+            span=plan.windows or ENDLESS_SPAN,
         ),
         plan=plan,
         shards=before.shards if before is not None else shards or max(1, -(-size // SHARD_BYTES)),

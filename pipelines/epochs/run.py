@@ -48,7 +48,7 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     with failures_kept(spec):
         history = store.open()
         if history is not None:
-            refuse_another(spec, history)
+            refuse_another(spec, history.commits)
             store.show()  # if a run died after it had committed its draw: publish that, and draw no other
         elif not is_rehearsal(flags):
             _tell_others(spec)

@@ -1,8 +1,8 @@
 """What one run of a release leaves for the next: what the first run settled, and what was read.
 
 The first run decides how columns are typed, into how many shards units are split, and how the release is planned. All
-later ones hold to it, since units' state is sharded and noise is drawn by it. It stands in `settled.json` beside the
-state, on the private side.
+later ones hold to it, since units' state is sharded and noise is sampled by it. The plan is in the first commit
+(pipelines.epochs.plans), the rest in `settled.json` beside the state, on the private side.
 """
 
 import difflib
@@ -14,10 +14,11 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.epochs.job import Before, Job
+from pipelines.epochs.plans import committed_plan, plan_text
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.attempts import STATE
-from pipelines.store.commit import Commit, History, ReadFile
+from pipelines.store.commit import Commit, ReadFile
 from pipelines.store.store import Made, Store
 from privacy.planning.plan import Plan
 from transforms.aggregation.bound_increment import file_of
@@ -46,7 +47,10 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         until=timeline.until,
         loss={"epsilon": loss.epsilon, "delta": loss.delta},
         statement=job.plan.statement,
-        sources=tuple(ReadFile(path=f.path, size=f.size, updated=repr(f.updated)) for f in joined(job.layout.files)),
+        plan=plan_text(spec, job.plan) if attempt.epoch == 1 else "",
+        sources=tuple(
+            ReadFile(path=f.path, size=f.size, updated=float(f.updated).hex()) for f in joined(job.layout.files)
+        ),
     )
 
 
@@ -70,7 +74,6 @@ def keep_settled(attempt: Attempt, job: Job) -> None:
     document = {
         "state": VERSION.decode(),
         "shards": job.shards,
-        "plan": fingerprint(job.plan),
         "entry": layout.entry,
         "order": layout.order,
         "owner": layout.owner,
@@ -112,37 +115,34 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
             states=tuple((column, kind) for column, kind in told["states"]),
         ),
         shards=told["shards"],
-        plan=told["plan"],
+        plan=committed_plan(spec, commits),
         read=tuple(
-            Listed(source.path, source.size, float(source.updated)) for commit in commits for source in commit.sources
+            Listed(source.path, source.size, float.fromhex(source.updated))
+            for commit in commits
+            for source in commit.sources
         ),
     )
 
 
-def fingerprint(plan: Plan) -> str:
-    """Of all that noise is drawn by: strategies, scales and series."""
-    drawn = [(r.query, r.family, r.leaf, r.strategy, r.series, r.noise) for r in plan.released]
-    return hashlib.sha256(repr(drawn).encode()).hexdigest()
-
-
-def refuse_another_plan(job: Job, before: Before | None) -> None:
+def refuse_another_plan(job: Job, plan: Plan) -> None:
     """
     Raises:
-        RefusedError: the same spec is planned otherwise than in the first run, so that old noise would not fit.
+        RefusedError: the job was planned by itself, and then another run began the release with this plan. Noise that
+            was sampled under one does not fit the other.
     """
-    if before is not None and before.plan != fingerprint(job.plan):
+    if job.plan != plan:
         raise RefusedError(
-            "this release was planned by another version of the program or of its libraries, and noise drawn so far "
-            "belongs to that plan; run it with the versions that began it (requirements.txt)"
+            "another run has begun this release in the meantime, with another plan, which is the release's from now "
+            "on; start again, and it goes on from there"
         )
 
 
-def refuse_another(spec: Spec, history: History) -> None:
+def refuse_another(spec: Spec, commits: Sequence[Commit]) -> None:
     """
     Raises:
         RefusedError: the folders hold a release that was made from another spec; the message shows the difference.
     """
-    first = history.commits[0]
+    first = commits[0]
     if first.spec_sha256 == spec.sha256:
         return
     lines = difflib.unified_diff(first.spec.splitlines(), spec.text.splitlines(), "frozen", "now", lineterm="", n=0)

@@ -26,7 +26,8 @@ from apache_beam.utils.timestamp import Timestamp
 from pipelines.epochs.epoch import clean, start_of
 from pipelines.epochs.flags import begin_pipeline, is_rehearsal
 from pipelines.epochs.job import Job, job_of
-from pipelines.epochs.settled import refuse_another_plan
+from pipelines.epochs.plans import committed_plan
+from pipelines.epochs.settled import refuse_another, refuse_another_plan
 from pipelines.epochs.stream_publish import Committed, Publish
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
@@ -80,7 +81,6 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
     before, released = start.before, start.released
     timeline = Timeline(start=spec.schedule.start, every=spec.schedule.every, windows=released, released=released)
     job = job_of(spec, timeline, shards=shards, before=before)
-    refuse_another_plan(job, before)
     store.show()  # what was committed by a run that died; and the private folder is there, closed to others
     # What is there and not read yet is found by the stream itself.
     return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
@@ -153,7 +153,11 @@ def _told(error: str) -> SlackwaterError | None:
 
 
 class StreamRelease(beam.PTransform):
-    """Ticks in, the numbers of published windows out; what a pipeline of one's own, or a test's clock, takes."""
+    """Ticks in, the numbers of published windows out; what a pipeline of one's own, or a test's clock, takes.
+
+    Raises:
+        RefusedError: the release has begun, with another spec or plan than these.
+    """
 
     def __init__(self, spec: Spec, job: Job, *, windows: int | None, lag: int, poll: int = 0) -> None:
         super().__init__()
@@ -165,8 +169,12 @@ class StreamRelease(beam.PTransform):
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[int]:
         spec, job = self._spec, self._job
+        store = Store(spec.output.public, spec.output.private)
+        if commits := store.commits():
+            refuse_another(spec, commits)
+            refuse_another_plan(job, committed_plan(spec, commits))
         aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
-        committed = Committed(Store(spec.output.public, spec.output.private))
+        committed = Committed(store)
         polled = PollFiles(
             job.layout,
             job.aggregation.projection,

@@ -210,7 +210,7 @@ def _refuse_another_beginning(job: Job, before: Before) -> None:
         RefusedError: this stream began before anything was published, and then another run settled otherwise what all
             hold to. Under other shards, units would be looked for where they are not, and contribute anew.
     """
-    refuse_another_plan(job, before)
+    refuse_another_plan(job, before.plan)
     own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
     if job.shards != before.shards or own != before.layout:
         raise RefusedError(

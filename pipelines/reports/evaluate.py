@@ -17,6 +17,7 @@ from pipelines.epochs.due import due
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of
+from pipelines.epochs.plans import plan_for
 from pipelines.epochs.results import Result, nothing_due
 from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.load import Spec
@@ -38,8 +39,9 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if timeline.windows == 0:
         return nothing_due(spec, "no window has closed yet")
     with failures_kept(spec):
-        job = job_of(spec, timeline, shards=arguments.shards, exact=True)
         store = Store(spec.output.public, spec.output.private)
+        plan = plan_for(spec, store.commits())
+        job = job_of(spec, timeline, shards=arguments.shards, exact=True, plan=plan)
         attempt = store.begin(0)
         try:
             sums, diagnosis = run_sums(job, folder=attempt.folder, flags=flags)

@@ -18,7 +18,7 @@ from typing import Any
 
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.flags import refuse_any
-from pipelines.epochs.job import plan_of
+from pipelines.epochs.plans import plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.spec.load import Spec, load
@@ -42,8 +42,8 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     with failures_kept(spec):
         history = Store(spec.output.public, spec.output.private).open()
     if history is not None:
-        refuse_another(spec, history)
-    plan = plan_of(spec)
+        refuse_another(spec, history.commits)
+    plan = plan_for(spec, () if history is None else history.commits)
     document = ledger_document([] if history is None else [asdict(c) for c in history.commits], spec, plan)
     together = known(spec)
     text = [

@@ -17,7 +17,8 @@ from prometheus_client import Metric, generate_latest
 
 from pipelines.epochs.failures import TRACE
 from pipelines.epochs.flags import refuse_any
-from pipelines.epochs.job import plan_of, timeline_of
+from pipelines.epochs.job import timeline_of
+from pipelines.epochs.plans import plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.reports.ledger import ledger_document
@@ -48,7 +49,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
         runs = store.attempts.runs()  # before the release, so that none of them counts that has ended since
         history = store.open()
         if history is not None:
-            refuse_another(spec, history)
+            refuse_another(spec, history.commits)
         told = list(_of_all(spec, history, runs, now=now() / 1e6))
         if arguments.private and history is not None:
             told += _of_people(spec, store, history)
@@ -76,7 +77,7 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     until = (schedule.start + windows * schedule.every) / 1e6
     clock = now if schedule.until is None else min(now, schedule.until / 1e6)
     due = timeline_of(spec, int(now * 1e6)).windows - windows
-    ledger = ledger_document([asdict(commit) for commit in commits], spec, plan_of(spec))
+    ledger = ledger_document([asdict(commit) for commit in commits], spec, plan_for(spec, commits))
     failed = _time_of_failure(spec)
 
     def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:

@@ -2,16 +2,20 @@
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pipelines.epochs.flags import refuse_any
-from pipelines.epochs.job import plan_of, timeline_of
+from pipelines.epochs.job import timeline_of
+from pipelines.epochs.plans import has_begun, plan_for
 from pipelines.epochs.results import Result
 from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Query, Spec, load
 from pipelines.spec.times import now
+from pipelines.store.commit import Commit
+from pipelines.store.store import Store
 from privacy.constraint import Within
 from privacy.planning.paper import time_bounded_nodes_claimed
 from privacy.planning.plan import Plan, Released, stddev
@@ -20,16 +24,39 @@ from privacy.series import Series
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
 from privacy.upward import shown
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import SlackwaterError
 
 
 def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "plan")
     spec = load(arguments.spec)
-    made = plan_of(spec)
+    commits = _commits(spec)
+    made = plan_for(spec, commits or ())
     ahead = now() if spec.schedule.until is None else spec.schedule.until
     until = ahead if arguments.until is None else arguments.until
-    document = plan_document(spec, made, timeline_of(spec, until).windows)
-    return document, plan_text(document)
+    begun = None if commits is None else has_begun(spec, commits)
+    document = {**plan_document(spec, made, timeline_of(spec, until).windows), "begun": begun}
+    told = [plan_text(document)]
+    if begun is None:
+        told.append("Whether this release has begun cannot be seen from here; one that has goes on with its own plan.")
+    elif begun:
+        told.append("This release has begun, and this is the plan that it goes on with, whatever would be planned now.")
+    elif commits:
+        told.append("The output folders hold a release of another spec, so `run` refuses this one.")
+    return document, "\n".join(told)
+
+
+def _commits(spec: Spec) -> Sequence[Commit] | None:
+    """The epochs that are committed; None where this account cannot see them."""
+    try:
+        refuse_unreachable([spec.output.private])
+    except SlackwaterError:
+        return None
+    try:
+        return Store(spec.output.public, spec.output.private).commits()
+    except PermissionError:
+        return None
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ function of the records alone, so whoever writes it writes the same bytes. Both 
 understood to the letter is refused, since a release that is misread could spend its budget twice.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,8 +16,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from transforms.common.errors import RefusedError
 
-VERSION = 2
-"""Of commit records and manifests; 1 were releases made in one run, which cannot be continued."""
+VERSION = 3
+"""Of commit records and manifests; 1 were releases made in one run, 2 kept no plan. Neither can be continued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One epoch. The run states what it closed; the store adds the last four when it commits.
+    """One epoch. The run states what it closed; the store adds the last five when it commits.
 
     Attributes:
         release: name.
@@ -56,10 +57,12 @@ class Commit:
         loss: of the whole release, as the manifest tells it. Public.
         statement: of the whole release, in words. Public.
         sources: changelog files that this epoch read. Private.
+        plan: of epoch 1, the plan of the whole release as it is published; of all others empty. Public.
         attempt: whose files these are.
         committed_at: ISO 8601, UTC.
         files: nodes and estimates by their public names.
         state: carries by their names in the attempt's folder `state`. Private.
+        plan_sha256: of the plan. Public.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -75,10 +78,12 @@ class Commit:
     loss: dict[str, Any]
     statement: str
     sources: tuple[ReadFile, ...] = ()
+    plan: str = ""
     attempt: str = ""
     committed_at: str = ""
     files: dict[str, Digest] = field(default_factory=dict)
     state: dict[str, Digest] = field(default_factory=dict)
+    plan_sha256: str = ""
 
     def to_json(self) -> bytes:
         return _json({"version": VERSION, **asdict(self)})
@@ -92,13 +97,25 @@ class Commit:
         document = _document(content, where, "a commit record; restore it from a copy of the private folder")
         del document["version"]
         try:
-            return _adapter().validate_json(json.dumps(document), strict=True)
+            commit = _adapter().validate_json(json.dumps(document), strict=True)
         except ValidationError as error:
             member = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the whole"
             raise RefusedError(
                 f"{where}: not a commit record ({member} is wrong or missing); restore it from a copy of the private "
                 "folder"
             ) from None
+        if (commit.plan != "") != (commit.epoch == 1) or (
+            commit.plan and plan_digest(commit.plan) != commit.plan_sha256
+        ):
+            raise RefusedError(
+                f"{where}: the plan is not what was committed; restore it from a copy of the private folder"
+            )
+        return commit
+
+
+def plan_digest(plan: str) -> str:
+    """SHA-256 of a plan as it is published."""
+    return hashlib.sha256(plan.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +142,15 @@ def check_chain(commits: Sequence[Commit], where: str) -> None:
         if (
             commit.epoch != epoch
             or (commit.release, commit.spec_sha256) != (first.release, first.spec_sha256)
+            or commit.plan_sha256 != first.plan_sha256
             or commit.released != released
             or commit.windows <= released
             or commit.start >= commit.until
             or until not in (None, commit.start)
         ):
             raise RefusedError(
-                f"{where}: epoch {epoch} does not continue the one before it (release, spec, windows or times differ); "
-                "restore the commit records from a copy of the private folder"
+                f"{where}: epoch {epoch} does not continue the one before it (release, spec, plan, windows or times "
+                "differ); restore the commit records from a copy of the private folder"
             )
         released, until = commit.windows, commit.until
 
@@ -145,6 +163,7 @@ def manifest_json(commits: Sequence[Commit]) -> bytes:
             "version": VERSION,
             "release": first.release,
             "spec_sha256": first.spec_sha256,
+            "plan_sha256": first.plan_sha256,
             "statement": last.statement,
             "loss": last.loss,
             "windows": last.windows,
@@ -207,6 +226,11 @@ def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
         raise RefusedError(
             f"{where}: an earlier version of this program made this release in one run, and it cannot be continued; "
             "keep it as it is, choose other output folders and add up both losses"
+        )
+    if document.get("version") == 2:
+        raise RefusedError(
+            f"{where}: an earlier version of this program made this release and kept no plan with it, so only that "
+            "version can go on with it; or keep it as it is, choose other output folders and add up both losses"
         )
     if document.get("version") != VERSION:
         raise RefusedError(f"{where}: of a version that this program does not know; use the program that wrote it")

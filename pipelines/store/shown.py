@@ -38,6 +38,14 @@ class Shown:
                 raise self._lost(commit, name)
         self.folder.flush(commit.files)
 
+    def bring_text(self, name: str, text: str) -> None:
+        """Put a text there, in the place of any other; it is durable then, whoever has written it."""
+        content = text.encode()
+        if self.folder.read(name) == content:
+            self.folder.flush([name])
+        else:
+            self.folder.write(name, content)
+
     def refuse_missing(self, commits: Sequence[Commit]) -> None:
         """Compare the sizes of all files of these epochs, which is cheap, with what was committed.
 

@@ -1,13 +1,13 @@
 """The release store: each epoch is published once, ever, with noise sampled once, whatever crashes, repeats or races.
 
-`public` holds `manifest.json`, `spec.yaml`, `nodes/`, `estimates/`; `private` holds `commits/`, `attempts/`. Each is a
-local folder or a `gs://` prefix.
+`public` holds `manifest.json`, `spec.yaml`, `plan.json`, `nodes/`, `estimates/`; `private` holds `commits/`,
+`attempts/`. Each is a local folder or a `gs://` prefix.
 
 1. A run writes all it makes into an attempt of its own.
 2. It *commits*: creates `commits/<epoch>.json`, which only one run can do. From now on its noise is the epoch's.
 3. It *shows*: copies the attempt's nodes and estimates to the public side under names that hold epoch and attempt,
-   then puts the manifest of all epochs in the place of the last one. A file that it does not list is no part of the
-   release.
+   and the plan that epoch 1 committed, then puts the manifest of all epochs in the place of the last one. A file that
+   it does not list is no part of the release.
 
 What is shown follows from the commits alone, so whoever finds a commit that is not shown finishes it, to the same
 bytes. Whoever finds one, or a manifest or a file that is shown, makes it durable before he does anything that rests on
@@ -29,7 +29,7 @@ from pipelines.spec.paths import within
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt, public_name
 from pipelines.store.attempts import STATE, Attempts, draft_of
-from pipelines.store.commit import Commit, History, check_chain, manifest_json, shown_epochs
+from pipelines.store.commit import Commit, History, check_chain, manifest_json, plan_digest, shown_epochs
 from pipelines.store.folder import Folder, folder_at
 from pipelines.store.shown import Shown
 from transforms.common.errors import RefusedError
@@ -37,6 +37,7 @@ from transforms.release.release import ESTIMATES, NODES
 
 MANIFEST = "manifest.json"
 SPEC = "spec.yaml"
+PLAN = "plan.json"
 EARLIER = "committed.json"
 """What the version before this one committed."""
 
@@ -145,6 +146,8 @@ class Store:
                 public_name(f"{side}/{n}", attempt.id): d for side in (NODES, ESTIMATES) for n, d in found[side].items()
             },
             state=found[STATE],
+            plan="" if commits else record.plan,
+            plan_sha256=commits[0].plan_sha256 if commits else plan_digest(record.plan),
         )
         check_chain([*commits, record], self._private.path("commits"))
         name = _commit_name(record.epoch)
@@ -178,14 +181,13 @@ class Store:
                     return
                 for commit in commits[shown:]:
                     self.shown.bring(commit, self._private)
+                self.shown.bring_text(PLAN, commits[0].plan)
                 if shown == len(commits):
                     self._public.flush([MANIFEST])
                     break
                 if self._public.swap(MANIFEST, manifest_json(commits), version):
                     break
-            spec = public_spec(commits[0].spec).encode()
-            if self._public.read(SPEC) != spec:
-                self._public.write(SPEC, spec)
+            self.shown.bring_text(SPEC, public_spec(commits[0].spec))
 
     def discard(self, attempt: Attempt) -> None:
         """Remove an attempt that ended without a commit; one that is committed, or may yet be, stays."""

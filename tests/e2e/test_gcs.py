@@ -91,6 +91,7 @@ def test_a_release_in_gs_is_what_its_manifest_lists(
     public = under(objects, "public/")
     manifest = json.loads(public.pop("manifest.json"))
     assert public.pop("spec.yaml") == public_spec((tmp_path / "spec.yaml").read_text()).encode()
+    assert hashlib.sha256(public.pop("plan.json")).hexdigest() == manifest["plan_sha256"]
     (epoch,) = manifest["epochs"]
     assert {name: hashlib.sha256(c).hexdigest() for name, c in public.items()} == {
         name: digest["sha256"] for name, digest in epoch["files"].items()
@@ -170,6 +171,7 @@ def test_a_release_in_gs_goes_on_and_no_object_of_it_ever_changes(
     assert {name.removeprefix("public/") for name in last if name.startswith("public/")} == {
         "manifest.json",
         "spec.yaml",
+        "plan.json",
         *(name for epoch in epochs for name in epoch["files"]),
     }
     for before, after in pairwise(seen):

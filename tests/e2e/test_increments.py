@@ -264,7 +264,7 @@ def test_increments_tell_what_the_late_rule_says(slackwater: CommandLine, case: 
     manifest = json.loads((slackwater.folder / "public/manifest.json").read_text())
     listed = [name for epoch in manifest["epochs"] for name in epoch["files"]]
     assert [epoch["windows"] for epoch in manifest["epochs"]] == sorted({p.windows for p in parts} - {0})
-    assert sorted([*listed, "manifest.json", "spec.yaml"]) == sorted(seen[-1])
+    assert sorted([*listed, "manifest.json", "spec.yaml", "plan.json"]) == sorted(seen[-1])
     store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
     verify(store, store.commits())
 

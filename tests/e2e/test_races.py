@@ -119,7 +119,7 @@ def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it
         now = contents(tmp_path / "public")
         assert kept.items() <= now.items()
         kept = {name: content for name, content in now.items() if name != "manifest.json"}
-        assert sorted(kept) == sorted([*(name for c in store.commits() for name in c.files), "spec.yaml"])
+        assert sorted(kept) == sorted([*(name for c in store.commits() for name in c.files), "spec.yaml", "plan.json"])
 
     verify(store, store.commits())
     nodes = published(tmp_path, "nodes").to_pandas()

@@ -348,11 +348,13 @@ def test_the_manifest_lists_every_file_with_its_hash(slackwater: CommandLine) ->
 
     manifest = json.loads(public.pop("manifest.json"))
     spec = public.pop("spec.yaml")
+    plan = public.pop("plan.json")
 
     assert spec.decode() == public_spec((folder / "spec.yaml").read_text())
     (epoch,) = manifest["epochs"]
     told = {name: {"sha256": hashlib.sha256(c).hexdigest(), "size": len(c)} for name, c in public.items()}
     assert epoch["files"] == told
+    assert manifest["plan_sha256"] == hashlib.sha256(plan).hexdigest()
     assert manifest["release"] == "wards"
     assert manifest["windows"] == WINDOWS
     assert 0.999 < manifest["loss"]["epsilon"] <= 1.0
@@ -382,7 +384,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_leaves_nothing(
     public = contents(tmp_path / "public")
     (epoch,) = json.loads(public["manifest.json"])["epochs"]
     listed = set(epoch["files"])
-    assert set(public) == {*listed, "manifest.json", "spec.yaml"}
+    assert set(public) == {*listed, "manifest.json", "spec.yaml", "plan.json"}
     assert len(published(tmp_path, "nodes")) == (WINDOWS + 1) * 3
     private = contents(tmp_path / "private")
     assert {name for name in private if not name.startswith("attempts/")} == {

@@ -249,8 +249,13 @@ def test_a_stream_that_settled_otherwise_than_what_is_published_ends(two, capsys
     for job, made in ((fresh, proposals[:2]), (typed, proposals)):
         with pytest.raises(RefusedError, match="another run has begun this release in the meantime"):
             publish(spec, job, store, 2, made, [])
-    with pytest.raises(RefusedError, match="planned by another version"):
+    with pytest.raises(RefusedError, match="in the meantime, with another plan"):
         publish(spec, planned, store, 2, proposals, [])
+    ticks = beam.Pipeline() | beam.Create([0])
+    with pytest.raises(RefusedError, match="in the meantime, with another plan"):
+        ticks | "planned" >> StreamRelease(spec, planned, windows=3, lag=0)
+    with pytest.raises(RefusedError, match="made from another spec"):
+        ticks | "elsewhere" >> StreamRelease(replace(spec, sha256="c0ffee"), same, windows=3, lag=0)
 
     assert contents(folder) == before
     assert publish(spec, same, store, 2, proposals, []).windows == 2

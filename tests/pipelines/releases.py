@@ -12,6 +12,7 @@ from pipelines.store.store import Made, Store
 from transforms.release.release import ESTIMATES, NODES
 
 SPEC = "release: wards\n"
+PLAN = '{"version": 1}'
 SECRET = "data/secret-part.parquet"
 DAY = 86_400_000_000
 MADE = (
@@ -43,6 +44,7 @@ def record(epoch: int, *, release: str = "wards") -> Commit:
         loss={"epsilon": 1.0, "delta": 0},
         statement="(1, 0)-differential privacy",
         sources=(ReadFile(SECRET, 1234, "2026-01-01T00:00:00Z"),),
+        plan=PLAN if epoch == 1 else "",
     )
 
 
@@ -84,4 +86,9 @@ def public_side(commits: Sequence[Commit], contents: Sequence[bytes], made: Sequ
         for name in made
         if name.startswith(("nodes/", "estimates/"))
     }
-    return {**files, "manifest.json": manifest_json(commits), "spec.yaml": public_spec(SPEC).encode()}
+    return {
+        **files,
+        "manifest.json": manifest_json(commits),
+        "spec.yaml": public_spec(SPEC).encode(),
+        "plan.json": PLAN.encode(),
+    }

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.epochs.job import plan_of
+from pipelines.epochs.plans import plan_of
 from pipelines.reports import ledger
 from pipelines.reports.ledger import ledger_document, ledger_text
 from pipelines.reports.plan_report import plan_document, plan_text

@@ -106,7 +106,7 @@ def loss(folder: Path, first: int, second: int | None, public: Chance, private: 
     assert release is not None
     assert release.shown == len(release.commits) == EPOCHS
     listed = {name for commit in release.commits for name in commit.files}
-    assert left.keys() == {*listed, "manifest.json", "spec.yaml"}, (first, second)
+    assert left.keys() == {*listed, "manifest.json", "spec.yaml", "plan.json"}, (first, second)
 
 
 def nothing_survives() -> bool:

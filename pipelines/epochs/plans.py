@@ -1,0 +1,139 @@
+"""The plan of a release: made once, without data, committed and published with the first epoch, and read ever after.
+
+`plan.json` holds it (privacy.planning.document), with the release's name and the digest of its spec. What later epochs
+and reports go by is the one in the first commit record: nobody can change that without being noticed, and a public one
+that is lost or changed is put back.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pipelines.spec.load import Spec
+from pipelines.store.commit import Commit
+from privacy.accounting.accounting import Loss
+from privacy.exact import Members
+from privacy.planning.document import plan_from_json, plan_to_json
+from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.spent import proved
+from privacy.upward import shown
+from transforms.common.errors import RefusedError, SpecError
+
+SAME = 1e-9
+"""Relative difference of two proofs of one loss, by different versions of the numerical libraries."""
+
+
+def plan_of(spec: Spec) -> Plan:
+    """The plan that a release of this spec begins with; looks at no data."""
+    try:
+        return make_plan(
+            _demands(spec),
+            constraint=spec.privacy.constraint,
+            window=spec.schedule.every,
+            windows=_windows(spec),
+            owner=spec.privacy.owner is not None,
+            budget=Loss(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
+            mechanism=spec.privacy.mechanism,
+            accounting=spec.privacy.accounting,
+            split=spec.privacy.split,
+            adaptive_data=spec.privacy.adaptive_data,
+        )
+    except ValueError as error:
+        raise SpecError(f"{spec.path}: {error}") from None
+
+
+def plan_for(spec: Spec, commits: Sequence[Commit]) -> Plan:
+    """The plan of the release with these commits if it is of this spec, else the one that a release begins with.
+
+    Raises:
+        RefusedError: as `committed_plan`.
+    """
+    return committed_plan(spec, commits) if has_begun(spec, commits) else plan_of(spec)
+
+
+def has_begun(spec: Spec, commits: Sequence[Commit]) -> bool:
+    """Whether commits are of a release of this spec, and not of another one in its folders."""
+    return bool(commits) and commits[0].spec_sha256 == spec.sha256
+
+
+def plan_text(spec: Spec, plan: Plan) -> str:
+    """What is committed and published as `plan.json`; lists of numbers stand on one line."""
+    document = plan_to_json(plan)
+    document = {"version": document.pop("version"), "release": spec.release, "spec_sha256": spec.sha256, **document}
+    lists = re.compile(r"\[\s+(-?\d+(?:,\s+-?\d+)*)\s+\]")
+    return lists.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(document, indent=1)) + "\n"
+
+
+def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
+    """The plan of a release that has begun with this spec: whatever would be planned today.
+
+    Raises:
+        RefusedError: it cannot be understood, it is not for what the spec asks, or this version of the program proves
+            less for its noise than the release claims.
+    """
+    first = commits[0]
+    where = f"the plan of release {first.release!r}, in the record of epoch 1 and in plan.json"
+    try:
+        told = Members(json.loads(first.plan))
+        if (told.text("release"), told.text("spec_sha256")) != (first.release, first.spec_sha256):
+            raise ValueError("release, spec_sha256: of another release")
+        plan = plan_from_json(told.rest())
+    except ValueError as error:
+        raise RefusedError(
+            f"{where}: {error}; use the version of the program that began the release, or restore the private folder "
+            "from a copy"
+        ) from None
+    if not _is_for(plan, spec):
+        raise RefusedError(
+            f"{where}: it is for other queries, windows or privacy than this version of the program reads in the spec; "
+            "go on with the version that began the release"
+        )
+    _refuse_unproved(plan, where)
+    return plan
+
+
+def _is_for(plan: Plan, spec: Spec) -> bool:
+    """Whether a plan is for what a spec asks; by what strategies is not asked."""
+
+    def asked(demand: Demand) -> object:
+        return demand.name, replace(demand.measure, fine=False), demand.cells, demand.series
+
+    return (
+        [asked(demand) for demand in plan.demands] == [asked(demand) for demand in _demands(spec)]
+        and plan.constraint == spec.privacy.constraint
+        and (plan.window, plan.windows) == (spec.schedule.every, _windows(spec))
+        and plan.owner == (spec.privacy.owner is not None)
+        and plan.loss.epsilon <= spec.privacy.epsilon
+        and plan.loss.delta <= spec.privacy.delta
+    )
+
+
+def _refuse_unproved(plan: Plan, where: str) -> None:
+    """Nothing is added to a release whose claim does not hold, as far as this version can tell."""
+    epsilon = proved(plan)
+    if not epsilon <= plan.loss.epsilon * (1 + SAME):
+        raise RefusedError(
+            f"{where}: this version of the program proves epsilon {shown(epsilon)} for its noise, and the release "
+            f"claims {shown(plan.loss.epsilon)}; see CHANGELOG.md for what was found, and whether to end the release"
+        )
+
+
+def _windows(spec: Spec) -> int | None:
+    schedule = spec.schedule
+    return None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
+
+
+def _demands(spec: Spec) -> list[Demand]:
+    return [
+        Demand(
+            name=query.name,
+            measure=query.measure,
+            cells=query.cells,
+            series=query.publish,
+            weight=query.weight,
+            choice=query.strategy,
+            expected=query.expected,
+        )
+        for query in spec.queries
+    ]
