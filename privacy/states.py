@@ -19,7 +19,7 @@ from privacy.measure import Component
 class States:
     """Sizes of a set of states in one norm: L1, or L2 squared.
 
-    Every bound of privacy.strategies.reach is linear in them, so it serves both norms.
+    Every bound of trees and sliding windows is linear in them, so it serves both norms.
 
     Attributes:
         radius, diameter: as above; squared for L2.

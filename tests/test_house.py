@@ -68,6 +68,13 @@ NOT_MATHEMATICS = {
 }
 
 
+OPEN = {f"privacy.strategies.{name}" for name in ("base", "candidates", "choice", "table", "touched")}
+"""All that the rest knows of strategies."""
+
+ABOUT_TREES = {("privacy/planning/paper.py", "privacy.strategies.tree_odd_nodes")}
+"""The paper knows trees alone."""
+
+
 @pytest.mark.xdist_group("together")
 def test_tests_of_a_group_stay_on_one_worker(request: pytest.FixtureRequest) -> None:
     """Else each worker would start a Flink cluster of its own, without a word."""
@@ -148,6 +155,33 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert [
         circle for circle in networkx.strongly_connected_components(networkx.DiGraph(arrows)) if len(circle) > 1
     ] == []
+
+
+def test_no_strategy_is_known_outside_of_its_room() -> None:
+    """Nobody asks of what class a strategy is: a new one is its own files, a row of the table and the spec's words."""
+    known = {
+        (str(path.relative_to(ROOT)), name)
+        for path in (path for package in PACKAGES for path in modules(package))
+        for name in uses(path)
+        if room_of(named(path)) != "privacy.strategies" and room_of(name) == "privacy.strategies"
+    }
+
+    assert {(path, name) for path, name in known if name in MODULES and name not in OPEN} == ABOUT_TREES
+
+
+def test_strategies_are_built_on_no_other_but_in_their_table() -> None:
+    kinds = ("tree", "direct", "factorised")
+    across = {
+        f"{named(path)} imports {name}"
+        for path in (ROOT / "privacy" / "strategies").glob("*.py")
+        for name in uses(path)
+        if path.stem != "table"
+        and name in MODULES
+        and (of := name.removeprefix("privacy.strategies.").split("_")[0]) in kinds
+        and path.stem.split("_")[0] != of
+    }
+
+    assert across == set()
 
 
 def test_imports_stand_at_the_top_of_their_files() -> None:

@@ -7,8 +7,9 @@ from benchmarks.error.setting import Setting, sigma
 from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
-from privacy.planning.planner import Choice, Option, Question, certified, options
+from privacy.planning.planner import Option, Question, certified, options
 from privacy.series import Series
+from privacy.strategies.choice import Choice
 
 MECHANISMS: tuple[Mechanism, ...] = ("gaussian", "laplace")
 

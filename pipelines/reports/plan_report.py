@@ -17,12 +17,11 @@ from pipelines.spec.times import now
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from privacy.constraint import Within
-from privacy.planning.paper import time_bounded_nodes_claimed
+from privacy.planning.paper import nodes_claimed_in_layers
 from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
+from privacy.planning.pricing import node_deviation, split_deviation
 from privacy.series import Series
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.tree import Tree
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SlackwaterError
@@ -171,15 +170,13 @@ def _family(released: Released, plan: Plan) -> dict[str, Any]:
 
 def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
     """How many nodes a unit touches, as the paper counts them, corrected; and what its theorem 4.3 says for a span."""
-    tree, constraint = released.strategy, plan.constraint
-    if isinstance(tree, Factorised):
+    strategy, constraint = released.strategy, plan.constraint
+    if not strategy.sparse:
         return None
     told: dict[str, Any] = {"nodes": released.sensitivity.nodes}
-    if isinstance(tree, Tree) and isinstance(constraint, Within) and released.family == "net":
+    if strategy.disjoint_layers and isinstance(constraint, Within) and released.family == "net":
         window = plan.window * released.leaf
-        told["nodes_claimed"] = time_bounded_nodes_claimed(
-            constraint.span, window, branching=tree.branching, height=tree.height
-        )
+        told["nodes_claimed"] = nodes_claimed_in_layers(constraint.span, window, strategy.disjoint_layers)
     return told
 
 
@@ -209,17 +206,9 @@ def _tried(plan: Plan, place: int, option: Option, series: Series, windows: int)
     chosen = plan.options[place][0]
     part = next(p for p in option.parts if series in p.series)
     component = plan.demands[place].measure.components[0]
-    gaussian = plan.mechanism == "gaussian"
-    paper = plan.accounting == "paper"
-
-    def charged(sensitivity: Any) -> float:
-        if paper:
-            return float(sensitivity.nodes * (sensitivity.node_l2 if gaussian else sensitivity.node_l1))
-        return float(sensitivity.l2 if gaussian else sensitivity.l1)
-
-    split = (len(option.parts) / len(chosen.parts)) ** (0.5 if gaussian else 1.0)
-    node = taken.noise[0].variance ** 0.5 * component.grid
-    scale = node * charged(part.sensitivity) / charged(taken.sensitivity) * split
+    node, share = (node_deviation(p.sensitivity, plan.mechanism, plan.accounting) for p in (part, taken))
+    split = split_deviation(len(option.parts) / len(chosen.parts), plan.mechanism)
+    scale = taken.noise[0].variance ** 0.5 * component.grid * node / share * split
     deviations: np.ndarray = np.sqrt(part.variances(series, windows)) * scale
     return deviations
 

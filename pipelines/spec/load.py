@@ -26,8 +26,8 @@ from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
 from privacy.measure import Measure
-from privacy.planning.planner import Choice
 from privacy.series import Series
+from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Scalar
 from transforms.common.errors import SpecError

@@ -11,7 +11,7 @@ from pipelines.spec.errors import Problem
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, Strategy, StrategySection
-from privacy.strategies.factorised import Form
+from privacy.strategies.choice import Form
 
 MOST_WINDOWS = 10_000_000
 

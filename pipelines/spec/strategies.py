@@ -3,17 +3,13 @@
 A word alone leaves all that it could settle to the planner: `tree`. Settings fix some of it: `{tree: {branching: 16}}`.
 """
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from pipelines.spec.errors import not_one_of, show, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Section
-from privacy.planning.planner import Choice, Name
-from privacy.strategies.factorised import Form
-from privacy.strategies.tree import Refine
-
-NAMES: tuple[Name, ...] = get_args(Name)
+from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine
 
 ENDLESS_FORMS: tuple[Form, ...] = ("window",)
 """Forms that need no last window: each change fades from the sums after it."""

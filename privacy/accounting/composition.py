@@ -75,9 +75,13 @@ class Measurement:
 
     def charged(self, mechanism: Mechanism, accounting: Accounting) -> float:
         """The sensitivity that is charged: joint, or the paper's nodes x one node's."""
+        return above(self.charged_exactly(mechanism, accounting))
+
+    def charged_exactly(self, mechanism: Mechanism, accounting: Accounting) -> Fraction:
+        """The same before it is rounded upward."""
         if accounting == "paper":
-            return above(self.nodes * Fraction(self.node_l1 if mechanism == "laplace" else self.node_l2))
-        return self.l1 if mechanism == "laplace" else self.l2
+            return self.nodes * Fraction(self.node_l1 if mechanism == "laplace" else self.node_l2)
+        return Fraction(self.l1 if mechanism == "laplace" else self.l2)
 
 
 def epsilon_spent(

@@ -20,17 +20,17 @@ from privacy.measure import KINDS as MEASURES
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.planning.plan import Demand, Plan, Released
-from privacy.planning.planner import FORMS, REFINES, Choice, Name, Option, Part
+from privacy.planning.planner import Option, Part
 from privacy.planning.sensitivity import Sensitivity
 from privacy.series import KINDS as SERIES
 from privacy.series import Family, Series
+from privacy.strategies.choice import NAMES, Choice
 from privacy.strategies.table import strategy_from_json, strategy_to_json
 
 VERSION = 1
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 FAMILIES: tuple[Family, ...] = get_args(Family)
-NAMES: tuple[Name, ...] = get_args(Name)
 NOISE: dict[str, type[NoiseDistribution]] = {kind.name: kind for kind in (DiscreteLaplace, DiscreteGaussian)}
 
 
@@ -127,7 +127,7 @@ def _query_to_json(plan: Plan, place: int) -> Json:
         "series": [_series_to_json(series) for series in demand.series],
         "weight": float(demand.weight).hex(),
         "expected": None if demand.expected is None else float(demand.expected).hex(),
-        "choice": _choice_to_json(demand.choice),
+        "choice": demand.choice.to_json(),
         "share": plan.weights[place].hex(),
         "option": taken.name,
         "error": _error_to_json(taken.error),
@@ -279,24 +279,8 @@ def _component_from_json(told: Members) -> Component:
     return component
 
 
-def _choice_to_json(choice: Choice) -> Json:
-    return {
-        "name": choice.name,
-        "branching": choice.branching,
-        "height": choice.height,
-        "refine": choice.refine,
-        "form": choice.form,
-    }
-
-
 def _choice_from_json(told: Members) -> Choice:
-    choice = Choice(
-        name=told.word("name", NAMES),
-        branching=told.optional_count("branching"),
-        height=told.optional_count("height"),
-        refine=told.optional_word("refine", REFINES),
-        form=told.optional_word("form", FORMS),
-    )
+    choice = Choice.from_json(told)
     told.end()
     return choice
 

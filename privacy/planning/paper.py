@@ -23,8 +23,14 @@ def time_bounded_nodes_claimed(span: int, window: int, *, branching: int, height
     >>> time_bounded_nodes_claimed(1, 1, branching=2, height=3)
     4.75
     """
+    layers = [branching**layer for layer, _ in enumerate(layer_sizes(branching, height, None))]
+    return nodes_claimed_in_layers(span, window, layers)
+
+
+def nodes_claimed_in_layers(span: int, window: int, layers: Sequence[int]) -> float:
+    """The same for layers of nodes of so many leaves each."""
     windows = _windows(span, window)
-    return math.fsum(windows / branching**layer + 1 for layer, _ in enumerate(layer_sizes(branching, height, None)))
+    return math.fsum(windows / leaves + 1 for leaves in layers)
 
 
 def time_bounded_nodes(span: int, window: int, *, branching: int, height: int) -> int:

@@ -15,7 +15,6 @@ from privacy.accounting.accounting import (
     Accounting,
     Calibration,
     Loss,
-    Measurement,
     Mechanism,
     calibrate,
     paper_epsilon,
@@ -24,13 +23,14 @@ from privacy.constraint import Constraint
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.sampling import LARGEST_SCALE
-from privacy.planning.planner import Choice, Option, Part, Question, certified, nominal, options
+from privacy.planning.planner import Option, Part, Question, certified, nominal, options
+from privacy.planning.pricing import measured, share, share_for, total_variance
 from privacy.planning.sensitivity import Sensitivity
 from privacy.planning.statement import conditions
 from privacy.series import Family, Series
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.tree import Tree
+from privacy.strategies.base import Strategy
+from privacy.strategies.choice import Choice
+from privacy.strategies.table import OFFERS
 
 Split = Literal["weights", "relative_error"]
 
@@ -82,7 +82,7 @@ class Released:
     query: int
     family: Family
     leaf: int
-    strategy: Tree | Direct | Factorised
+    strategy: Strategy
     series: tuple[Series, ...]
     sensitivity: Sensitivity
     noise: tuple[NoiseDistribution, ...]
@@ -198,7 +198,9 @@ def make_plan(
 
 
 def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:
-    return mechanism == "gaussian" or all(demand.choice.name != "factorised" for demand in demands)
+    """Whether each query can have a strategy that the spec allows."""
+    names = {demand.choice.name for demand in demands} - {"auto"}
+    return mechanism == "gaussian" or all(OFFERS[name].sparse for name in names)
 
 
 def _plan(
@@ -226,7 +228,7 @@ def _plan(
             owner=owner,
             mechanism=mechanism,
             adaptive=adaptive,
-            paper=accounting == "paper",
+            accounting=accounting,
         )
         for demand in demands
     ]
@@ -235,30 +237,16 @@ def _plan(
         best, *others = options(question, demand.choice)
         found.append((certified(best, question), *others))
     weights = _weights(demands, [tried[0] for tried in found], mechanism=mechanism, split=split)
-    planned = [
-        (place, part, weights[place] / len(tried[0].parts))
-        for place, tried in enumerate(found)
-        for part in tried[0].parts
-    ]
-    measurements = [
-        Measurement(
-            l1=part.sensitivity.l1,
-            l2=part.sensitivity.l2,
-            nodes=part.sensitivity.nodes,
-            node_l1=part.sensitivity.node_l1,
-            node_l2=part.sensitivity.node_l2,
-            coordinates=part.sensitivity.coordinates,
-            weight=weight,
-        )
-        for _, part, weight in planned
-    ]
+    planned = [(place, part) for place, tried in enumerate(found) for part in tried[0].parts]
+    queries = [place for place, _ in planned]
+    measurements = [measured(part.sensitivity, share(place, weights, queries)) for place, part in planned]
     steps = min(c.largest for demand in demands for c in demand.measure.components)
     calibration = calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
     stated = [
-        None
-        if isinstance(part.strategy, Factorised)
-        else paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
-        for (_, part, _), m, scale in zip(planned, measurements, calibration.scales, strict=True)
+        paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
+        if part.strategy.sparse
+        else None
+        for (_, part), m, scale in zip(planned, measurements, calibration.scales, strict=True)
     ]
     return Plan(
         constraint=constraint,
@@ -266,7 +254,7 @@ def _plan(
         windows=windows,
         owner=owner,
         demands=tuple(demands),
-        released=_released(demands, [(place, part) for place, part, _ in planned], calibration, mechanism, stated),
+        released=_released(demands, planned, calibration, mechanism, stated),
         options=tuple(found),
         weights=weights,
         mechanism=mechanism,
@@ -274,7 +262,7 @@ def _plan(
         loss=calibration.loss,
         share_unit=calibration.unit,
         claim=calibration.sentence,
-        conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part, _ in planned]),
+        conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part in planned]),
     )
 
 
@@ -315,8 +303,7 @@ def _weights(
 ) -> tuple[float, ...]:
     """Each query's share of the budget.
 
-    With a share w an option's error is error / sqrt(w) under Gaussian noise and error / w under Laplace noise, so that
-    equal relative errors ask for w in proportion to (error / expected)^2, or error / expected.
+    Either the demands say, or all errors become the same part of what the demands expect.
     """
     if split == "weights":
         raw = [demand.weight for demand in demands]
@@ -329,7 +316,7 @@ def _weights(
                 raise ValueError(f"query {demand.name}: the error of a {demand.measure.kind} depends on the data")
             component = demand.measure.components[0]
             relative = option.error * component.largest * component.grid / demand.expected
-            raw.append(relative**2 if mechanism == "gaussian" else relative)
+            raw.append(share_for(relative, mechanism))
     total = math.fsum(raw)
     return tuple(weight / total for weight in raw)
 
@@ -338,13 +325,13 @@ def _typical_error(plan: Plan) -> float:
     """The mean over queries, by weight, of the logarithm of the root mean square error in normalised units."""
     logs = []
     for place, weight in enumerate(plan.weights):
-        squares, numbers, demand = 0.0, 0, plan.demands[place]
-        for released in (r for r in plan.released if r.query == place):
-            component = demand.measure.components[0]
-            for series in released.series:
-                variances = released.variances(series, nominal(plan.windows, demand.series))
-                squares += float(variances.sum()) * released.noise[0].variance / component.largest**2
-                numbers += len(variances)
+        demand = plan.demands[place]
+        noisy = [
+            (released, released.noise[0].variance / demand.measure.components[0].largest ** 2)
+            for released in plan.released
+            if released.query == place
+        ]
+        squares, numbers = total_variance(noisy, nominal(plan.windows, demand.series))
         if squares == 0:  # no number is published yet, or the noise vanishes
             continue
         logs.append(weight * math.log(squares / numbers))

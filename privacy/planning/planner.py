@@ -13,43 +13,25 @@ Pan's theorems 4.8 and 4.9, which tell when sliding windows should be derived fr
 candidates: privacy.planning.paper has their conditions, and a test holds them against the choice.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
 
-from privacy.accounting.composition import Mechanism
+from privacy.accounting.composition import Accounting, Mechanism
 from privacy.constraint import Constraint, parts
 from privacy.measure import Measure
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.planning.pricing import root_mean_square
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_family, of_net
 from privacy.planning.statement import unproved
 from privacy.series import Family, Series
 from privacy.states import in_l2_squared
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised, Form
-from privacy.strategies.factorised_energy import Floats
-from privacy.strategies.factorised_filters import of_filter
-from privacy.strategies.factorised_fitting import fit
-from privacy.strategies.tree import Refine, Tree
+from privacy.strategies.base import Floats, Strategy
+from privacy.strategies.candidates import Asked, Candidate
+from privacy.strategies.choice import Choice, Name
+from privacy.strategies.table import EVENTS, OFFERS
+from privacy.strategies.touched import touched
 
 NOMINAL = 1024
 """Over so many windows the error of a release without end is averaged."""
-
-Name = Literal["auto", "disjoint", "sliding", "tree", "factorised"]
-FORMS: tuple[Form, ...] = ("square_root", "leaky", "arma", "window")
-REFINES: tuple[Refine, ...] = ("none", "subtraction", "bottom_up", "least_squares")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What the spec says of the strategy; None is left to the planner."""
-
-    name: Name = "auto"
-    branching: int | None = None
-    height: int | None = None
-    refine: Refine | None = None
-    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +46,7 @@ class Part:
 
     family: Family
     leaf: int
-    strategy: Tree | Direct | Factorised
+    strategy: Strategy
     series: tuple[Series, ...]
     sensitivity: Sensitivity
 
@@ -94,7 +76,7 @@ class Question:
     Attributes:
         windows: how many, or None if the release has no end.
         adaptive: whether data may react to what is published, so that only strategies will do that are proved for it.
-        paper: whether every touched node is charged alone; filters then have no bound.
+        accounting: how losses will be composed; `paper` charges every touched node alone.
     """
 
     measure: Measure
@@ -106,7 +88,7 @@ class Question:
     owner: bool
     mechanism: Mechanism
     adaptive: bool = False
-    paper: bool = False
+    accounting: Accounting = "naive"
 
     @property
     def net(self) -> tuple[Series, ...]:
@@ -146,85 +128,17 @@ def options(question: Question, choice: Choice) -> list[Option]:
     events = tuple(_events_part(question, choice, family) for family in _event_families(question))
     if not question.net:
         return [_option("tree" if choice.name == "tree" else "disjoint", events, question)]
-    found = [_option(name, (*net, *events), question) for name, net in _net_parts(question, choice)]
+    found = [
+        _option(name, (*_net_parts(question, candidate), *events), question)
+        for name, candidate in _candidates(question, choice)
+    ]
     if not found:
-        raise ValueError(f"strategy {choice.name} cannot be had here: {_why_not(question, choice)}")
-    best: dict[str, Option] = {}
+        raise ValueError(f"strategy {choice.name} cannot be had here: {_lacking(question, choice)}")
+    best: dict[tuple[str, ...], Option] = {}
     for option in sorted(found, key=lambda o: o.error):
-        best.setdefault(_kind(option), option)
+        # Options of one kind differ in their numbers alone.
+        best.setdefault((option.name, *(part.strategy.variant for part in option.parts)), option)
     return list(best.values())
-
-
-def _kind(option: Option) -> str:
-    """Options of one kind differ in their numbers alone."""
-    words = (str(v) for part in option.parts for v in part.strategy.parameters.values() if isinstance(v, str))
-    return " ".join([option.name, *words])
-
-
-def _net_parts(question: Question, choice: Choice) -> Iterator[tuple[str, tuple[Part, ...]]]:
-    if choice.name in ("auto", "disjoint"):
-        yield "disjoint", (_net_part(question, question.net, _disjoint(question)),)
-    if choice.name in ("auto", "sliding") and any(s.kind == "sliding" for s in question.net):
-        yield "sliding", tuple(_direct_parts(question))
-    if choice.name in ("auto", "tree"):
-        for tree in _trees(question, choice):
-            yield "tree", (_net_part(question, question.net, tree),)
-    if choice.name in ("auto", "factorised") and question.mechanism == "gaussian" and not question.paper:
-        for factorised in _factorised(question, choice):
-            yield "factorised", (_net_part(question, question.net, factorised),)
-
-
-def _why_not(question: Question, choice: Choice) -> str:
-    if choice.name == "sliding":
-        return "no sliding numbers are published"
-    if choice.name == "factorised" and question.mechanism != "gaussian":
-        return "it needs Gaussian noise, and so a delta"
-    if choice.name == "factorised":
-        return f"the form {choice.form} needs an end of the schedule"
-    if question.adaptive and choice.refine in ("subtraction", "least_squares"):
-        return (
-            f"{choice.refine} draws Gaussian noise in advance, which is not proved for data that react to what is "
-            "published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
-        )
-    return "no tree of this branching and height fits into the schedule"
-
-
-def _option(name: str, parts_: Sequence[Part], question: Question) -> Option:
-    squares, numbers = 0.0, 0
-    for part in parts_:
-        length = _charged(part.sensitivity, question)
-        for series in part.series:
-            variances = part.variances(series, question.nominal)
-            squares += length * length * float(variances.sum())
-            numbers += len(variances)
-    split = len(parts_) if question.mechanism == "gaussian" else len(parts_) ** 2
-    error = math.sqrt(split * squares / numbers) if numbers else math.inf
-    return Option(name=name, parts=tuple(parts_), error=error)
-
-
-def _charged(sensitivity: Sensitivity, question: Question) -> float:
-    """Standard deviation of one node's noise at a loss of one unit, without the share."""
-    if question.mechanism == "gaussian":
-        return sensitivity.nodes * sensitivity.node_l2 if question.paper else sensitivity.l2
-    return math.sqrt(2) * (sensitivity.nodes * sensitivity.node_l1 if question.paper else sensitivity.l1)
-
-
-def _leaf(question: Question, series: Sequence[Series]) -> int:
-    """Windows in one leaf: all that sliding windows ever need, if nothing else is published."""
-    if any(s.kind != "sliding" for s in series):
-        return 1
-    return math.gcd(*(length for s in series for length in (s.width, s.every)))
-
-
-def _horizon(question: Question, leaf: int) -> int | None:
-    return None if question.windows is None else question.windows // leaf
-
-
-def _net_part(question: Question, series: Sequence[Series], strategy: Tree | Direct | Factorised) -> Part:
-    leaf = _leaf(question, series)
-    unit = question.unit(leaf)
-    sensitivity = of_net(strategy, unit)
-    return Part(family="net", leaf=leaf, strategy=strategy, series=tuple(series), sensitivity=sensitivity)
 
 
 def certified(option: Option, question: Question) -> Option:
@@ -233,10 +147,79 @@ def certified(option: Option, question: Question) -> Option:
 
 
 def _certified(part: Part, question: Question) -> Part:
-    if not isinstance(part.strategy, Factorised) or question.cells > 1:
+    if not part.strategy.certifiable or question.cells > 1:
         return part
     sensitivity = of_net(part.strategy, question.unit(part.leaf), closely=True)
     return part if part.sensitivity.l2 <= sensitivity.l2 else replace(part, sensitivity=sensitivity)
+
+
+def _candidates(question: Question, choice: Choice) -> Iterator[tuple[Name, Candidate]]:
+    asked = _asked(question, choice)
+    for name, offer in OFFERS.items():
+        if choice.name not in ("auto", name) or not (offer.sparse or _alike(question)):
+            continue
+        for candidate in offer.candidates(asked):
+            if not (question.adaptive and any(unproved(question.mechanism, piece.strategy) for piece in candidate)):
+                yield name, candidate
+
+
+def _alike(question: Question) -> bool:
+    """Whether a little noise for many nodes is charged as such: strategies that are not sparse need it."""
+    return question.mechanism == "gaussian" and question.accounting != "paper"
+
+
+def _lacking(question: Question, choice: Choice) -> str:
+    assert choice.name != "auto"
+    offer = OFFERS[choice.name]
+    if not offer.sparse and question.mechanism != "gaussian":
+        return "it needs Gaussian noise, and so a delta"
+    if not offer.sparse and question.accounting == "paper":
+        return "accounting paper charges every node alone"
+    if question.adaptive and next(offer.candidates(_asked(question, choice)), None) is not None:
+        return (
+            f"{choice.refine} draws Gaussian noise in advance, which is not proved for data that react to what is "
+            "published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
+        )
+    return offer.lacking.format(form=choice.form)
+
+
+def _asked(question: Question, choice: Choice) -> Asked:
+    def error(candidate: Candidate) -> float:
+        return _option("", _net_parts(question, candidate), question).error
+
+    return Asked(
+        series=question.net,
+        windows=question.windows,
+        nominal=question.nominal,
+        initial_level=question.opening,
+        choice=choice,
+        states=in_l2_squared(question.measure.components, question.cells),
+        touched=lambda leaf: [touched(part, question.window * leaf) for part in parts(question.constraint)],
+        error=error,
+    )
+
+
+def _option(name: str, parts_: Sequence[Part], question: Question) -> Option:
+    error = root_mean_square(parts_, question.nominal, question.mechanism, question.accounting)
+    return Option(name=name, parts=tuple(parts_), error=error)
+
+
+def _net_parts(question: Question, candidate: Candidate) -> tuple[Part, ...]:
+    """A candidate with its sensitivities, and what it leaves out window by window."""
+    rest = tuple(s for s in question.net if all(s not in piece.series for piece in candidate))
+    if rest:
+        asked = replace(_asked(question, Choice()), series=rest)
+        candidate = (*candidate, *next(OFFERS["disjoint"].candidates(asked)))
+    return tuple(
+        Part(
+            family="net",
+            leaf=piece.leaf,
+            strategy=piece.strategy,
+            series=piece.series,
+            sensitivity=of_net(piece.strategy, question.unit(piece.leaf)),
+        )
+        for piece in candidate
+    )
 
 
 def _event_families(question: Question) -> list[Family]:
@@ -244,114 +227,11 @@ def _event_families(question: Question) -> list[Family]:
 
 
 def _events_part(question: Question, choice: Choice, family: Family) -> Part:
-    """Numbers of single windows: a layer of leaves is best, and the tree of the spec is taken if it names one."""
-    assert family != "net"
-    tree = Tree(branching=2, height=1, refine="none", windows=question.windows, opening=False)
-    if choice.name == "tree" and choice.branching is not None and choice.height is not None:
-        tree = replace(tree, branching=choice.branching, height=choice.height)
+    strategy = EVENTS(choice, question.windows)
     return Part(
         family=family,
         leaf=1,
-        strategy=tree,
+        strategy=strategy,
         series=tuple(s for s in question.series if s.family == family),
-        sensitivity=of_events(family, tree, question.unit(1)),
-    )
-
-
-def _disjoint(question: Question) -> Tree:
-    leaf = _leaf(question, question.net)
-    return Tree(branching=2, height=1, refine="none", windows=_horizon(question, leaf), opening=question.opening)
-
-
-def _direct_parts(question: Question) -> Iterator[Part]:
-    """Every sliding series by itself, and the rest of the net changes window by window."""
-    for series in question.net:
-        if series.kind == "sliding":
-            leaf = _leaf(question, [series])
-            direct = Direct(width=series.width // leaf, every=series.every // leaf, windows=_horizon(question, leaf))
-            yield _net_part(question, [series], direct)
-    rest = [s for s in question.net if s.kind != "sliding"]
-    if rest:
-        tree = Tree(branching=2, height=1, refine="none", windows=question.windows, opening=question.opening)
-        yield _net_part(question, rest, tree)
-
-
-def _trees(question: Question, choice: Choice) -> Iterator[Tree]:
-    """Trees that the choice allows and that are worth a look."""
-    leaf = _leaf(question, question.net)
-    leaves = question.nominal // leaf
-    shapes = [
-        Tree(branching=c, height=h, refine="none", windows=_horizon(question, leaf), opening=question.opening)
-        for c in ([choice.branching] if choice.branching is not None else _branchings(leaves))
-        for h in ([choice.height] if choice.height is not None else _heights(c, leaves))
-        if c ** (h - 1) <= leaves or question.windows is None
-    ]
-    if choice.height is None and choice.branching is None:
-        shapes = _promising(question, shapes)
-    for refine in REFINES if choice.refine is None else (choice.refine,):
-        refined = (replace(shape, refine=refine) for shape in shapes)
-        yield from (tree for tree in refined if not (question.adaptive and unproved(question.mechanism, tree)))
-
-
-PROMISING = 6
-"""Shapes of trees whose refinements are computed."""
-
-
-def _promising(question: Question, shapes: Sequence[Tree]) -> list[Tree]:
-    """The shapes with the least error, by the plain cover and by subtraction: refining is dear to compute."""
-    kept: dict[Tree, None] = {}
-    for refine in ("none", "subtraction"):
-        errors = {
-            shape: _option("tree", [_net_part(question, question.net, replace(shape, refine=refine))], question).error
-            for shape in shapes
-        }
-        kept.update(dict.fromkeys(sorted(shapes, key=errors.__getitem__)[:PROMISING]))
-    return list(kept)
-
-
-def _branchings(leaves: int) -> list[int]:
-    """2, 3, 4, ... and then every tenth part more, up to all leaves."""
-    values, c = [], 2
-    while c <= min(leaves, 1024):
-        values.append(c)
-        c = max(c + 1, int(c * 1.1))
-    return values
-
-
-def _heights(branching: int, leaves: int) -> list[int]:
-    heights: list[int] = []
-    size = branching
-    while size <= leaves:
-        heights.append(len(heights) + 2)
-        size *= branching
-    return heights
-
-
-def _factorised(question: Question, choice: Choice) -> Iterator[Factorised]:
-    leaf = _leaf(question, question.net)
-    windows = _horizon(question, leaf)
-    unit = question.unit(leaf)
-    energy = partial(
-        _energy,
-        leaves=None if windows is None else windows + int(question.opening),
-        opening=question.opening,
-        unit=unit,
-    )
-    for form in FORMS if choice.form is None else (choice.form,):
-        if windows is not None or form == "window":
-            yield fit(
-                form,
-                windows=windows,
-                opening=question.opening,
-                series=[s.merged(leaf) for s in question.net],
-                energy=energy,
-            )
-
-
-def _energy(coefficients: Floats, *, leaves: int | None, opening: bool, unit: Contribution) -> float:
-    """Squared sensitivity of a filter; for owners that of one entry, which is near enough to choose by."""
-    states = in_l2_squared(unit.components, unit.cells)
-    return max(
-        of_filter(coefficients, leaves=leaves, opening=opening, part=part, window=unit.window, states=states)[-1]
-        for part in parts(unit.constraint)
+        sensitivity=of_family(family, strategy, question.unit(1)),
     )

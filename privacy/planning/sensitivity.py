@@ -10,9 +10,9 @@ A *family* is a set of leaf sums:
     entered   entries that came to satisfy the query in a cell, once per entry, window and cell
     left      entries that ceased to, the same way
 
-For `net`, what one entry can do is in privacy.strategies.reach. An owner of several entries shares one k among them.
-Entry e with j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle inequality the
-owner's is at most
+For `net`, what one entry can do is known to the strategy (privacy.strategies.base). An owner of several entries shares
+one k among them. Entry e with j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle
+inequality the owner's is at most
 
     max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
 
@@ -32,7 +32,7 @@ may be met: N = windows x cells.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -41,13 +41,10 @@ import numpy as np
 
 from privacy.constraint import AtMost, Constraint, Within, parts
 from privacy.measure import Component
+from privacy.series import Family
 from privacy.states import States, in_l1, in_l2_squared
-from privacy.strategies import reach
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.factorised_filters import of_filter
-from privacy.strategies.tree import Tree
-from privacy.strategies.tree_odd_nodes import layer_sizes
+from privacy.strategies.base import Strategy
+from privacy.strategies.touched import touched
 from privacy.upward import above, root_above
 
 MOST_OF_OWNER = 10_000
@@ -62,7 +59,7 @@ class Sensitivity:
     """Joint norms of one unit's node vector, in normalised units (component / its largest value).
 
     Attributes:
-        l1, l2: over the whole release; for filters, which are for Gaussian noise alone, l1 is by Cauchy and Schwarz.
+        l1, l2: over the whole release; where a strategy is not sparse, l1 is by Cauchy and Schwarz.
         nodes: nodes that the unit can touch.
         node_l1, node_l2: largest norm within one node (all its cells and components).
         coordinates: numbers that can differ between neighbours.
@@ -95,12 +92,18 @@ class Contribution:
     owner: bool
 
 
-def of_net(strategy: Tree | Direct | Factorised, unit: Contribution, *, closely: bool = False) -> Sensitivity:
+def of_family(family: Family, strategy: Strategy, unit: Contribution) -> Sensitivity:
+    """Sensitivity of the nodes that are made from one family of leaf sums."""
+    return of_net(strategy, unit) if family == "net" else of_events(family, strategy, unit)
+
+
+def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
     """Sensitivity of net changes under a strategy.
 
     Args:
-        closely: whether a filter's bounds for one cell are certified, which takes longer.
+        closely: whether it may take longer to be smaller, where the strategy is certifiable.
 
+    >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
     >>> of_net(Tree(branching=2, height=1, refine="none", windows=365, opening=True), unit).l1
@@ -109,53 +112,49 @@ def of_net(strategy: Tree | Direct | Factorised, unit: Contribution, *, closely:
     30.0
     """
     _refuse_spans_of_owners(unit)
-    sizes = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
-    l2 = _worst(strategy, unit, sizes[1], root_above, closely)
-    nodes = max(_nodes(strategy, part, unit.window) for part in parts(unit.constraint))
-    together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
-    moved = min(unit.cells, 2) * len(unit.components)
-    changes = max(_most_touched(strategy, part, unit) for part in parts(unit.constraint))
-    if isinstance(strategy, Factorised):
-        # Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets.
-        cells = min(unit.cells, changes + 1)
-        l2 += math.sqrt(cells * math.fsum(strategy.rounding(changes, c.largest) ** 2 for c in unit.components))
-        if strategy.windows is None:
-            coordinates = changes * moved * len(strategy.coefficients)
-        else:
-            coordinates = strategy.draws(strategy.windows) * cells * len(unit.components)
+    in_one, in_two = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
+    l2 = _worst(strategy, unit, in_two, root_above, closely)
+    largest = [c.largest for c in unit.components]
+    moved = [
+        strategy.moved(touched(part, unit.window), cells=unit.cells, largest=largest, shared=unit.owner)
+        for part in parts(unit.constraint)
+    ]
+    l2 += max(each.rounding for each in moved)
+    nodes, coordinates = max(each.nodes for each in moved), max(each.coordinates for each in moved)
+    if not strategy.sparse:
         l1 = l2 * math.sqrt(coordinates)
-        return Sensitivity(l1=l1, l2=l2, nodes=1, node_l1=l1, node_l2=l2, coordinates=coordinates)
+        return Sensitivity(l1=l1, l2=l2, nodes=nodes, node_l1=l1, node_l2=l2, coordinates=coordinates)
+    together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
     return Sensitivity(
-        l1=_worst(strategy, unit, sizes[0], above, closely),
+        l1=_worst(strategy, unit, in_one, above, closely),
         l2=l2,
         nodes=nodes,
-        node_l1=above(together * sizes[0].diameter),
-        node_l2=root_above(together**2 * sizes[1].diameter),
-        coordinates=(changes * _nodes_of_a_leaf(strategy) if unit.owner else nodes) * moved,
+        node_l1=above(together * in_one.diameter),
+        node_l2=root_above(together**2 * in_two.diameter),
+        coordinates=coordinates,
     )
 
 
-def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution) -> Sensitivity:
+def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Contribution) -> Sensitivity:
     """Sensitivity of the entries that entered or left, per node and cell.
 
+    >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(5), window=1, owner=False)
     >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, opening=False), unit).l1
     3.0
     """
     _refuse_spans_of_owners(unit)
+    if not strategy.disjoint_layers:
+        raise ValueError(f"{family}: nodes of {strategy.name} do not count single windows; use disjoint or tree")
     r1 = in_l1(unit.components, unit.cells).radius
     r2_squared = in_l2_squared(unit.components, unit.cells).radius
-    most = max(_events(family, part, tree.windows, unit) for part in parts(unit.constraint))
+    most = max(_events(family, part, strategy.windows, unit) for part in parts(unit.constraint))
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
-    in_layers = [
-        _fullest(most, tree.branching**layer, size, unit)
-        for layer, size in enumerate(layer_sizes(tree.branching, tree.layers, tree.whole))
-        if size > 0
-    ]
+    in_layers = [_fullest(most, leaves, unit) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
-    in_node = most if unit.owner else min(most, unit.cells * tree.branching ** (len(in_layers) - 1))
+    in_node = most if unit.owner else min(most, unit.cells * strategy.disjoint_layers[-1])
     return Sensitivity(
         l1=above(len(in_layers) * most * r1),
         l2=root_above(sum(count * count for counts in in_layers for count in counts) * r2_squared),
@@ -167,93 +166,27 @@ def of_events(family: Literal["entered", "left"], tree: Tree, unit: Contribution
 
 
 def _worst(
-    strategy: Tree | Direct | Factorised,
-    unit: Contribution,
-    states: States,
-    length: Callable[[Fraction], float],
-    closely: bool,
+    strategy: Strategy, unit: Contribution, states: States, length: Callable[[Fraction], float], closely: bool
 ) -> float:
     """The unit's norm: `length` of one entry's bounds, or the worst split of changes among an owner's entries."""
     worst = 0.0
     for part in parts(unit.constraint):
         if not unit.owner or isinstance(part, Within):
-            worst = max(worst, length(_entry(strategy, part, unit.window, states, closely)[-1]))
+            bound = strategy.norm(states, touched(part, unit.window), closely=closely)
+            worst = max(worst, length(bound))
             continue
         if part.changes > MOST_OF_OWNER:
             raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
-        if isinstance(strategy, Factorised):
-            bounds = list(_entry(strategy, part, unit.window, states, closely)[1:])
-            bounds += [bounds[-1]] * (part.changes - len(bounds))
-        else:
-            shares = range(1, part.changes + 1)
-            bounds = [_entry(strategy, AtMost(j), unit.window, states, closely, part.changes)[-1] for j in shares]
+        bounds = strategy.norms(states, part.changes, closely=closely)
         worst = max(worst, _best_split([length(bound) for bound in bounds], _together(part)))
     return worst
-
-
-def _entry(
-    strategy: Tree | Direct | Factorised,
-    part: AtMost | Within,
-    window: int,
-    states: States,
-    closely: bool,
-    most: int = 1,
-) -> Sequence[Fraction]:
-    """Bounds for one entry; the last is for all its changes."""
-    if isinstance(strategy, Tree):
-        return [reach.of_tree(strategy, part, window, states, most=most)]
-    if isinstance(strategy, Direct):
-        return [reach.of_direct(strategy, part, window, states)]
-    found = of_filter(
-        strategy.coefficients,
-        leaves=_leaves(strategy),
-        opening=strategy.opening,
-        part=part,
-        window=window,
-        states=states,
-        closely=closely,
-    )
-    return [Fraction(bound) for bound in found]
-
-
-def _nodes(strategy: Tree | Direct | Factorised, part: AtMost | Within, window: int) -> int:
-    """How many nodes an entry can touch, the opening among them where it is released."""
-    if isinstance(strategy, Direct):
-        return int(reach.direct_nodes(strategy, part, window))
-    if isinstance(strategy, Factorised):
-        return 1
-    layers = reach.tree_layers(strategy, part, window)
-    appearing, present = sum(t.appearing for t in layers), sum(t.present for t in layers)
-    return max(appearing, present + int(strategy.opening))
-
-
-def _leaves(factorised: Factorised) -> int | None:
-    """All leaves of the horizon, the opening among them where it is released."""
-    return None if factorised.windows is None else factorised.draws(factorised.windows)
-
-
-def _most_touched(strategy: Tree | Direct | Factorised, part: AtMost | Within, unit: Contribution) -> int:
-    """How many leaves an entry can move, the opening among them; or how many changes an owner's entries share.
-
-    Those of different entries may share a leaf and differ in their cells.
-    """
-    if unit.owner and isinstance(part, AtMost):
-        return part.changes
-    leaves = _leaves(strategy) if isinstance(strategy, Factorised) else strategy.windows
-    touched = reach.touched(part, length=unit.window, nodes=math.inf if leaves is None else leaves).appearing
-    opening = isinstance(strategy, Factorised) and strategy.opening and isinstance(part, Within)
-    return touched + int(opening)
-
-
-def _nodes_of_a_leaf(strategy: Tree | Direct) -> int:
-    return -(-strategy.width // strategy.every) if isinstance(strategy, Direct) else strategy.layers
 
 
 def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: int | None, unit: Contribution) -> int:
     """N of the proof."""
     nodes = math.inf if windows is None else windows
     if isinstance(part, Within):
-        return reach.touched(part, length=unit.window, nodes=nodes).appearing * unit.cells
+        return touched(part, unit.window).nodes(1, nodes).appearing * unit.cells
     k = part.changes
     if unit.cells == 1:
         events = (k + (_together(part) if unit.owner else 1)) // 2 if family == "entered" else k // 2
@@ -262,7 +195,7 @@ def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: 
     return events if unit.owner else int(min(events, nodes * unit.cells))
 
 
-def _fullest(events: int, size: int, nodes: float, unit: Contribution) -> list[int]:
+def _fullest(events: int, size: int, unit: Contribution) -> list[int]:
     """How many events stand in each node and cell of a layer where their squares add up to the most."""
     if unit.owner:
         return [events]

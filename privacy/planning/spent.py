@@ -7,7 +7,8 @@ and the plan's at the horizon.
 Proof. Numbers of the first t windows are A x + W z = W (C x + z), privacy.strategies.base, and these rows of A are 0
 beyond leaf t. So they stay the same if all later leaves of x are set to 0, and neighbours then differ by the leaf sums
 of a unit that is bounded as before and rests after t. W uses no noise but what is drawn by then. So all that was told
-is a function of the noisy nodes whose noise is drawn, which are all nodes of the same strategy with a horizon of
+is a function of the noisy nodes whose noise is drawn, which are all nodes of the same strategy (`so_far`) with a
+horizon of
 
     t                       trees without draws in advance, and direct windows: a node is drawn and told when its last
                             leaf closes, and the nodes of a horizon are those that end by it
@@ -23,16 +24,14 @@ closely. They are composed as the plan composes, at the plan's delta: all of del
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from privacy.accounting.composition import Measurement, epsilon_spent
 from privacy.checks import at_least
 from privacy.planning.plan import Plan, Released
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.tree import Tree
+from privacy.planning.pricing import POWER, measured, share
+from privacy.planning.sensitivity import Contribution, Sensitivity, of_family
 from privacy.upward import above, below
 
 
@@ -113,7 +112,7 @@ def proved(plan: Plan) -> float:
 
 def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | None:
     """Of the nodes of one part that count; None if there are none yet."""
-    strategy = _nearer(released.strategy, windows // released.leaf) if windows else None
+    strategy = released.strategy.so_far(windows // released.leaf) if windows else None
     if strategy is None:
         return None
     if strategy == released.strategy:
@@ -126,43 +125,15 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
         window=plan.window * released.leaf,
         owner=plan.owner,
     )
-    if released.family == "net":
-        near = of_net(strategy, unit)
-    else:
-        assert isinstance(strategy, Tree)
-        near = of_events(released.family, strategy, unit)
+    near = of_family(released.family, strategy, unit)
     return Sensitivity(
         **{f.name: min(getattr(near, f.name), getattr(released.sensitivity, f.name)) for f in fields(Sensitivity)}
     )
 
 
-def _nearer(strategy: Tree | Direct | Factorised, leaves: int) -> Tree | Direct | Factorised | None:
-    """The strategy with the horizon of the proof after so many leaves; None if it has no node by then."""
-    if isinstance(strategy, Direct):
-        return replace(strategy, windows=leaves) if leaves >= strategy.width else None
-    if leaves == 0 and not strategy.opening:
-        return None
-    leaves = max(leaves, 1)  # an opening is told before the first leaf closes; a leaf more only adds nodes
-    if isinstance(strategy, Tree) and strategy.cut:
-        root = strategy.branching ** (strategy.layers - 1)
-        leaves = -(-leaves // root) * root
-        if strategy.windows is not None:
-            leaves = min(leaves, strategy.windows)
-    return replace(strategy, windows=leaves)
-
-
 def _measurement(plan: Plan, released: Released, sensitivity: Sensitivity) -> Measurement:
     """A part as the plan composes it, with the part's own share of the query's weight."""
-    parts = sum(other.query == released.query for other in plan.released)
-    return Measurement(
-        l1=sensitivity.l1,
-        l2=sensitivity.l2,
-        nodes=sensitivity.nodes,
-        node_l1=sensitivity.node_l1,
-        node_l2=sensitivity.node_l2,
-        coordinates=sensitivity.coordinates,
-        weight=plan.weights[released.query] / parts,
-    )
+    return measured(sensitivity, share(released.query, plan.weights, [other.query for other in plan.released]))
 
 
 def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float:
@@ -191,5 +162,4 @@ def _share(plan: Plan, released: Released, so_far: Sensitivity) -> Fraction:
         Fraction(_measurement(plan, released, sensitivity).charged(plan.mechanism, plan.accounting))
         for sensitivity in (so_far, released.sensitivity)
     )
-    ratio = now / whole
-    return Fraction(released.share) * (ratio if plan.share_unit == "epsilon" else ratio * ratio)
+    return Fraction(released.share) * (now / whole) ** POWER[plan.mechanism]

@@ -30,9 +30,7 @@ def conditions(mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]]) -> t
     Args:
         parts: the query's name and the strategy of each part that is released.
     """
-    told = [
-        f"query {query} ({strategy.parameters['refine']})" for query, strategy in parts if unproved(mechanism, strategy)
-    ]
+    told = [f"query {query} ({strategy.variant})" for query, strategy in parts if unproved(mechanism, strategy)]
     if not told:
         return (REACTING, *ALWAYS)
     names = ", ".join(dict.fromkeys(told))

@@ -14,14 +14,18 @@ The claim holds for a changelog that reacts to what was published, but for draws
 it is for one that does not react (docs/proofs/strategies.md#adaptive).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.exact import Json
+from privacy.exact import Json, Members
 from privacy.series import Ints, Series
+from privacy.states import States
+from privacy.strategies.touched import Touched
 
 Floats = NDArray[np.float64]
 
@@ -43,11 +47,36 @@ class Nodes:
     end: Ints
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What a unit can move of a strategy's nodes, beside their norms.
+
+    Attributes:
+        nodes: how many; 1 where the strategy is not sparse, since they are then charged as one.
+        coordinates: numbers that differ at most between neighbours, over all cells and components.
+        rounding: how far rounded nodes can be from exact ones between neighbours, in L2 and normalised units.
+    """
+
+    nodes: int
+    coordinates: int
+    rounding: float = 0.0
+
+
 class Strategy(Protocol):
     """What every strategy offers; `windows` is always how many have closed, `cells` any number of columns."""
 
     kind: ClassVar[str]
     """Of all strategies of its class; see privacy.strategies.table."""
+
+    sparse: ClassVar[bool]
+    """Whether a change moves few nodes: only then is an L1 norm of use, and can each node be charged alone."""
+
+    certifiable: ClassVar[bool]
+    """Whether `closely` makes a norm smaller, for states in one cell."""
+
+    def __hash__(self) -> int:
+        """Strategies are values."""
+        ...
 
     @property
     def name(self) -> str:
@@ -57,6 +86,24 @@ class Strategy(Protocol):
     @property
     def parameters(self) -> dict[str, Any]:
         """What was chosen, for plans: JSON values."""
+        ...
+
+    @property
+    def windows(self) -> int | None:
+        """The horizon, in leaves; None without end."""
+        ...
+
+    @property
+    def variant(self) -> str:
+        """What tells it from others of its name but for numbers, in the spec's words; empty if nothing does."""
+        ...
+
+    def node_name(self, series: Sequence[Series]) -> str:
+        """What tells its nodes from those of a query's other parts, which publish other series; empty if nothing does.
+
+        Args:
+            series: what is published from it, in windows.
+        """
         ...
 
     @property
@@ -71,6 +118,11 @@ class Strategy(Protocol):
             exactly: whether all that noise is calibrated to is in it, whatever a later version would compute; else
                 what its description needs.
         """
+        ...
+
+    @staticmethod
+    def from_json(told: Members) -> "Strategy":
+        """The strategy of a document, but for its kind."""
         ...
 
     def draws(self, windows: int) -> int:
@@ -108,4 +160,46 @@ class Strategy(Protocol):
 
     def weights(self, series: Series, windows: int) -> list[Floats]:
         """For each number the sizes of the non-zero entries of its row of W, in any order."""
+        ...
+
+    @property
+    def disjoint_layers(self) -> tuple[int, ...]:
+        """If its nodes are layers of disjoint windows, how many leaves a node of each has; else empty.
+
+        Only such nodes can count what entered and left.
+        """
+        ...
+
+    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        """A bound for one entry's nodes: their L1 norm or squared L2 norm, as `states` are.
+
+        Nothing else of what is protected is asked: r and D are in `states`, m in `leaves`. Where the strategy is not
+        sparse, the norm is L2.
+
+        Args:
+            leaves: those that the entry can move.
+            closely: whether it may take longer, where `certifiable`.
+        """
+        ...
+
+    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        """The same for entries of 1, 2, ..., `changes` changes, wherever these lie."""
+        ...
+
+    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+        """What else a unit can move.
+
+        Args:
+            leaves: those that one entry can move.
+            cells: of the query.
+            largest: steps in one normalised unit, for each component.
+            shared: whether several entries of an owner share these changes, so that some move one leaf together.
+        """
+        ...
+
+    def so_far(self, leaves: int) -> "Strategy | None":
+        """The strategy of all nodes whose noise is drawn when so many leaves have closed; None if there are none.
+
+        What was published by then is a function of these nodes (privacy.planning.spent).
+        """
         ...

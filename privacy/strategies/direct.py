@@ -5,7 +5,10 @@ off where few overlap.
 Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +16,10 @@ import numpy as np
 from privacy.checks import at_least
 from privacy.exact import Json, Members
 from privacy.series import Ints, Series, totals
-from privacy.strategies.base import Floats, Nodes
+from privacy.states import States
+from privacy.strategies.base import Floats, Moved, Nodes
+from privacy.strategies.candidates import Asked, Candidate, Offer, Piece, leaf_of
+from privacy.strategies.touched import Touched, at_most
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class Direct:
     """
 
     kind: ClassVar[str] = "sliding"
+    sparse: ClassVar[bool] = True
+    certifiable: ClassVar[bool] = False
     width: int
     every: int
     windows: int | None
@@ -53,6 +61,14 @@ class Direct:
     @property
     def parameters(self) -> dict[str, Any]:
         return {"width": self.width, "every": self.every}
+
+    @property
+    def variant(self) -> str:
+        return ""
+
+    def node_name(self, series: Sequence[Series]) -> str:
+        (own,) = series
+        return f"sliding-{own.width}-{own.every}"
 
     @property
     def in_advance(self) -> bool:
@@ -98,6 +114,41 @@ class Direct:
         self._own(series)
         return [np.broadcast_to(1.0, 1)] * self.draws(windows)
 
+    @property
+    def disjoint_layers(self) -> tuple[int, ...]:
+        return ()
+
+    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        met = self._touched(leaves)
+        appearing = self._overlap * (states.radius + (met.appearing - 1) * states.diameter)
+        present = self._overlap * met.present * states.diameter
+        return min(max(appearing, present), self._nodes_met(leaves) * states.diameter)
+
+    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
+
+    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+        nodes = self._nodes_met(leaves)
+        places = leaves.appearing * self._overlap if shared else nodes
+        return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
+
+    def so_far(self, leaves: int) -> "Direct | None":
+        return replace(self, windows=leaves) if leaves >= self.width else None
+
+    @property
+    def _overlap(self) -> int:
+        """In so many sliding windows a leaf lies at most: G(a, a) of pairing."""
+        return -(-self.width // self.every)
+
+    def _touched(self, leaves: Touched) -> Touched:
+        return leaves.nodes(1, math.inf if self.windows is None else self.windows)
+
+    def _nodes_met(self, leaves: Touched) -> int:
+        """How many sliding windows one entry can move."""
+        moved = self._touched(leaves).appearing
+        met = -(-(self.width + moved - 1) // self.every) if leaves.in_a_row else self._overlap * moved
+        return met if self.windows is None else min(met, len(self._ends(self.windows)))
+
     def _own(self, series: Series) -> None:
         if (series.kind, series.width, series.every) != ("sliding", self.width, self.every):
             raise ValueError(f"sliding windows of {self.width} every {self.every} hold no other numbers than their own")
@@ -106,3 +157,18 @@ class Direct:
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
         return Series(kind="sliding", width=self.width, every=self.every).ends(windows)
+
+
+def _candidates(asked: Asked) -> Iterator[Candidate]:
+    """Every sliding series by itself."""
+    pieces = []
+    for series in asked.series:
+        if series.kind == "sliding":
+            leaf = leaf_of([series])
+            direct = Direct(width=series.width // leaf, every=series.every // leaf, windows=asked.horizon(leaf))
+            pieces.append(Piece(leaf=leaf, strategy=direct, series=(series,)))
+    if pieces:
+        yield tuple(pieces)
+
+
+SLIDING = Offer(sparse=Direct.sparse, candidates=_candidates, lacking="no sliding numbers are published")

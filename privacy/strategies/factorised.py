@@ -30,21 +30,24 @@ Proofs at length and sources: docs/proofs/strategies.md#rounding and #filters.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
 from privacy.checks import at_least
 from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
+from privacy.states import States
 from privacy.strategies import factorised_coefficients as coefficients
-from privacy.strategies.base import Floats, Nodes
-
-Form = Literal["square_root", "leaky", "window", "arma"]
-FORMS: tuple[Form, ...] = get_args(Form)
+from privacy.strategies.base import Floats, Moved, Nodes
+from privacy.strategies.choice import FORMS, Form
+from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.touched import Touched, at_most
 
 Pole = tuple[int, int, int]
 """(a, b, u): the exponential u / 2^16 * t^j with t = 1 - a / 2^b."""
@@ -85,6 +88,8 @@ class Factorised:
     """
 
     kind: ClassVar[str] = "factorised"
+    sparse: ClassVar[bool] = False
+    certifiable: ClassVar[bool] = True
     form: Form
     windows: int | None
     opening: bool
@@ -123,6 +128,13 @@ class Factorised:
         if self.form == "arma":
             return {"form": self.form, "poles": [list(pole) for pole in self.poles]}
         return {"form": self.form} if self.form == "square_root" else {"form": self.form, "leak": self.leak}
+
+    @property
+    def variant(self) -> str:
+        return self.form
+
+    def node_name(self, series: Sequence[Series]) -> str:
+        return ""
 
     def to_json(self, *, exactly: bool) -> Json:
         told: Json = {"form": self.form, "windows": self.windows, "opening": self.opening}
@@ -234,6 +246,47 @@ class Factorised:
     def weights(self, series: Series, windows: int) -> list[Floats]:
         newest_first = np.abs(self._newest_first(series, windows))
         return [newest_first[:latest] for latest in series.ends(windows) + int(self.opening)]
+
+    @property
+    def disjoint_layers(self) -> tuple[int, ...]:
+        return ()
+
+    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        return Fraction(self._bounds(states, leaves, closely)[-1])
+
+    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        bounds = [Fraction(bound) for bound in self._bounds(states, at_most(changes), closely)[1:]]
+        return bounds + bounds[-1:] * (changes - len(bounds))
+
+    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+        """Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets."""
+        changes = leaves.appearing
+        if not shared:
+            changes = leaves.nodes(1, math.inf if self._leaves is None else self._leaves).appearing
+            changes += int(self.opening and leaves.in_a_row)
+        visited = min(cells, changes + 1)
+        if self._leaves is None:
+            coordinates = changes * min(cells, 2) * len(largest) * len(self.coefficients)
+        else:
+            coordinates = self._leaves * visited * len(largest)
+        rounding = math.sqrt(visited * math.fsum(self.rounding(changes, steps) ** 2 for steps in largest))
+        return Moved(nodes=1, coordinates=coordinates, rounding=rounding)
+
+    def so_far(self, leaves: int) -> "Factorised | None":
+        """C is lower-triangular and Toeplitz: its first rows are those of a shorter one with the same coefficients."""
+        if leaves == 0 and not self.opening:
+            return None
+        return replace(self, windows=max(leaves, 1))  # an opening is told before the first leaf closes
+
+    @property
+    def _leaves(self) -> int | None:
+        """All of the horizon, the opening among them where it is released."""
+        return None if self.windows is None else self.draws(self.windows)
+
+    def _bounds(self, states: States, leaves: Touched, closely: bool) -> list[float]:
+        return of_filter(
+            self.coefficients, leaves=self._leaves, opening=self.opening, touched=leaves, states=states, closely=closely
+        )
 
     def _newest_first(self, series: Series, windows: int) -> Floats:
         """The weight of the noise of each leaf in a number, from the leaf at its end back."""

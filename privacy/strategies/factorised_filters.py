@@ -6,7 +6,7 @@ S^2, S^2 that of an entry with states 0 and 1: privacy.strategies.factorised_ene
 privacy.strategies.factorised_certificate closer and slower.
 
 Where the opening is told it is the first leaf, and an entry that is there at it appears there. If its later changes
-lie in a time span, then on a line C z = X C e_1 + C z', and <X C e_1, C z'> <= 0 where the coefficients do not rise:
+lie in a row, then on a line C z = X C e_1 + C z', and <X C e_1, C z'> <= 0 where the coefficients do not rise:
 the worst z' leads away from X at first, and its signs take turns. Hence r^2 N(n) + h^2 S^2.
 """
 
@@ -14,13 +14,12 @@ import math
 
 import numpy as np
 
-from privacy.constraint import AtMost, Within
 from privacy.states import States
 from privacy.strategies import factorised_certificate as certificate
 from privacy.strategies import factorised_energy as energy
 from privacy.strategies import factorised_vectors as vectors
 from privacy.strategies.factorised_energy import Floats
-from privacy.strategies.reach import touched
+from privacy.strategies.touched import Touched
 from privacy.upward import above
 
 MOST_CHANGES = 10_000
@@ -32,27 +31,26 @@ def of_filter(
     *,
     leaves: int | None,
     opening: bool,
-    part: AtMost | Within,
-    window: int,
+    touched: Touched,
     states: States,
     closely: bool = False,
 ) -> list[float]:
-    """Squared L2 norms of one entry's nodes y = C x, for 0, 1, ... changes; for a time span only the last counts.
+    """Squared L2 norms of one entry's nodes y = C x, for 0, 1, ... changes; for leaves in a row only the last counts.
 
     Args:
         coefficients: of C, non-negative and not increasing.
         leaves: in all, the opening among them if it is the first; None for an endless line.
         opening: whether it is.
+        touched: leaves that the entry can move.
         states: sizes in L2, squared.
         closely: whether certificates are computed for one cell.
     """
-    if isinstance(part, Within):
-        windows = math.inf if leaves is None else leaves - int(opening)
-        met = touched(part, length=window, nodes=windows).appearing
+    if touched.in_a_row:
+        met = touched.nodes(1, math.inf if leaves is None else leaves - int(opening)).appearing
         return [_within(coefficients, leaves, opening, met, states, closely)]
     # One that was there at the start, where that is not told, has used up a change and may still move at every leaf.
     most = math.inf if leaves is None else leaves + int(not opening)
-    changes = int(min(part.changes, most))
+    changes = int(min(touched.appearing, most))
     if changes > MOST_CHANGES:
         column = float(energy.columns(coefficients, leaves, 1)[1])
         return [above(states.radius + (changes - 1) * states.diameter) * column]

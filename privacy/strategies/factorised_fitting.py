@@ -21,13 +21,17 @@ approximations of the square root make factorisations of little state is from Dv
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from privacy.series import Series
 from privacy.strategies.base import Floats
-from privacy.strategies.factorised import WEIGHT, Factorised, Form, Pole
+from privacy.strategies.candidates import Asked, Candidate, Offer, whole
+from privacy.strategies.choice import Form
+from privacy.strategies.factorised import WEIGHT, Factorised, Pole
+from privacy.strategies.factorised_filters import of_filter
 
 NOMINAL = 1024
 """Windows that are compared where a release has no end, at the least."""
@@ -164,3 +168,29 @@ def _search(
         options={"initial_simplex": corners, "maxfev": 20 * len(first), "xatol": 1e-2, "fatol": 0.0},
     )
     return min(tried, key=lambda factorised: tried[factorised])
+
+
+ORDER: tuple[Form, ...] = ("square_root", "leaky", "arma", "window")
+"""In which forms are tried; of equal ones the first is taken."""
+
+
+def _candidates(asked: Asked) -> Iterator[Candidate]:
+    windows = asked.horizon(asked.leaf)
+    energy = partial(_energy, asked=asked, leaves=None if windows is None else windows + int(asked.initial_level))
+    for form in ORDER if asked.choice.form is None else (asked.choice.form,):
+        if windows is not None or form == "window":
+            series = [s.merged(asked.leaf) for s in asked.series]
+            yield whole(asked, fit(form, windows=windows, opening=asked.initial_level, series=series, energy=energy))
+
+
+def _energy(coefficients: Floats, *, asked: Asked, leaves: int | None) -> float:
+    """Squared sensitivity of a filter; for owners that of one entry, which is near enough to choose by."""
+    return max(
+        of_filter(coefficients, leaves=leaves, opening=asked.initial_level, touched=touched, states=asked.states)[-1]
+        for touched in asked.touched(asked.leaf)
+    )
+
+
+FACTORISED = Offer(
+    sparse=Factorised.sparse, candidates=_candidates, lacking="the form {form} needs an end of the schedule"
+)

@@ -1,14 +1,27 @@
-"""All strategies by their kind, for documents: what a plan holds of one, and back."""
+"""The table of strategies: for documents by their kind, for the planner by their name in a spec."""
+
+from collections.abc import Callable
 
 from privacy.exact import Json, Members
-from privacy.strategies.direct import Direct
+from privacy.strategies.base import Strategy
+from privacy.strategies.candidates import Offer
+from privacy.strategies.choice import Choice, Name
+from privacy.strategies.direct import SLIDING, Direct
 from privacy.strategies.factorised import Factorised
+from privacy.strategies.factorised_fitting import FACTORISED
 from privacy.strategies.tree import Tree
+from privacy.strategies.tree_candidates import DISJOINT, TREE, for_events
 
-STRATEGIES: dict[str, type[Tree | Direct | Factorised]] = {kind.kind: kind for kind in (Tree, Direct, Factorised)}
+STRATEGIES: dict[str, type[Strategy]] = {kind.kind: kind for kind in (Tree, Direct, Factorised)}
+
+OFFERS: dict[Name, Offer] = {"disjoint": DISJOINT, "sliding": SLIDING, "tree": TREE, "factorised": FACTORISED}
+"""In this order they are tried; of candidates with equal errors the first is taken."""
+
+EVENTS: Callable[[Choice, int | None], Strategy] = for_events
+"""The strategy for what entered and left, by what the spec says and the number of windows."""
 
 
-def strategy_to_json(strategy: Tree | Direct | Factorised, *, exactly: bool) -> Json:
+def strategy_to_json(strategy: Strategy, *, exactly: bool) -> Json:
     """A strategy as a document; `exactly`: see privacy.strategies.base.
 
     >>> strategy_to_json(Direct(width=7, every=1, windows=None), exactly=True)
@@ -17,7 +30,7 @@ def strategy_to_json(strategy: Tree | Direct | Factorised, *, exactly: bool) -> 
     return {"kind": strategy.kind, **strategy.to_json(exactly=exactly)}
 
 
-def strategy_from_json(told: Members) -> Tree | Direct | Factorised:
+def strategy_from_json(told: Members) -> Strategy:
     """The strategy of a document.
 
     Raises:

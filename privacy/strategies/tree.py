@@ -33,15 +33,20 @@ Source: M. Pan, "Differentially-private Continual Releases against Dynamic Datab
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
 from privacy.checks import at_least
 from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series, totals
-from privacy.strategies.base import Floats, Nodes
+from privacy.states import States
+from privacy.strategies import tree_norms
+from privacy.strategies.base import Floats, Moved, Nodes
+from privacy.strategies.choice import REFINES, Refine
+from privacy.strategies.touched import Touched, at_most
 from privacy.strategies.tree_covers import Runs, cover_runs, walk_runs
 from privacy.strategies.tree_refine import (
     Numbers,
@@ -51,9 +56,6 @@ from privacy.strategies.tree_refine import (
     least_squares_weights,
     node_variances,
 )
-
-Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
-REFINES: tuple[Refine, ...] = get_args(Refine)
 
 LARGEST_NODE = 1 << 40
 LARGEST_ADVANCE = 1 << 20
@@ -83,6 +85,8 @@ class Tree:
     """
 
     kind: ClassVar[str] = "tree"
+    sparse: ClassVar[bool] = True
+    certifiable: ClassVar[bool] = False
     branching: int
     height: int
     refine: Refine
@@ -109,6 +113,13 @@ class Tree:
         if self._disjoint:
             return {}
         return {"branching": self.branching, "height": self.height, "refine": self.refine}
+
+    @property
+    def variant(self) -> str:
+        return "" if self._disjoint else self.refine
+
+    def node_name(self, series: Sequence[Series]) -> str:
+        return ""
 
     def to_json(self, *, exactly: bool) -> Json:
         return {
@@ -249,6 +260,32 @@ class Tree:
         count = np.array([self.branching ** (i - below) for i, below in kinds])
         layer = np.array([i for i, _ in kinds])
         return [np.concatenate([opening, np.repeat(held, count * size[layer])]) for size in sizes]
+
+    @property
+    def disjoint_layers(self) -> tuple[int, ...]:
+        return self._forest.leaves
+
+    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        return tree_norms.norm(self._forest, states, leaves)
+
+    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        forest = self._forest
+        return [tree_norms.norm(forest, states, at_most(j), most=changes) for j in range(1, changes + 1)]
+
+    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+        nodes = tree_norms.nodes(self._forest, leaves)
+        places = leaves.appearing * self.layers if shared else nodes
+        return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
+
+    def so_far(self, leaves: int) -> "Tree | None":
+        if leaves == 0 and not self.opening:
+            return None
+        # An opening is told before the first leaf closes; a leaf more only adds nodes.
+        return replace(self, windows=self._drawn(max(leaves, 1)))
+
+    @property
+    def _forest(self) -> tree_norms.Forest:
+        return tree_norms.Forest(branching=self.branching, layers=self.layers, windows=self.whole, initial=self.opening)
 
     @property
     def _disjoint(self) -> bool:

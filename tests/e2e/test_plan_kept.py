@@ -16,7 +16,7 @@ from pipelines.epochs.plans import committed_plan, plan_of, plan_text
 from pipelines.spec.load import load
 from pipelines.store.commit import plan_digest
 from pipelines.store.store import Store
-from privacy.planning import planner
+from privacy.strategies.table import OFFERS
 from tests.e2e.specs import START, CommandLine, changelog, contents, published, write, write_spec
 from tests.pipelines.spec_text import loaded
 from tests.rights import plain_rights
@@ -80,8 +80,8 @@ def test_a_planner_that_would_choose_otherwise_changes_nothing(
     plan = committed_plan(spec, store.commits())
     kept = slackwater("plan", "spec.yaml", "--json").out
     text = (slackwater.folder / "public/plan.json").read_bytes()
-    monkeypatch.setattr(planner, "FORMS", ())
-    monkeypatch.setattr(planner, "_trees", lambda *_: iter(()))
+    for name in ("tree", "factorised"):
+        monkeypatch.delitem(OFFERS, name)
     assert plan_of(spec) != plan
 
     said = slackwater("run", "spec.yaml", until(5))

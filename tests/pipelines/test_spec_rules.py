@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.spec.load import Query
-from privacy.planning.planner import Choice
 from privacy.series import Series
+from privacy.strategies.choice import Choice
 from tests.pipelines.spec_text import GOOD, changed, loaded, problems
 
 DELTA = changed("delta: 0", "delta: 1.0e-9")

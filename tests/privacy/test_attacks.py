@@ -21,11 +21,14 @@ from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
 from privacy.planning.plan import Demand, Plan, Released, make_plan
-from privacy.planning.planner import REFINES, Choice
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_net
 from privacy.series import Series
+from privacy.states import in_l2_squared
+from privacy.strategies.choice import REFINES, Choice
 from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
+from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.touched import touched
 from privacy.strategies.tree import Tree
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline
@@ -171,15 +174,11 @@ def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves(
 
 
 def of_linear(factorised: Factorised, components: tuple[Component, ...], part: Within) -> float:
-    from privacy.states import in_l2_squared
-    from privacy.strategies.factorised_filters import of_filter
-
     return of_filter(
         factorised.coefficients,
         leaves=factorised.draws(factorised.windows or 0),
         opening=factorised.opening,
-        part=part,
-        window=WINDOW,
+        touched=touched(part, WINDOW),
         states=in_l2_squared(components, 1),
     )[-1]
 

@@ -14,10 +14,10 @@ from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost, Within
 from privacy.measure import Component, Measure
 from privacy.planning.plan import Demand, make_plan
-from privacy.planning.planner import Choice
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.planning.spent import spent
 from privacy.series import Family, Series
+from privacy.strategies.choice import Choice
 from privacy.strategies.direct import Direct
 from privacy.strategies.tree import Tree
 from privacy.strategies.tree_odd_nodes import most_odd, most_odd_within

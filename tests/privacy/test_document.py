@@ -17,10 +17,10 @@ from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
 from privacy.planning.document import VERSION, digest, plan_from_json, plan_to_json
 from privacy.planning.plan import Demand, Plan, make_plan
-from privacy.planning.planner import FORMS, Choice, Name
 from privacy.planning.spent import proved
 from privacy.series import Series
 from privacy.strategies import factorised
+from privacy.strategies.choice import FORMS, Choice, Name
 
 SPAN = Within(30)
 CONSTRAINTS = [AtMost(4), AtMost(2), SPAN, ByClass("fare", (("multi", AtMost(20)), ("pass", SPAN)))]

@@ -16,9 +16,9 @@ from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.plan import Demand, Plan, make_plan, stddev
-from privacy.planning.planner import Choice
 from privacy.planning.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
 from privacy.series import Kind, Series
+from privacy.strategies.choice import Choice
 
 FOUR = AtMost(4)
 DISJOINT = Choice(name="disjoint")

@@ -13,9 +13,10 @@ from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Measure
 from privacy.planning.paper import derived_wins
 from privacy.planning.plan import Demand, Plan, make_plan, stddev
-from privacy.planning.planner import Choice, Question, options
+from privacy.planning.planner import Question, options
 from privacy.planning.sensitivity import Contribution, of_net
 from privacy.series import Kind, Series
+from privacy.strategies.choice import Choice
 from privacy.strategies.direct import Direct
 from privacy.strategies.tree import Tree
 
@@ -67,7 +68,7 @@ GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
 def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatch):
     """Direct and derived sliding windows, each computed here anew: 600 settings in all, without the slow filters."""
     assert len(GRID) >= 500
-    monkeypatch.setattr("privacy.planning.planner.FORMS", ())
+    monkeypatch.setattr("privacy.strategies.factorised_fitting.ORDER", ())
     taken = set()
     for case in GRID:
         if case[0] != width:

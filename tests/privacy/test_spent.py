@@ -12,11 +12,11 @@ from privacy.accounting.accounting import Accounting, Loss, Measurement, Mechani
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.plan import Demand, Plan, make_plan
-from privacy.planning.planner import Choice
 from privacy.planning.sensitivity import Contribution, of_net
 from privacy.planning.spent import spent, whole
 from privacy.series import Series
 from privacy.strategies.base import Strategy
+from privacy.strategies.choice import Choice
 from privacy.strategies.tree import Tree
 
 LEVEL, CHANGE, ENTERED = Series(kind="level"), Series(kind="change"), Series(kind="entered")

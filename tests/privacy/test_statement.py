@@ -7,10 +7,10 @@ from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.plan import Demand, Plan, make_plan
-from privacy.planning.planner import REFINES, Choice
 from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
 from privacy.strategies.base import Strategy
+from privacy.strategies.choice import REFINES, Choice
 from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from privacy.series import BEFORE_ALL, Series, totals
+from privacy.strategies.choice import FORMS
 from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import FORMS, Factorised
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import fit
 from privacy.strategies.tree import Tree
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.series import BEFORE_ALL, Series, totals
-from privacy.strategies.tree import Refine, Tree
+from privacy.strategies.choice import Refine
+from privacy.strategies.tree import Tree
 
 LEVEL = Series(kind="level")
 SERIES = [LEVEL, Series(kind="change"), Series(kind="entered"), Series(kind="sliding", width=5, every=2)]

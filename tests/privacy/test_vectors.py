@@ -13,10 +13,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from privacy.constraint import AtMost, Within
+from privacy.constraint import Within
 from privacy.states import States
 from privacy.strategies.factorised_filters import of_filter
 from privacy.strategies.factorised_vectors import changes, shapes, within
+from privacy.strategies.touched import at_most, touched
 from tests.privacy.test_energy import SLACK, filters, increments, leaky, square_root, toeplitz
 
 STATES = {
@@ -179,13 +180,13 @@ def test_what_is_charged_is_what_is_written_and_never_less(form, opening, size):
     exact = tuple(Fraction(x) for x in c)
     with mpmath.workdps(40):
         for k in (1, 2, 3, 4, 7, 12, 24, 40):
-            found = of_filter(c, leaves=24, opening=opening, part=AtMost(k), window=1, states=size)[-1]
+            found = of_filter(c, leaves=24, opening=opening, touched=at_most(k), states=size)[-1]
             least = proved(exact, size, k=k, span=0, opening=opening)
             assert least <= found <= least * (1 + 1e-8), k
         for span in (1, 2, 5, 11, 20):
             part = Within(span - 1)
             met = min(span, 24 - int(opening))
-            found = of_filter(c, leaves=24, opening=opening, part=part, window=1, states=size)[-1]
+            found = of_filter(c, leaves=24, opening=opening, touched=touched(part, 1), states=size)[-1]
             least = proved(exact, size, k=None, span=met, opening=opening)
             assert least <= found <= least * (1 + 1e-8), span
 

@@ -16,8 +16,8 @@ from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.plan import Demand, Plan, Released, make_plan
-from privacy.planning.planner import FORMS, REFINES, Choice
 from privacy.series import Family, Kind, Series, totals
+from privacy.strategies.choice import FORMS, REFINES, Choice
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense
 from transforms.aggregation.queries import Query, Timeline
 from transforms.release.release import add_noise

@@ -22,7 +22,6 @@ from privacy.noise.weighted import spreads
 from privacy.planning.plan import Released
 from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies.base import Strategy
-from privacy.strategies.direct import Direct
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Scalar
 
@@ -119,9 +118,8 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
     for component, values, distribution in zip(query.measure.components, protected.nodes, released.noise, strict=True):
         names = [query.name]
         names += [released.family] if released.family != "net" else []
-        if isinstance(released.strategy, Direct):
-            (series,) = released.series
-            names.append(f"sliding-{series.width}-{series.every}")
+        own = released.strategy.node_name(released.series)
+        names += [own] if own else []
         names += [component.name] if len(released.noise) > 1 else []
         columns: dict[str, pa.Array] = {
             "query": _constant("/".join(names), rows),

@@ -1,0 +1,148 @@
+"""A strategy is open: a new one is planned, spent, kept and stated by what it says of itself.
+
+What its norms are asked with is r, D and m alone, so that neighbours of another kind are served as well.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privacy.accounting.accounting import Loss
+from privacy.constraint import AtMost
+from privacy.measure import Measure
+from privacy.planning.document import plan_from_json, plan_to_json
+from privacy.planning.plan import Demand, make_plan
+from privacy.planning.spent import spent
+from privacy.planning.statement import REACTING
+from privacy.series import Series
+from privacy.states import States
+from privacy.strategies.base import Moved
+from privacy.strategies.candidates import Offer, whole
+from privacy.strategies.choice import Choice
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Factorised
+from privacy.strategies.table import OFFERS, STRATEGIES
+from privacy.strategies.touched import Touched, at_most
+from privacy.strategies.tree import Tree
+
+LEVEL = Series(kind="level")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Each level a node of its own: any change moves all later ones."""
+
+    windows: int
+    kind, name, variant = "levels", "levels", ""
+    sparse, certifiable, in_advance = True, False, False
+    disjoint_layers = ()
+
+    @property
+    def parameters(self):
+        return {}
+
+    def to_json(self, *, exactly):
+        return {"windows": self.windows}
+
+    @staticmethod
+    def from_json(told):
+        return Levels(windows=told.count("windows"))
+
+    def variances(self, series, windows):
+        return np.ones(windows)
+
+    def norm(self, states, leaves, *, closely=False):
+        return self.windows * max(states.radius, states.diameter if leaves.present else Fraction(0))
+
+    def norms(self, states, changes, *, closely=False):
+        return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
+
+    def moved(self, leaves, *, cells, largest, shared):
+        return Moved(nodes=self.windows, coordinates=self.windows * min(cells, 2) * len(largest))
+
+    def so_far(self, leaves):
+        return replace(self, windows=leaves) if leaves else None
+
+
+def test_a_strategy_in_the_table_is_planned_spent_kept_and_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer = Offer(sparse=True, candidates=lambda asked: iter([whole(asked, Levels(windows=asked.windows))]), lacking="")
+    monkeypatch.setitem(OFFERS, "sliding", offer)  # in the place of a word of the spec
+    monkeypatch.setitem(STRATEGIES, "levels", Levels)
+    demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(LEVEL,), choice=Choice(name="sliding"))
+
+    def planned(**given):
+        asked = {"windows": 10, "owner": False, "budget": Loss(epsilon=1), "mechanism": "laplace", "accounting": None}
+        return make_plan([demand], constraint=AtMost(40), window=10, **{**asked, **given})
+
+    plan = planned()
+    (released,) = plan.released
+    assert released.strategy == Levels(windows=10)
+    assert (released.sensitivity.l1, released.sensitivity.nodes) == (10.0, 10)
+    assert released.noise[0].scale == pytest.approx(10)
+    assert released.paper_epsilon == pytest.approx(1)
+    assert spent(plan, 4).epsilon == pytest.approx(0.4)
+    assert plan.conditions[0] == REACTING
+    assert plan_from_json(plan_to_json(plan)) == plan
+
+    # An owner's entries are split by the strategy's own bounds; here two that appear reach further than one.
+    assert planned(owner=True).released[0].sensitivity.l1 == 400.0
+    assert planned(budget=Loss(epsilon=1, delta=1e-6), mechanism="gaussian").released[0].sensitivity.l2 == math.sqrt(10)
+
+
+SPAN, WINDOWS = 3, 7
+"""Neighbours that are equal outside of 3 windows in a row, where each may be there or not: g in {-1, 0, 1}."""
+
+ONE = States(radius=Fraction(1), diameter=Fraction(2), hulls=())
+ONE_SQUARED = States(radius=Fraction(1), diameter=Fraction(4), hulls=())
+MOVED = Touched(SPAN + 1, 0, in_a_row=True)
+
+
+def differences() -> np.ndarray:
+    """Leaf sums [pairs, 1 + WINDOWS] of all differences of two such neighbours; nothing before the start."""
+    found = []
+    for begin, inside in itertools.product(range(1, WINDOWS + 1), itertools.product((-1, 0, 1), repeat=SPAN)):
+        levels = np.zeros(1 + WINDOWS + SPAN, dtype=np.int64)
+        levels[begin : begin + SPAN] = inside
+        found.append(np.diff(levels[: 1 + WINDOWS], prepend=0))
+    return np.array(found)
+
+
+def columns(strategy: Tree | Direct | Factorised) -> np.ndarray:
+    """C, [nodes, 1 + WINDOWS], in steps fine enough for any."""
+    return strategy.advance(None, np.eye(1 + WINDOWS, dtype=np.int64) << 24)[0] / 2**24
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        *(
+            Tree(branching=c, height=h, refine="none", windows=WINDOWS, opening=False)
+            for c, h in ((2, 1), (2, 3), (3, 2))
+        ),
+        *(Direct(width=w, every=p, windows=WINDOWS) for w, p in ((2, 1), (5, 2), (3, 3))),
+        *(Factorised(form="square_root", windows=WINDOWS, opening=o) for o in (False, True)),
+        Factorised(form="leaky", windows=WINDOWS, opening=False, leak=0.2),
+    ],
+    ids=str,
+)
+def test_norms_hold_for_neighbours_that_differ_in_a_span(strategy) -> None:
+    moved = differences() @ columns(strategy).T
+
+    assert (moved**2).sum(axis=1).max() <= float(strategy.norm(ONE_SQUARED, MOVED)) * (1 + 1e-6)
+    if strategy.sparse:
+        reached = np.abs(moved).sum(axis=1).max()
+        assert reached <= strategy.norm(ONE, MOVED)
+        if strategy == Tree(branching=2, height=1, refine="none", windows=WINDOWS, opening=False):
+            # r + (m - 1) D is one more than 2 w, which also counts on the return to where they are equal.
+            assert (reached, strategy.norm(ONE, MOVED)) == (2 * SPAN, 2 * SPAN + 1)
+
+
+def test_leaves_in_a_row_meet_so_many_nodes_and_no_more() -> None:
+    for moved, leaves, there_are in itertools.product(range(12), range(1, 6), (1, 2, 5, 100)):
+        ends = leaves * there_are
+        met = max(len({leaf // leaves for leaf in range(begin, begin + moved) if leaf < ends}) for begin in range(ends))
+        assert Touched(moved, moved, in_a_row=True).nodes(leaves, there_are).appearing == met
