@@ -15,9 +15,9 @@ from pathlib import Path
 from benchmarks.nights.setting import DAY, START, path_of, spec, until, write_day
 from pipelines.cli import main as slackwater
 from pipelines.spec.times import microseconds
-from pipelines.store.attempts import STATE
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
+from transforms.aggregation.bound_increment import STATE
 from transforms.release.release import ESTIMATES, NODES
 
 

@@ -52,12 +52,11 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             store.show()  # if a run died after it had committed its draw: publish that, and draw no other
         elif not is_rehearsal(flags):
             _tell_others(spec)
-    if timeline.windows <= (0 if history is None else history.last.windows):
-        if history is not None:
-            clean(store)  # if the run that released them died before it did
-        return _nothing_new(spec, store, history)
-    began = time.monotonic()
-    with failures_kept(spec):
+        if timeline.windows <= (0 if history is None else history.last.windows):
+            if history is not None:
+                clean(store)  # if the run that released them died before it did
+            return _nothing_new(spec, store, history)
+        began = time.monotonic()
         start = start_of(spec, store, () if history is None else history.commits)
         job = job_of(spec, replace(timeline, released=start.released), shards=arguments.shards, before=start.before)
         if is_rehearsal(flags):

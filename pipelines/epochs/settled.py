@@ -17,11 +17,10 @@ from pipelines.epochs.job import Before, Job
 from pipelines.epochs.plans import committed_plan, plan_text
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.attempts import STATE
 from pipelines.store.commit import Commit, ReadFile
 from pipelines.store.store import Made, Store
 from privacy.planning.plan import Plan
-from transforms.aggregation.bound_increment import file_of
+from transforms.aggregation.bound_increment import STATE, file_of
 from transforms.aggregation.shard_kernel import VERSION
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes, write_bytes

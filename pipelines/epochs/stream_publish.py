@@ -29,10 +29,9 @@ from pipelines.epochs.job import Before, Job
 from pipelines.epochs.settled import refuse_another_plan
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
-from pipelines.store.attempts import STATE
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
-from transforms.aggregation.bound_increment import file_of
+from transforms.aggregation.bound_increment import STATE, file_of
 from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
 from transforms.common.sinks import make_folder, read_bytes, write_bytes, write_table

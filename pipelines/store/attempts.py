@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pipelines.store.attempt import DRAFT, READING, RUN, Attempt, Reading, Run
 from pipelines.store.commit import Commit, Digest, History
 from pipelines.store.folder import Folder
+from transforms.aggregation.bound_increment import STATE
 from transforms.common.errors import RefusedError
-
-STATE = "state"
-"""The folder of an attempt that the next epoch starts from."""
 
 KEPT = 2
 """Epochs whose attempts stay: the next one starts from the last, and one more may be looked at."""

@@ -28,10 +28,11 @@ from functools import cached_property
 from pipelines.spec.paths import within
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt, public_name
-from pipelines.store.attempts import STATE, Attempts, draft_of
+from pipelines.store.attempts import Attempts, draft_of
 from pipelines.store.commit import Commit, History, check_chain, manifest_json, plan_digest, shown_epochs
 from pipelines.store.folder import Folder, folder_at
 from pipelines.store.shown import Shown
+from transforms.aggregation.bound_increment import STATE
 from transforms.common.errors import RefusedError
 from transforms.release.release import ESTIMATES, NODES
 

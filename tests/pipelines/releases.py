@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.attempts import STATE
 from pipelines.store.commit import Commit, ReadFile, manifest_json
 from pipelines.store.store import Made, Store
+from transforms.aggregation.bound_increment import STATE
 from transforms.release.release import ESTIMATES, NODES
 
 SPEC = "release: wards\n"
