@@ -21,7 +21,7 @@ from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError
 
 SAME = 1e-9
-"""Relative difference of two proofs of one loss, by different versions of the numerical libraries."""
+"""Relative difference of two proofs of one epsilon or delta, by different versions of the numerical libraries."""
 
 
 def plan_of(spec: Spec) -> Plan:
@@ -57,7 +57,7 @@ def has_begun(spec: Spec, commits: Sequence[Commit]) -> bool:
     return bool(commits) and commits[0].spec_sha256 == spec.sha256
 
 
-def plan_text(spec: Spec, plan: Plan) -> str:
+def plan_json(spec: Spec, plan: Plan) -> str:
     """What is committed and published as `plan.json`; lists of numbers stand on one line."""
     document = plan_to_json(plan)
     document = {"version": document.pop("version"), "release": spec.release, "spec_sha256": spec.sha256, **document}

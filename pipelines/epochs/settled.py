@@ -14,7 +14,7 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.epochs.job import Before, Job
-from pipelines.epochs.plans import committed_plan, plan_text
+from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile
@@ -46,7 +46,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         until=timeline.until,
         loss={"epsilon": loss.epsilon, "delta": loss.delta},
         statement=job.plan.statement,
-        plan=plan_text(spec, job.plan) if attempt.epoch == 1 else "",
+        plan=plan_json(spec, job.plan) if attempt.epoch == 1 else "",
         sources=tuple(
             ReadFile(path=f.path, size=f.size, updated=float(f.updated).hex()) for f in joined(job.layout.files)
         ),

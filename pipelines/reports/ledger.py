@@ -18,7 +18,7 @@ from typing import Any
 
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.flags import refuse_any
-from pipelines.epochs.plans import plan_for
+from pipelines.epochs.plans import SAME, plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.spec.load import Spec, load
@@ -30,9 +30,6 @@ from privacy.planning.spent import Spent, spent, whole
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
-
-SAME = 1e-9
-"""Relative difference of two losses of one plan, made by different versions of the numerical libraries."""
 
 
 def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines import cli
 from pipelines.epochs import plans
-from pipelines.epochs.plans import committed_plan, plan_of, plan_text
+from pipelines.epochs.plans import committed_plan, plan_json, plan_of
 from pipelines.spec.load import load
 from pipelines.store.commit import plan_digest
 from pipelines.store.store import Store
@@ -213,7 +213,7 @@ output: {{public: {PRIVATE}/public, private: {PRIVATE}/private}}
 """,
     )
 
-    told = plan_text(spec, plan_of(spec))
+    told = plan_json(spec, plan_of(spec))
 
     assert PRIVATE not in told
     assert str(tmp_path) not in told
