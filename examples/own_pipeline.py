@@ -20,7 +20,7 @@ from pipelines.spec.times import microseconds, parse_time
 from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.plan import Plan, make_plan
 from privacy.series import Series
 from transforms.aggregation.bounded_sums import BoundedSums
 from transforms.aggregation.expression import Condition
@@ -39,15 +39,14 @@ from transforms.sources.inspection import inspect
 MANY = 100
 DAY = 86_400_000_000  # microseconds, as all times
 
-DEMAND = Demand(name="cancelled", measure=Measure(kind="count"), cells=3, series=(Series(kind="entered"),))
 AGGREGATION = Aggregation(
     queries=(
         Query(
-            name=DEMAND.name,
-            measure=DEMAND.measure,
+            name="cancelled",
+            measure=Measure(kind="count"),
             where=Condition.parse("status = 'cancelled'"),
             by=(("origin", ("EWR", "JFK", "LGA")),),
-            families=DEMAND.families,
+            publish=(Series(kind="entered"),),
         ),
     ),
     timeline=Timeline(start=microseconds(parse_time("2013-01-01T00:00:00-05:00")), every=DAY, windows=365),
@@ -58,7 +57,7 @@ AGGREGATION = Aggregation(
 def plan() -> Plan:
     """The noise, for exactly what `AGGREGATION` bounds and sums."""
     return make_plan(
-        [DEMAND],
+        [query.demand for query in AGGREGATION.queries],
         constraint=AGGREGATION.constraint,
         window=AGGREGATION.timeline.every,
         windows=AGGREGATION.timeline.windows,

@@ -4,6 +4,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from privacy.measure import Measure
+from privacy.series import Series
 from tests.reference import Mutation, State
 from transforms.aggregation.queries import Query, Timeline
 
@@ -11,20 +12,21 @@ COLUMNS = {"ward": pa.string(), "x": pa.float64(), "fare": pa.string()}
 TIMELINE = Timeline(start=0, every=10, windows=6)
 WARDS = ("a", "b", "other")
 
+ALL = (Series(kind="change"), Series(kind="entered"), Series(kind="left"))
 COUNT = Query(
     name="beds",
     measure=Measure(kind="count"),
     by=(("ward", WARDS),),
-    families=("net", "entered", "left"),
+    publish=ALL,
 )
-ALONE = Query(name="all", measure=Measure(kind="count"), families=("net", "entered", "left"))
+ALONE = Query(name="all", measure=Measure(kind="count"), publish=ALL)
 SUM = Query(name="stay", measure=Measure(kind="sum", low=-3, high=5), column="x", by=(("ward", ("a", "b")),))
 MEAN = Query(
     name="mean",
     measure=Measure(kind="mean", low=-3, high=5),
     column="x",
     invalid="max",
-    families=("net", "entered"),
+    publish=ALL[:2],
 )
 SQUARES = Query(name="squares", measure=Measure(kind="second_moment", low=-3, high=5), column="x")
 VARIANCE = Query(name="variance", measure=Measure(kind="variance", low=-3, high=5), column="x", invalid="min")

@@ -10,9 +10,9 @@ from pipelines.spec.columns import told_by_line
 from pipelines.spec.load import Spec
 from privacy.constraint import ByClass
 from privacy.planning.plan import Plan
-from transforms.aggregation.expression import Condition, check
+from transforms.aggregation.expression import check
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.queries import Query, Timeline
+from transforms.aggregation.queries import Timeline, planned
 from transforms.common.errors import InputError
 from transforms.common.kinds import ARROW
 from transforms.common.source import Source
@@ -109,19 +109,7 @@ def job_of(
             or comes late.
     """
     plan = before.plan if before is not None else plan or plan_of(spec)
-    queries = tuple(
-        Query(
-            name=query.name,
-            measure=demand.measure,
-            column=query.column,
-            invalid=query.invalid,
-            where=None if query.where is None else Condition.parse(query.where),
-            by=query.by,
-            families=demand.families,
-            consistent=query.consistent,
-        )
-        for query, demand in zip(spec.queries, plan.demands, strict=True)
-    )
+    queries = planned(spec.queries, plan)
     constraint, owner = spec.privacy.constraint, spec.privacy.owner
     numbers = frozenset(query.column for query in queries if query.column is not None)
     others = frozenset[str]().union(*(query.columns for query in queries))

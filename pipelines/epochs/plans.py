@@ -125,15 +125,4 @@ def _windows(spec: Spec) -> int | None:
 
 
 def _demands(spec: Spec) -> list[Demand]:
-    return [
-        Demand(
-            name=query.name,
-            measure=query.measure,
-            cells=query.cells,
-            series=query.publish,
-            weight=query.weight,
-            choice=query.strategy,
-            expected=query.expected,
-        )
-        for query in spec.queries
-    ]
+    return [query.demand for query in spec.queries]

@@ -11,7 +11,6 @@ from pipelines.spec.document import Place, document_of
 from pipelines.spec.errors import name_of
 from pipelines.spec.load import Spec
 from privacy.constraint import ByClass
-from transforms.aggregation.expression import Condition
 from transforms.common.errors import ColumnError, SpecError
 
 Found = TypeVar("Found")
@@ -53,7 +52,7 @@ def _asking(column: str, spec: Spec) -> Iterator[Place]:
     for number, query in enumerate(spec.queries):
         if query.column == column:
             yield "queries", number, "measure"
-        if query.where is not None and column in Condition.parse(query.where).columns:
+        if query.where is not None and column in query.where.columns:
             yield "queries", number, "where"
         if column in dict(query.by):
             yield "queries", number, "by", column

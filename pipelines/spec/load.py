@@ -3,12 +3,11 @@
 `load` gives values that the rest of the program can trust: nothing is left on `auto` but what the planner settles
 (strategies, and the mechanism where there is a delta), times are microseconds since the epoch (UTC), durations
 are microseconds, and mappings whose order must not matter are sorted. The shape of the file and its rules are in the
-`spec_*` modules beside this one.
+modules beside this one.
 """
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -25,11 +24,10 @@ from pipelines.spec.times import microseconds
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
-from privacy.measure import Measure
 from privacy.series import Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
-from transforms.aggregation.queries import Scalar
+from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.sinks import DEFAULT, OutputFormat
 from transforms.common.source import FormatName, Source
@@ -126,49 +124,6 @@ class Schedule:
     start: int
     every: int
     until: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """One query.
-
-    Attributes:
-        column: the state's column that is measured; None for counts.
-        invalid: what null and NaN count as.
-        where: the condition's text, known to parse; None for all states.
-        by: keys in the order of their names, each with its cells in the order of the spec.
-        measure: on the plain grid; Gaussian noise needs the fine one.
-        publish: which numbers, without repeats; widths and steps in windows.
-        weight: share of the budget, relative to the other queries.
-        expected: a typical size of the numbers; given if the budget is split by relative error, else None.
-        consistent: whether levels, entered and left are made non-negative, with sums that agree.
-        strategy: the query's own, or else the spec's; `sliding` only where sliding numbers are published.
-    """
-
-    name: str
-    measure: Measure
-    column: str | None = None
-    invalid: Literal["drop", "min", "max"] = "drop"
-    where: str | None = None
-    by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
-    publish: tuple[Series, ...] = (Series(kind="change"),)
-    weight: float = 1.0
-    expected: float | None = None
-    consistent: bool = False
-    strategy: Choice = field(default_factory=Choice)
-
-    @property
-    def cells(self) -> int:
-        """Number of cells: the product over the keys, 1 without any."""
-        return math.prod(len(values) for _, values in self.by)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """State columns that the query reads."""
-        keys = {key for key, _ in self.by}
-        measured = {self.column} if self.column is not None else set()
-        compared = Condition.parse(self.where).columns if self.where is not None else frozenset()
-        return frozenset(keys | measured | compared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,12 +233,13 @@ def _schedule(section: ScheduleSection) -> Schedule:
 
 
 def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
+    """On the plain grid; keys in the order of their names, each with its cells in the order of the spec."""
     return Query(
         name=section.name,
         measure=section.measure.measure(),
         column=section.measure.column,
         invalid=section.measure.invalid,
-        where=section.where,
+        where=None if section.where is None else Condition.parse(section.where),
         by=tuple((key, tuple(section.by[key])) for key in sorted(section.by)),
         publish=tuple(_series(number, every) for number in section.publish),
         weight=section.weight,

@@ -14,6 +14,7 @@ import pytest
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import Measure
 from tests.fates.test_fates import SEED, SPECS
+from tests.strategies import ALL
 from tests.transforms.writing import parts, source
 from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
 from transforms.aggregation.projection import project
@@ -27,7 +28,7 @@ from transforms.sources.inspection import inspect
 DAY = 86_400_000_000
 TIMELINE = Timeline(start=16_000 * DAY, every=DAY, windows=4)
 QUERIES = (
-    Query(name="all", measure=Measure(kind="count"), families=("net", "entered", "left")),
+    Query(name="all", measure=Measure(kind="count"), publish=ALL),
     Query(name="beds", measure=Measure(kind="count"), by=(("w", ("a", "b", "other")),)),
     Query(name="cost", measure=Measure(kind="sum", low=-3, high=500), column="x", by=(("w", ("a", "b")),)),
 )

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.spec.load import Query, load
+from pipelines.spec.load import load
 from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
 from privacy.series import Series
 from tests.pipelines.spec_text import GOOD, changed, loaded
+from transforms.aggregation.queries import Query
 
 DAY = 86_400_000_000
 TEMPLATES = sorted((Path(__file__).parents[2] / "templates" / "specs").glob("*.yaml"))

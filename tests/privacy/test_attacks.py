@@ -232,7 +232,7 @@ def released_from(strategy: Strategy, leaf: int, series: tuple[Series, ...], mea
 
 
 def aggregation_of(measure: Measure, windows: int) -> Aggregation:
-    query = Query(name="beds", measure=measure, by=(("cell", (0, 1)),), families=("net",))
+    query = Query(name="beds", measure=measure, by=(("cell", (0, 1)),))
     return Aggregation(
         queries=(query,), timeline=Timeline(start=0, every=WINDOW, windows=windows), constraint=AtMost(3)
     )

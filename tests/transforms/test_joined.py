@@ -16,7 +16,7 @@ import pytest
 from privacy.accounting.accounting import Loss
 from privacy.constraint import AtMost, ByClass
 from privacy.measure import Measure
-from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.plan import Plan, make_plan
 from privacy.series import Series
 from transforms.aggregation.bound_increment import BoundIncrement
 from transforms.aggregation.bounded_sums import BoundedSums
@@ -41,10 +41,7 @@ AGGREGATION = Aggregation(
 
 
 def plan_of(aggregation: Aggregation, **other: Any) -> Plan:
-    demands = [
-        Demand(name=query.name, measure=query.measure, cells=query.cells, series=(Series(kind="change"),))
-        for query in aggregation.queries
-    ]
+    demands = [query.demand for query in aggregation.queries]
     told = {
         "constraint": aggregation.constraint,
         "window": aggregation.timeline.every,
@@ -119,7 +116,7 @@ def other(**facts: Any) -> Aggregation:
 MEASURED = (QUERIES[0], replace(QUERIES[1], measure=replace(AGE, high=1e6)))
 WHERE = (replace(QUERIES[0], where=Condition.parse("age > 1")), QUERIES[1])
 CELLS = (replace(QUERIES[0], by=(("ward", ("a", "b", "other")),)), QUERIES[1])
-FAMILIES = (replace(QUERIES[0], families=("net", "entered")), QUERIES[1])
+FAMILIES = (replace(QUERIES[0], publish=(Series(kind="change"), Series(kind="entered"))), QUERIES[1])
 LOOSER = ByClass("ward", (("a", AtMost(9)), ("b", AtMost(4))))
 OTHER_CLASSES = ByClass("ward", (("b", AtMost(4)), ("a", AtMost(1))))
 FOREVER = Timeline(start=0, every=10, windows=5)

@@ -60,7 +60,7 @@ def plan_for(kinds: tuple[Kind, ...], cells: int, windows: int) -> Plan:
 def nothing(plan: Plan, key: NodeKey, cells: int, windows: int) -> NDArray[np.int64]:
     """The exact nodes of an empty changelog."""
     queries = tuple(
-        Query(name=d.name, measure=d.measure, by=(("cell", tuple(range(cells))),), families=d.families)
+        Query(name=d.name, measure=d.measure, by=(("cell", tuple(range(cells))),), publish=d.series)
         for d in plan.demands
     )
     timeline = Timeline(start=0, every=DAY, windows=windows)

@@ -1,10 +1,14 @@
-"""What the transforms need to know of a query: how to project a state, and where its sums go."""
+"""What is settled of a query: what it makes of a state, and what is published of that."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from privacy.measure import Measure
-from privacy.series import Family
+from privacy.planning.plan import Demand, Plan
+from privacy.series import Family, Series
+from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
 
 Scalar = str | int | bool
@@ -18,13 +22,14 @@ class Query:
 
     Attributes:
         name: the query's name in what is published.
-        measure: what is added up; `measure.fine` says on which grid.
+        measure: what is added up; `measure.fine` says on which grid. A plan may ask for another one (`planned`).
         column: the state's column that is measured; None for counts.
         invalid: what null and NaN count as: nothing, or one of the bounds.
         where: which states satisfy the query; None for all.
         by: public keys with their listed values; a query has one cell for each combination.
-        families: which families of nodes are released.
-        consistent: whether released histograms are made non-negative with agreeing sums.
+        publish: which numbers, without repeats; widths and steps in windows.
+        weight, expected, strategy: as in the plan's `Demand`.
+        consistent: whether levels, entered and left are made non-negative, with sums that agree.
     """
 
     name: str
@@ -33,8 +38,29 @@ class Query:
     invalid: Literal["drop", "min", "max"] = "drop"
     where: Condition | None = None
     by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
-    families: tuple[Family, ...] = ("net",)
+    publish: tuple[Series, ...] = (Series(kind="change"),)
+    weight: float = 1.0
+    expected: float | None = None
     consistent: bool = False
+    strategy: Choice = field(default_factory=Choice)
+
+    @property
+    def demand(self) -> Demand:
+        """What the query asks of a plan, which knows nothing of columns."""
+        return Demand(
+            name=self.name,
+            measure=self.measure,
+            cells=self.cells,
+            series=self.publish,
+            weight=self.weight,
+            choice=self.strategy,
+            expected=self.expected,
+        )
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The families of leaf sums that the numbers are made from."""
+        return self.demand.families
 
     @property
     def cells(self) -> int:
@@ -43,10 +69,7 @@ class Query:
         >>> Query(name="beds", measure=Measure(kind="count"), by=(("ward", ("a", "b", "other")), ("ok", (True,)))).cells
         3
         """
-        cells = 1
-        for _, values in self.by:
-            cells *= len(values)
-        return cells
+        return math.prod(len(values) for _, values in self.by)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -60,6 +83,12 @@ class Query:
         for _, values in self.by:
             keys = [(*prefix, value) for prefix in keys for value in values]
         return keys
+
+
+def planned(queries: Iterable[Query], plan: Plan) -> tuple[Query, ...]:
+    """The queries of a plan, with their measures on the grids that its noise is scaled to."""
+    pairs = zip(queries, plan.demands, strict=True)
+    return tuple(replace(query, measure=demand.measure) for query, demand in pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

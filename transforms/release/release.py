@@ -53,8 +53,8 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     Raises:
         ValueError: what the plan's guarantee rests on is not what the aggregation enforces.
     """
-    planned = [(d.name, d.measure, d.cells, d.families) for d in plan.demands]
-    summed = [(q.name, q.measure, q.cells, q.families) for q in aggregation.queries]
+    planned = [(d.name, d.measure, d.cells, d.series) for d in plan.demands]
+    summed = [(q.name, q.measure, q.cells, q.publish) for q in aggregation.queries]
     if planned != summed:
         raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
     if plan.constraint != aggregation.constraint:
