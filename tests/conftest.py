@@ -1,11 +1,13 @@
 """Settings for every test."""
 
 import inspect
+import os
 from collections.abc import Callable
 from functools import cache
 from types import MethodType
 from typing import Any
 
+import pytest
 from apache_beam.transforms import core
 from hypothesis import settings
 
@@ -28,3 +30,32 @@ def _remembered(function: Callable[..., Any]) -> inspect.Signature:
 
 # For each pipeline Beam reads the signatures of the same methods thousands of times: a fifth of what a small one takes.
 core.get_signature = _remembered
+
+
+LONG = ("flink", "live", "kafka", "job service")
+"""Groups that begin first, or else one of them would be left when all else is done."""
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Streams mostly wait: one worker more than there are cores."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that share what their module makes once stay on one worker; long ones come first."""
+    if not getattr(config.option, "loadgroup", False):
+        return
+    for item in items:
+        made = getattr(item, "_fixtureinfo", None)
+        shared = made is not None and any(one[-1].scope == "module" for one in made.name2fixturedefs.values() if one)
+        if shared and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    group = item.get_closest_marker("xdist_group")
+    if group is not None:
+        return LONG.index(group.args[0]) if group.args[0] in LONG else len(LONG)
+    return len(LONG) + 1 + ("/e2e/" not in item.nodeid)

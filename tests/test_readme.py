@@ -115,8 +115,8 @@ def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str)
 
     *others, suite = [line for line in steps if re.match(r"(ruff|mypy|python -m pytest) ", line)]
     assert others == ["ruff format --check .", "ruff check .", "mypy --strict privacy", "mypy transforms pipelines"]
-    assert suite.startswith("python -m pytest -n auto --dist loadgroup" + tests)
-    assert bool(tests) or suite.endswith("loadgroup")  # all of the suite
+    assert suite.startswith("python -m pytest -n auto --dist loadgroup --no-loadscope-reorder" + tests)
+    assert bool(tests) or suite.endswith("-reorder")  # all of the suite
 
 
 @pytest.mark.parametrize("failing", ["style", "type", "suite"])

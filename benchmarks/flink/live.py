@@ -191,7 +191,7 @@ class Live:
 
     def end_soon(self) -> bool:
         """Kill the driver, and start one that ends the stream some windows from now; whether there was one."""
-        self.windows = (datetime.now(UTC) - self.start) // EVERY + 10
+        self.windows = (datetime.now(UTC) - self.start) // EVERY + 6
         return self.kill_driver()
 
     def finish(self, other: Path) -> None:

@@ -9,7 +9,8 @@ from pipelines.spec.fields import Duration, Number, Section, Text
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, ByClass, Constraint, Within
-from privacy.planning.plan import Split
+
+Split = Literal["weights", "relative_error"]
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 

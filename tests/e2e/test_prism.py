@@ -19,15 +19,15 @@ from tests.pipelines.spec_text import changed
 pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY = timedelta(seconds=5)
+EVERY = timedelta(seconds=3)
 MORE = 4
 """Windows, after the kill."""
 
 
 def prepare(folder: Path) -> datetime:
     """The spec of a release that starts now and has no end, and its first file; the start."""
-    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
-    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
+    start = datetime.fromtimestamp(int(time.time()) + 2, UTC)
+    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 3s", SPEC))
     (folder / "data").mkdir(parents=True)
     (folder / "spec.yaml").write_text(changed("  until: 2026-01-06T00:00:00Z\n", "", text))
     write(folder / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])

@@ -142,7 +142,7 @@ def in_one_run(mutations: list[Mutation], constraint: Constraint, timeline: Time
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans(), st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_late_and_repeated_rows_give_the_sums_of_the_reference(
     constraint, data, owners, shards, whole_keys, text_order
 ):
@@ -193,7 +193,7 @@ def test_without_order_a_late_row_must_be_newer_by_its_time(data, constraint, ow
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_on_time_any_number_of_runs_gives_the_sums_of_one(constraint, data, owners, seq, whole_keys):
     mutations = data.draw(changelogs(owners=owners))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
@@ -250,7 +250,7 @@ def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_no_entry_moves_the_nodes_of_all_runs_further_than_claimed(constraint, data):
     check(data.draw(runs(data.draw(wild_units()), TIMELINE, on_time=False)), constraint, owner=False)
 
@@ -259,7 +259,7 @@ def test_no_entry_moves_the_nodes_of_all_runs_further_than_claimed(constraint, d
     "constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in parts(c))], ids=str
 )
 @given(st.data())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_no_owner_moves_the_nodes_of_all_runs_further_than_claimed(constraint, data):
     check(data.draw(runs(data.draw(wild_units(entries=4)), TIMELINE, on_time=False)), constraint, owner=True)
 
