@@ -14,7 +14,7 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.changelog.check import NOTICE, check, check_text
 from pipelines.changelog.convert import DIAGNOSTICS, convert
 from pipelines.changelog.parquet_parts import FILE, ROW, SIDES, TIME
-from pipelines.changelog.source import KEYS, Named, named
+from pipelines.changelog.source import KEYS, Named, named_by
 from pipelines.changelog.suggest import in_flow, section_of, suggest
 from pipelines.epochs.failures import keep_trace
 from pipelines.epochs.flags import options_of, refuse_any
@@ -36,7 +36,7 @@ def changelog(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if arguments.output is None and not arguments.suggest:
         raise SpecError("-o: missing; name a private folder for the Parquet changelog, or ask for --suggest alone")
     with _flags_named(arguments):
-        asked = named(arguments)
+        asked = named_by(arguments)
         if arguments.output is None:
             return _suggest_alone(asked, flags)
         options_of(flags)

@@ -51,7 +51,7 @@ class Named:
     public: str | None = None
 
 
-def named(arguments: argparse.Namespace) -> Named:
+def named_by(arguments: argparse.Namespace) -> Named:
     """What the arguments of `slackwater changelog` name.
 
     Raises:

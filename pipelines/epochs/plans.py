@@ -16,7 +16,7 @@ from privacy.accounting.accounting import Loss
 from privacy.exact import Members
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.plan import Demand, Plan, make_plan
-from privacy.planning.spent import proved
+from privacy.planning.spent import covered, proved
 from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError
 
@@ -111,8 +111,8 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
 
 def _refuse_unproved(plan: Plan, where: str) -> None:
     """Nothing is added to a release whose claim does not hold, as far as this version can tell."""
-    epsilon = proved(plan)
-    if not epsilon <= plan.loss.epsilon * (1 + SAME):
+    if not covered(plan, plan.loss.epsilon * (1 + SAME)):
+        epsilon = proved(plan)
         raise RefusedError(
             f"{where}: this version of the program proves epsilon {shown(epsilon)} for its noise, and the release "
             f"claims {shown(plan.loss.epsilon)}; see CHANGELOG.md for what was found, and whether to end the release"

@@ -18,7 +18,7 @@ from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile
-from pipelines.store.store import Made, Store
+from pipelines.store.store import FileNames, Store
 from privacy.planning.plan import Plan
 from transforms.aggregation.bound_increment import STATE, file_of
 from transforms.aggregation.shard_kernel import VERSION
@@ -53,7 +53,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
     )
 
 
-def files_of(spec: Spec, job: Job) -> Made:
+def files_of(spec: Spec, job: Job) -> FileNames:
     """The files that an attempt at an epoch makes, whatever the data: what is committed is held against them."""
     aggregation, keys = job.aggregation, job.aggregation.node_keys()
     parts = [f"{part_name(aggregation, key)}.{spec.output.format}" for key in keys]

@@ -72,13 +72,10 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
     Raises:
         RefusedError: the commits are not one release of this spec and plan, or more was spent than its total.
     """
-    total = whole(plan)
+    total = _checked(commits, spec, plan)
     now = Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
-    _remaining(spec.privacy.epsilon, total.epsilon, spec)
-    _remaining(spec.privacy.delta, total.delta, spec)
     epochs = []
     for number, commit in enumerate(commits, start=1):
-        _check(commit, number, commits[number - 2]["windows"] if number > 1 else 0, spec, plan)
         after = spent(plan, commit["windows"])
         # A numerical solver may be off by 1e-11; what was spent is never given back.
         now = Spent(epsilon=max(now.epsilon, after.epsilon), delta=after.delta, shares=after.shares)
@@ -116,6 +113,29 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
         ],
         "epochs": epochs,
     }
+
+
+def totals(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan) -> tuple[Spent, Spent]:
+    """What the whole release spends, and what is spent by now: the ledger without its epochs, which take their time.
+
+    Args and errors: as of `ledger_document`.
+    """
+    total = _checked(commits, spec, plan)
+    now = spent(plan, commits[-1]["windows"] if commits else 0)
+    _remaining(total.epsilon, now.epsilon, spec)
+    return total, now
+
+
+def _checked(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan) -> Spent:
+    """What the whole release spends, once it is seen that its commits, spec and plan belong together."""
+    total = whole(plan)
+    _remaining(spec.privacy.epsilon, total.epsilon, spec)
+    _remaining(spec.privacy.delta, total.delta, spec)
+    released = 0
+    for number, commit in enumerate(commits, start=1):
+        _check(commit, number, released, spec, plan)
+        released = commit["windows"]
+    return total
 
 
 def _check(commit: Mapping[str, Any], number: int, released: int, spec: Spec, plan: Plan) -> None:

@@ -21,7 +21,7 @@ from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
-from pipelines.reports.ledger import ledger_document
+from pipelines.reports.ledger import totals
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Attempt, Run
@@ -77,7 +77,7 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     until = (schedule.start + windows * schedule.every) / 1e6
     clock = now if schedule.until is None else min(now, schedule.until / 1e6)
     due = timeline_of(spec, int(now * 1e6)).windows - windows
-    ledger = ledger_document([asdict(commit) for commit in commits], spec, plan_for(spec, commits))
+    allowed, spent = totals([asdict(commit) for commit in commits], spec, plan_for(spec, commits))
     failed = _time_of_failure(spec)
 
     def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
@@ -112,8 +112,8 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     yield told("failure_kept", "Whether details of a failure are kept, private ones.", int(failed is not None))
     yield told("last_failure_timestamp_seconds", "When they were written.", failed)
     for loss in ("epsilon", "delta"):
-        yield told(f"{loss}_allowed", f"The {loss} of the whole release.", ledger["total"][loss])
-        yield told(f"{loss}_spent", f"The {loss} that is proved of all that was told so far.", ledger["spent"][loss])
+        yield told(f"{loss}_allowed", f"The {loss} of the whole release.", getattr(allowed, loss))
+        yield told(f"{loss}_spent", f"The {loss} that is proved of all that was told so far.", getattr(spent, loss))
 
 
 def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:

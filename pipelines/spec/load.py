@@ -17,13 +17,14 @@ from pydantic import ValidationError
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
 from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
-from pipelines.spec.privacy import PrivacySection, Split
+from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import Published, QuerySection
 from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import microseconds
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
+from privacy.planning.plan import Split
 from privacy.series import Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition

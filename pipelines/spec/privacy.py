@@ -9,8 +9,7 @@ from pipelines.spec.fields import Duration, Number, Section, Text
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, ByClass, Constraint, Within
-
-Split = Literal["weights", "relative_error"]
+from privacy.planning.plan import Split
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from transforms.common.errors import RefusedError
 
-VERSION = 3
+_VERSION = 3
 """Of commit records and manifests; 1 were releases made in one run, 2 kept no plan. Neither can be continued."""
 
 
@@ -86,7 +86,7 @@ class Commit:
     plan_sha256: str = ""
 
     def to_json(self) -> bytes:
-        return _json({"version": VERSION, **asdict(self)})
+        return _json({"version": _VERSION, **asdict(self)})
 
     @staticmethod
     def from_json(content: bytes, where: str) -> "Commit":
@@ -160,7 +160,7 @@ def manifest_json(commits: Sequence[Commit]) -> bytes:
     first, last = commits[0], commits[-1]
     return _json(
         {
-            "version": VERSION,
+            "version": _VERSION,
             "release": first.release,
             "spec_sha256": first.spec_sha256,
             "plan_sha256": first.plan_sha256,
@@ -232,7 +232,7 @@ def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
             f"{where}: an earlier version of this program made this release and kept no plan with it, so only that "
             "version can go on with it; or keep it as it is, choose other output folders and add up both losses"
         )
-    if document.get("version") != VERSION:
+    if document.get("version") != _VERSION:
         raise RefusedError(f"{where}: of a version that this program does not know; use the program that wrote it")
     return document
 

@@ -42,7 +42,7 @@ PLAN = "plan.json"
 EARLIER = "committed.json"
 """What the version before this one committed."""
 
-Made = Mapping[str, Sequence[str]]
+FileNames = Mapping[str, Sequence[str]]
 """Names of files in an attempt's folders `nodes`, `estimates` and `state`."""
 
 
@@ -120,7 +120,7 @@ class Store:
             self._public.refuse_unwritable()
         return self.attempts.begin(epoch)
 
-    def commit(self, attempt: Attempt, record: Commit, made: Made) -> Commit:
+    def commit(self, attempt: Attempt, record: Commit, made: FileNames) -> Commit:
         """Make an attempt the epoch's, for ever; the record as it is committed, with its files.
 
         Args:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from privacy.accounting.curves import (
     advanced_epsilon,
+    gaussian_delta,
     gaussian_epsilon,
     gaussian_renyi,
     pure_renyi,
@@ -121,6 +122,35 @@ def epsilon_spent(
         gap=discretisation_gap(measurements, scales, steps=steps),
         delta=delta,
     )
+
+
+def is_proved(
+    measurements: Sequence[Measurement],
+    scales: Sequence[float],
+    *,
+    mechanism: Mechanism,
+    accounting: Accounting,
+    delta: float,
+    steps: float,
+    epsilon: float,
+) -> bool:
+    """Whether `epsilon` is proved, at `delta`; without a solver where all noise is as one Gaussian.
+
+    Args: as of `epsilon_spent`.
+
+    >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
+    >>> [
+    ...     is_proved([one], [8.45], mechanism="gaussian", accounting="pld", delta=1e-6, steps=2**24, epsilon=epsilon)
+    ...     for epsilon in (0.999, 1.0)
+    ... ]
+    [False, True]
+    """
+    if mechanism == "gaussian" and accounting in ("pld", "advanced"):
+        ratios = [above(Fraction(m.l2) / Fraction(s)) for m, s in zip(measurements, scales, strict=True)]
+        discrete = (1 + math.exp(min(epsilon, 700))) * discretisation_gap(measurements, scales, steps=steps)
+        return gaussian_delta(math.hypot(*ratios), epsilon) + discrete <= delta
+    found = epsilon_spent(measurements, scales, mechanism=mechanism, accounting=accounting, delta=delta, steps=steps)
+    return found <= epsilon
 
 
 def paper_epsilon(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 ORDERS: NDArray[np.float64] = np.array([1 + x / 10 for x in range(1, 100)] + [*range(11, 64), 128, 256, 512, 1024])
 """Renyi orders alpha at which curves are kept."""
@@ -35,6 +36,19 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     with np.errstate(divide="ignore"):
         found = gaussian_mechanism.get_epsilon_gaussian(1 / mu, min(1.0, delta) * (1 - 1e-9))
     return float(found) * (1 + 1e-12) + 1e-11
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Smallest delta at `epsilon` of Gaussian noise with sensitivity / sigma = mu: `gaussian_epsilon` the other way.
+
+    Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu), with logarithms so that nothing underflows.
+    Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8.
+
+    >>> round(gaussian_delta(1 / 4.2247, 1.0) * 1e6, 3)
+    1.0
+    """
+    near, far = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    return float(math.exp(near) * -math.expm1(far - near))
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

@@ -156,15 +156,15 @@ def _certified(part: Part, question: Question) -> Part:
 def _candidates(question: Question, choice: Choice) -> Iterator[tuple[Name, Candidate]]:
     asked = _asked(question, choice)
     for name, offer in OFFERS.items():
-        if choice.name not in ("auto", name) or not (offer.sparse or _alike(question)):
+        if choice.name not in ("auto", name) or not (offer.sparse or _beyond_sparse(question)):
             continue
         for candidate in offer.candidates(asked):
             if not (question.adaptive and any(unproved(question.mechanism, piece.strategy) for piece in candidate)):
                 yield name, candidate
 
 
-def _alike(question: Question) -> bool:
-    """Whether a little noise for many nodes is charged as such: strategies that are not sparse need it."""
+def _beyond_sparse(question: Question) -> bool:
+    """Whether strategies that are not sparse can be had: where moving many nodes a little costs little."""
     return question.mechanism == "gaussian" and question.accounting != "paper"
 
 

@@ -1,4 +1,4 @@
-"""The one rule by which noise is priced: to compare options, to calibrate, to tell what is spent and what errors are.
+"""The one rule by which noise is priced: to compare options, to calibrate, to say what is spent and what errors are.
 
 For each part of a release its *charged* sensitivity S is what its noise is in proportion to (Measurement.charged). With
 a share w of a budget of one unit, the noise of a node has the standard deviation

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
-from privacy.accounting.composition import Measurement, epsilon_spent
+from privacy.accounting.composition import Measurement, epsilon_spent, is_proved
 from privacy.checks import at_least
 from privacy.planning.plan import Plan, Released
 from privacy.planning.pricing import POWER, measured, share
@@ -107,7 +107,25 @@ def proved(plan: Plan) -> float:
 
     It is the plan's, but for what another version of the program or of its libraries proves otherwise.
     """
-    return _composed(plan, [(released, released.sensitivity) for released in plan.released])
+    return _composed(plan, _all(plan))
+
+
+def covered(plan: Plan, epsilon: float) -> bool:
+    """Whether `proved` is at most so much; without a solver where that can be told."""
+    measurements, scales = _measured(plan, _all(plan))
+    return is_proved(
+        measurements,
+        scales,
+        mechanism=plan.mechanism,
+        accounting=plan.accounting,
+        delta=plan.loss.delta,
+        steps=_steps(plan),
+        epsilon=epsilon,
+    )
+
+
+def _all(plan: Plan) -> list[tuple[Released, Sensitivity]]:
+    return [(released, released.sensitivity) for released in plan.released]
 
 
 def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | None:
@@ -137,6 +155,19 @@ def _measurement(plan: Plan, released: Released, sensitivity: Sensitivity) -> Me
 
 
 def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float:
+    measurements, scales = _measured(plan, told)
+    return epsilon_spent(
+        measurements,
+        scales,
+        mechanism=plan.mechanism,
+        accounting=plan.accounting,
+        delta=plan.loss.delta,
+        steps=_steps(plan),
+    )
+
+
+def _measured(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> tuple[list[Measurement], list[float]]:
+    """What a unit can move, and the noise on it, in normalised units: the least over a part's components."""
     scales = []
     for released, _ in told:
         components = plan.demands[released.query].measure.components
@@ -146,14 +177,11 @@ def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float
                 for distribution, c in zip(released.noise, components, strict=True)
             )
         )
-    return epsilon_spent(
-        [_measurement(plan, released, so_far) for released, so_far in told],
-        scales,
-        mechanism=plan.mechanism,
-        accounting=plan.accounting,
-        delta=plan.loss.delta,
-        steps=min(c.largest for demand in plan.demands for c in demand.measure.components),
-    )
+    return [_measurement(plan, released, so_far) for released, so_far in told], scales
+
+
+def _steps(plan: Plan) -> int:
+    return min(c.largest for demand in plan.demands for c in demand.measure.components)
 
 
 def _share(plan: Plan, released: Released, so_far: Sensitivity) -> Fraction:

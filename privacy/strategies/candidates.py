@@ -37,7 +37,7 @@ class Asked:
         series: of net changes, in windows.
         windows: the horizon, or None if the release has no end.
         nominal: over how many windows errors are averaged.
-        initial_level: whether the level at the start is published.
+        initial_level: whether it is published.
         choice: what the spec says.
         states: sizes of an entry's states in L2, squared.
         touched: for each part of the constraint, which leaves of so many windows an entry can move.

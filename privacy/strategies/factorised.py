@@ -276,7 +276,7 @@ class Factorised:
         """C is lower-triangular and Toeplitz: its first rows are those of a shorter one with the same coefficients."""
         if leaves == 0 and not self.opening:
             return None
-        return replace(self, windows=max(leaves, 1))  # an opening is told before the first leaf closes
+        return replace(self, windows=max(leaves, 1))  # an initial level comes before the first leaf closes
 
     @property
     def _leaves(self) -> int | None:

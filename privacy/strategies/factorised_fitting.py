@@ -33,9 +33,6 @@ from privacy.strategies.choice import Form
 from privacy.strategies.factorised import WEIGHT, Factorised, Pole
 from privacy.strategies.factorised_filters import of_filter
 
-NOMINAL = 1024
-"""Windows that are compared where a release has no end, at the least."""
-
 LONG = 4096
 """From so many windows on a fifth decaying pole pays."""
 
@@ -44,6 +41,7 @@ def fit(
     form: Form,
     *,
     windows: int | None,
+    over: int,
     opening: bool,
     series: Sequence[Series],
     energy: Callable[[Floats], float],
@@ -53,37 +51,38 @@ def fit(
 
     Args:
         windows, opening: see Factorised.
+        over: so many windows are compared; all, where there is an end.
         series: what is published; their variances count alike.
         energy: a bound on the squared sensitivity of a filter, from its coefficients.
         worst: go by the largest variance of a series instead of its mean.
 
     >>> from privacy.strategies.factorised_energy import toggles
     >>> level = [Series(kind="level")]
-    >>> factorised = fit("leaky", windows=64, opening=False, series=level, energy=lambda c: float(toggles(c, 64, 4)[4]))
+    >>> energy = lambda c: float(toggles(c, 64, 4)[4])
+    >>> factorised = fit("leaky", windows=64, over=64, opening=False, series=level, energy=energy)
     >>> 2 / 64 < factorised.leak < 8 / 64
     True
     """
-    shown = windows if windows is not None else max(NOMINAL, *(4 * numbers.width for numbers in series))
 
     def cost(factorised: Factorised) -> float:
         size = np.max if worst else np.mean
-        found = [float(size(factorised.variances(numbers, shown))) for numbers in series]
+        found = [float(size(factorised.variances(numbers, over))) for numbers in series]
         return energy(factorised.coefficients) * math.fsum(found) / len(found)
 
     if form == "square_root":
         return Factorised(form=form, windows=windows, opening=opening)
     if form != "arma":
         return _search(
-            lambda leak: Factorised(form=form, windows=windows, opening=opening, leak=leak), cost, _leaks(shown), ()
+            lambda leak: Factorised(form=form, windows=windows, opening=opening, leak=leak), cost, _leaks(over), ()
         )
-    poles = 4 if shown < LONG else 5
+    poles = 4 if over < LONG else 5
     return _search(
         lambda leak, low: Factorised(
             form=form, windows=windows, opening=opening, poles=dyadic(*zolotarev(leak, low, poles))
         ),
         cost,
-        _leaks(shown),
-        (1 / shown,),
+        _leaks(over),
+        (1 / over,),
     )
 
 
@@ -175,12 +174,13 @@ ORDER: tuple[Form, ...] = ("square_root", "leaky", "arma", "window")
 
 
 def _candidates(asked: Asked) -> Iterator[Candidate]:
-    windows = asked.horizon(asked.leaf)
+    windows, over = asked.horizon(asked.leaf), asked.nominal // asked.leaf
     energy = partial(_energy, asked=asked, leaves=None if windows is None else windows + int(asked.initial_level))
     for form in ORDER if asked.choice.form is None else (asked.choice.form,):
         if windows is not None or form == "window":
             series = [s.merged(asked.leaf) for s in asked.series]
-            yield whole(asked, fit(form, windows=windows, opening=asked.initial_level, series=series, energy=energy))
+            found = fit(form, windows=windows, over=over, opening=asked.initial_level, series=series, energy=energy)
+            yield whole(asked, found)
 
 
 def _energy(coefficients: Floats, *, asked: Asked, leaves: int | None) -> float:

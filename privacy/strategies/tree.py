@@ -280,7 +280,7 @@ class Tree:
     def so_far(self, leaves: int) -> "Tree | None":
         if leaves == 0 and not self.opening:
             return None
-        # An opening is told before the first leaf closes; a leaf more only adds nodes.
+        # An initial level is published before the first leaf closes; a leaf more only adds nodes.
         return replace(self, windows=self._drawn(max(leaves, 1)))
 
     @property

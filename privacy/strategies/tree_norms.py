@@ -5,11 +5,11 @@ product of the strategy's columns a and b: for a tree or sliding windows the num
 It never grows as b moves away from a, and then (pairing, docs/proofs/strategies.md#pairing) each change costs at
 most D^2 G(a, a), and the first one r^2 G(a, a) if it starts from nothing:
 
-    ||C z||^2 <= (r^2 + (m - 1) D^2) max G(a, a)      an entry that appears, m changes                           (1)
-    ||C z||^2 <= m D^2 max G(a, a)                    one that was there at the start, where that is not told    (2)
+    ||C z||^2 <= (r^2 + (m - 1) D^2) max G(a, a)     an entry that appears, m changes                           (1)
+    ||C z||^2 <= m D^2 max G(a, a)                   one that was there at the start, which is not published    (2)
 
-Where the opening is a node of its own, an entry that was there at the start costs r^2 there and (2) for the rest. A
-layer of a tree is a disjoint release with longer windows, so (1) and (2) hold for each layer with its own number m of
+Where the initial level is a node of its own, an entry that was there at the start costs r^2 there and (2) for the rest.
+A layer of a tree is a disjoint release with longer windows, so (1) and (2) hold for each layer with its own number m of
 touched nodes, and so they do for L1. One component in one cell moves on a line: the norm is convex in the values, so
 the worst entry jumps between the ends of the interval, and a node is non-zero only if it holds an odd number of its
 jumps: h M(m), with h the length of the interval and M the most odd nodes (privacy.strategies.tree_odd_nodes; #trees).
@@ -30,7 +30,7 @@ class Forest:
 
     Attributes:
         windows: None without end.
-        initial: whether the level at the start is a node of its own.
+        initial: whether the initial level is a node of its own.
     """
 
     branching: int
@@ -45,7 +45,7 @@ class Forest:
         return tuple(self.branching**layer for layer, size in enumerate(sizes) if size > 0)
 
     def touched(self, leaves: Touched) -> list[Touched]:
-        """Nodes of each layer that has any; the level at the start is not among them."""
+        """Nodes of each layer that has any; that of the initial level is not among them."""
         sizes = layer_sizes(self.branching, self.layers, self.windows)
         return [leaves.nodes(self.branching**layer, size) for layer, size in enumerate(sizes) if size > 0]
 
@@ -59,9 +59,9 @@ def norm(forest: Forest, states: States, leaves: Touched, *, most: int = 1) -> F
         most: the largest number of changes that the caller will ask for, so that they are counted once.
     """
     layers = forest.touched(leaves)
-    told = states.radius if forest.initial else Fraction(0)
+    initial = states.radius if forest.initial else Fraction(0)
     appearing = len(layers) * states.radius + sum(t.appearing - 1 for t in layers) * states.diameter
-    present = told + sum(t.present for t in layers) * states.diameter
+    present = initial + sum(t.present for t in layers) * states.diameter
     by_layer = max(appearing, present)
     if not states.hulls:
         return by_layer
@@ -70,19 +70,19 @@ def norm(forest: Forest, states: States, leaves: Touched, *, most: int = 1) -> F
         within = most_odd_within(
             layers[0].appearing, branching=forest.branching, height=forest.layers, windows=forest.windows
         )
-        jumping = line * within + told
+        jumping = line * within + initial
     else:
         odd = most_odd(
             max(most, leaves.appearing), branching=forest.branching, height=forest.layers, windows=forest.windows
         )
-        # Told at the opening, or not: then its complement starts from nothing with one change less.
+        # Published as the initial level, or not: then its complement starts from nothing with one change less.
         jumping = line * odd[min(leaves.appearing, len(odd) - 1)]
         if forest.initial:
-            jumping = max(jumping, told + line * odd[min(leaves.present, len(odd) - 1)])
+            jumping = max(jumping, initial + line * odd[min(leaves.present, len(odd) - 1)])
     return min(by_layer, jumping)
 
 
 def nodes(forest: Forest, leaves: Touched) -> int:
-    """How many nodes one entry can move, that of the level at the start among them."""
+    """How many nodes one entry can move, that of the initial level among them."""
     layers = forest.touched(leaves)
     return max(sum(t.appearing for t in layers), sum(t.present for t in layers) + int(forest.initial))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, History
-from pipelines.store.store import Made, Store
+from pipelines.store.store import FileNames, Store
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
 from tests.pipelines.releases import verify
 from tests.processes import CLEAN
@@ -42,7 +42,7 @@ def run(folder: Path, until: str, gate: Any, *, late: float, at_the_commit: bool
         found.append(0 if history is None else len(history.commits))
         return history
 
-    def committing(store: Store, attempt: Attempt, record: Commit, made: Made) -> Commit:
+    def committing(store: Store, attempt: Attempt, record: Commit, made: FileNames) -> Commit:
         gate.wait(PATIENCE)
         return commit(store, attempt, record, made)
 

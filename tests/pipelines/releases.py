@@ -7,7 +7,7 @@ from pathlib import Path
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile, manifest_json
-from pipelines.store.store import Made, Store
+from pipelines.store.store import FileNames, Store
 from transforms.aggregation.bound_increment import STATE
 from transforms.release.release import ESTIMATES, NODES
 
@@ -24,7 +24,7 @@ MADE = (
 )
 
 
-def planned(made: Sequence[str] = MADE) -> Made:
+def planned(made: Sequence[str] = MADE) -> FileNames:
     """What a plan says of these files."""
     sides = (NODES, ESTIMATES, STATE)
     return {side: [n.removeprefix(f"{side}/") for n in made if n.startswith(f"{side}/")] for side in sides}

@@ -23,7 +23,7 @@ def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool 
     def energy(c: np.ndarray) -> float:
         return float(bound(c, windows, changes)[changes])
 
-    return fit(form, windows=windows, opening=False, series=[LEVEL], energy=energy, worst=worst)
+    return fit(form, windows=windows, over=windows, opening=False, series=[LEVEL], energy=energy, worst=worst)
 
 
 def in_bins(c: np.ndarray, windows: int, k: int) -> np.ndarray:
@@ -80,7 +80,12 @@ def test_a_histogram(windows, k, goal):
 def test_sliding_windows_without_end(width, goal):
     sliding = Series(kind="sliding", width=width)
     factorised = fit(
-        "window", windows=None, opening=False, series=[sliding], energy=lambda c: float(toggles(c, None, 1)[1])
+        "window",
+        windows=None,
+        over=max(1024, 2 * width),
+        opening=False,
+        series=[sliding],
+        energy=lambda c: float(toggles(c, None, 1)[1]),
     )
 
     bounds = toggles(factorised.coefficients, None, 8)
@@ -122,7 +127,7 @@ def test_every_series_counts():
 
     def leak(*series: Series) -> float:
         return fit(
-            "leaky", windows=200, opening=True, series=series, energy=lambda c: float(toggles(c, 201, 4)[4])
+            "leaky", windows=200, over=200, opening=True, series=series, energy=lambda c: float(toggles(c, 201, 4)[4])
         ).leak
 
     change = Series(kind="change")

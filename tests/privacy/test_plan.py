@@ -17,6 +17,7 @@ from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.plan import Demand, Plan, make_plan, stddev
 from privacy.planning.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
+from privacy.planning.spent import covered
 from privacy.series import Kind, Series
 from privacy.strategies.choice import Choice
 
@@ -180,6 +181,8 @@ def test_the_loss_is_the_budget_and_never_above(mechanism, accounting, delta):
         assert made.loss.epsilon <= epsilon
         assert told >= epsilon * (1 - 1e-4)
         assert made.loss.delta == delta
+        assert covered(made, made.loss.epsilon * (1 + 1e-9))
+        assert not covered(made, made.loss.epsilon * (1 - 1e-6))
 
 
 def test_laplace_losses_add_up_to_the_budget_in_exact_arithmetic():

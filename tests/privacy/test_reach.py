@@ -134,6 +134,7 @@ def factorised_of(form: str, windows: int, *, opening: bool) -> Factorised:
     return fit(
         form,
         windows=windows,
+        over=1024 if windows is None else windows,
         opening=opening,
         series=[Series(kind="level")],
         energy=lambda c: float((c**2).sum()),
@@ -245,6 +246,7 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
     factorised = fit(
         "window",
         windows=None,
+        over=1024,
         opening=False,
         series=[Series(kind="sliding", width=7)],
         energy=lambda c: float((c**2).sum()),

@@ -17,7 +17,8 @@ LEVEL, CHANGE, WEEK = Series(kind="level"), Series(kind="change"), Series(kind="
 
 
 def factorised(form: str, windows: int | None, opening: bool) -> Factorised:
-    return fit(form, windows=windows, opening=opening, series=[LEVEL], energy=lambda c: float((c**2).sum()))
+    over = 1024 if windows is None else windows
+    return fit(form, windows=windows, over=over, opening=opening, series=[LEVEL], energy=lambda c: float((c**2).sum()))
 
 
 Strategies = dict[str, tuple[Callable[[bool], Tree | Direct | Factorised], tuple[Series, ...]]]
