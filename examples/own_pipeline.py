@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pipelines.epochs.flags import options_of
 from pipelines.spec.times import microseconds, parse_time
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.plan import Plan, make_plan
@@ -62,7 +62,7 @@ def plan() -> Plan:
         window=AGGREGATION.timeline.every,
         windows=AGGREGATION.timeline.windows,
         owner=AGGREGATION.owner is not None,
-        budget=Loss(epsilon=0.5),
+        budget=Budget(epsilon=0.5),
         mechanism="laplace",
         accounting="naive",
     )

@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, summary in (
-        ("plan", "noise, error and privacy loss of a release; looks at no data"),
+        ("plan", "noise, error and privacy parameters of a release; looks at no data"),
         ("run", "release the windows that have closed"),
         ("evaluate", "private: the mechanism against the truth; publishes nothing"),
         ("ledger", "what a release has published and spent"),

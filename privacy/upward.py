@@ -46,7 +46,7 @@ def shown(number: float, digits: int = 6) -> str:
     """A loss for people to read: so many digits, never less than the number.
 
     One that is written with so few digits is shown as it is written, like a delta of a spec. Its float may lie above
-    that by less than one part in 10^15, which is less than the margin that every loss is proved with.
+    that by less than one part in 10^15, which is less than the margin that every epsilon is proved with.
 
     >>> shown(0.9999999999999966), shown(0.33333333), shown(1e-9), shown(0.12341, digits=4), shown(0.0)
     ('1', '0.333334', '1e-09', '0.1235', '0')

@@ -28,7 +28,7 @@ _HEAD = """\
 _PRIVACY = """\
 privacy:
   unit: entry  # one entry is protected; or name the column of the person behind it{owners}
-  epsilon:  {mark}: the whole loss of everything ever published, such as 1.0
+  epsilon:  {mark}: the whole budget of everything ever published, such as 1.0
   # delta: 1.0e-9  # allows Gaussian noise; far below one in the number of people
   constraint:
     at_most:  {mark}: so many changes of a unit count, the rest is cut off; or within: 31d in its place

@@ -30,7 +30,7 @@ class Job:
     Attributes:
         layout: files, and the types of their columns.
         aggregation: what is summed.
-        plan: the noise and its loss.
+        plan: the noise and its guarantee.
         shards: into how many parts the units are split.
     """
 

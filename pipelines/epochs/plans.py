@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.exact import Members
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.plan import Demand, Plan, make_plan
@@ -33,7 +33,7 @@ def plan_of(spec: Spec) -> Plan:
             window=spec.schedule.every,
             windows=_windows(spec),
             owner=spec.privacy.owner is not None,
-            budget=Loss(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
+            budget=Budget(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
             mechanism=spec.privacy.mechanism,
             accounting=spec.privacy.accounting,
             split=spec.privacy.split,
@@ -104,18 +104,18 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
         and plan.constraint == spec.privacy.constraint
         and (plan.window, plan.windows) == (spec.schedule.every, _windows(spec))
         and plan.owner == (spec.privacy.owner is not None)
-        and plan.loss.epsilon <= spec.privacy.epsilon
-        and plan.loss.delta <= spec.privacy.delta
+        and plan.budget.epsilon <= spec.privacy.epsilon
+        and plan.budget.delta <= spec.privacy.delta
     )
 
 
 def _refuse_unproved(plan: Plan, where: str) -> None:
     """Nothing is added to a release whose claim does not hold, as far as this version can tell."""
-    if not covered(plan, plan.loss.epsilon * (1 + SAME)):
+    if not covered(plan, plan.budget.epsilon * (1 + SAME)):
         epsilon = proved(plan)
         raise RefusedError(
             f"{where}: this version of the program proves epsilon {shown(epsilon)} for its noise, and the release "
-            f"claims {shown(plan.loss.epsilon)}; see CHANGELOG.md for what was found, and whether to end the release"
+            f"claims {shown(plan.budget.epsilon)}; see CHANGELOG.md for what was found, and whether to end the release"
         )
 
 

@@ -34,7 +34,7 @@ SETTLED = "settled.json"
 
 def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
     """What a run states of its epoch."""
-    timeline, loss = job.aggregation.timeline, job.plan.loss
+    timeline, budget = job.aggregation.timeline, job.plan.budget
     return Commit(
         release=spec.release,
         epoch=attempt.epoch,
@@ -44,7 +44,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         windows=timeline.windows,
         start=timeline.closed,
         until=timeline.until,
-        loss={"epsilon": loss.epsilon, "delta": loss.delta},
+        loss={"epsilon": budget.epsilon, "delta": budget.delta},
         statement=job.plan.statement,
         plan=plan_json(spec, job.plan) if attempt.epoch == 1 else "",
         sources=tuple(

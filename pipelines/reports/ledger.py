@@ -155,10 +155,10 @@ def _check(commit: Mapping[str, Any], number: int, released: int, spec: Spec, pl
             raise RefusedError(f"{where}: its windows do not fit the schedule; restore the private folder")
         moment_text(commit["until"])
         epsilon, delta = commit["loss"]["epsilon"], commit["loss"]["delta"]
-        if not _same(epsilon, plan.loss.epsilon) or not _same(delta, plan.loss.delta):
+        if not _same(epsilon, plan.budget.epsilon) or not _same(delta, plan.budget.delta):
             raise RefusedError(
-                f"{where}: it was released with a loss of ({epsilon}, {delta}) in all, and the plan has "
-                f"({plan.loss.epsilon}, {plan.loss.delta}); go on with the version that planned it"
+                f"{where}: it was released with (epsilon, delta) = ({epsilon}, {delta}) in all, and the plan has "
+                f"({plan.budget.epsilon}, {plan.budget.delta}); go on with the version that planned it"
             )
         datetime.fromisoformat(commit["committed_at"])
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -111,9 +111,13 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     )
     yield told("failure_kept", "Whether details of a failure are kept, private ones.", int(failed is not None))
     yield told("last_failure_timestamp_seconds", "When they were written.", failed)
-    for loss in ("epsilon", "delta"):
-        yield told(f"{loss}_allowed", f"The {loss} of the whole release.", getattr(allowed, loss))
-        yield told(f"{loss}_spent", f"The {loss} that is proved of all that was told so far.", getattr(spent, loss))
+    for parameter in ("epsilon", "delta"):
+        yield told(f"{parameter}_allowed", f"The {parameter} of the whole release.", getattr(allowed, parameter))
+        yield told(
+            f"{parameter}_spent",
+            f"The {parameter} that is proved of all that was published so far.",
+            getattr(spent, parameter),
+        )
 
 
 def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:

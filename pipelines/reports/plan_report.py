@@ -66,7 +66,7 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
     """
     return {
         "release": spec.release,
-        "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
+        "loss": {"epsilon": plan.budget.epsilon, "delta": plan.budget.delta},
         "statement": plan.statement,
         "claim": plan.claim,
         "conditions": list(plan.conditions),
@@ -226,9 +226,9 @@ def _states(spec: Spec) -> dict[str, Any] | None:
 
 def plan_text(document: dict[str, Any]) -> str:
     """The same for people."""
-    loss = document["loss"]
+    budget = document["loss"]
     lines = [
-        f"{document['release']}: epsilon {shown(loss['epsilon'])}, delta {shown(loss['delta'])}",
+        f"{document['release']}: epsilon {shown(budget['epsilon'])}, delta {shown(budget['delta'])}",
         document["claim"],
         "It rests on this:",
         *(f"  {condition}" for condition in document["conditions"]),
@@ -250,7 +250,7 @@ def plan_text(document: dict[str, Any]) -> str:
     lines += [
         "",
         f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data.",
-        "*: taken. share: of the loss. paper: the epsilon that the paper's composition would state for this noise.",
+        "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
     ]
     return "\n".join(lines)
 

@@ -54,7 +54,7 @@ class Commit:
         windows: windows released once it is committed, more than before.
         start: where its first window starts, which is where the last epoch ended; microseconds since 1970.
         until: where its last window ends; microseconds since 1970.
-        loss: of the whole release, as the manifest tells it. Public.
+        loss: epsilon and delta of the whole release, as the manifest has them. Public.
         statement: of the whole release, in words. Public.
         sources: changelog files that this epoch read. Private.
         plan: of epoch 1, the plan of the whole release as it is published; of all others empty. Public.

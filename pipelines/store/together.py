@@ -72,8 +72,8 @@ class Known:
         delta = _decimal(_sum(record.delta for _, record in counted))
         lines = [f"Releases about the same people that are known here, {len(counted)}, whose losses add up:"]
         for name, record in counted:
-            loss = f"epsilon {_decimal(_exact(record.epsilon))}, delta {_decimal(_exact(record.delta))}"
-            lines.append(f"  {name:<{width}}  {loss}{f', for each {record.unit}' if units else ''}")
+            budget = f"epsilon {_decimal(_exact(record.epsilon))}, delta {_decimal(_exact(record.delta))}"
+            lines.append(f"  {name:<{width}}  {budget}{f', for each {record.unit}' if units else ''}")
         lines.append(f"  {'in sum':<{width}}  epsilon {epsilon}, delta {delta}")
         if self.unseen:
             lines.append(

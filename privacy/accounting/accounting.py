@@ -1,7 +1,7 @@
 """How much noise a budget asks for.
 
 The measurements of a release, the six ways to compose them and what each proves are in
-privacy.accounting.composition; here the least noise is searched whose proved loss is within the budget.
+privacy.accounting.composition; here the least noise is searched whose proved epsilon and delta are within the budget.
 """
 
 import math
@@ -25,8 +25,8 @@ from privacy.upward import above, shown
 __all__ = [
     "ACCOUNTINGS",
     "Accounting",
+    "Budget",
     "Calibration",
-    "Loss",
     "Measurement",
     "Mechanism",
     "calibrate",
@@ -51,7 +51,7 @@ COMPOSED: dict[Accounting, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class Budget:
     """(epsilon, delta): a budget, or what is proved.
 
     Raises:
@@ -74,14 +74,14 @@ class Calibration:
     Attributes:
         scales: b (Laplace) or sigma (Gaussian) by measurement, in normalised units; times a
             component's largest value, in steps, they are that component's scale.
-        loss: the proved loss of the whole release, never above the budget.
+        budget: what is proved of the whole release, never above what was allowed.
         shares: what each measurement adds to the total, in `unit`.
         unit: "epsilon" (Laplace) or "rho" = (sensitivity / sigma)^2 / 2 (Gaussian).
         sentence: the claim in words, for plans and reports.
     """
 
     scales: tuple[float, ...]
-    loss: Loss
+    budget: Budget
     shares: tuple[float, ...]
     unit: Literal["epsilon", "rho"]
     sentence: str
@@ -90,7 +90,7 @@ class Calibration:
 def calibrate(
     measurements: Sequence[Measurement],
     *,
-    budget: Loss,
+    budget: Budget,
     mechanism: Mechanism,
     accounting: Accounting,
     steps: float,
@@ -99,7 +99,7 @@ def calibrate(
 
     Args:
         measurements: at least one.
-        budget: loss of the whole release.
+        budget: of the whole release.
         mechanism: the distribution of the noise.
         accounting: how the measurements' losses are composed.
         steps: steps of the public grid in one normalised unit, the least over the components;
@@ -109,11 +109,11 @@ def calibrate(
         ValueError: no delta where one is needed, or one too small for the grid.
 
     >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
-    >>> budget = Loss(epsilon=0.5)
+    >>> budget = Budget(epsilon=0.5)
     >>> found = calibrate([one], budget=budget, mechanism="laplace", accounting="naive", steps=1)
     >>> round(found.scales[0], 6)
     8.0
-    >>> budget = Loss(epsilon=1, delta=1e-6)
+    >>> budget = Budget(epsilon=1, delta=1e-6)
     >>> found = calibrate([one], budget=budget, mechanism="gaussian", accounting="pld", steps=2**24)
     >>> round(found.scales[0], 3)
     8.449
@@ -145,10 +145,10 @@ def calibrate(
     chosen = scales(_largest(fits, start=budget.epsilon), HEADROOM)
     epsilon = spent(chosen)
     pure = mechanism == "laplace" and accounting in ("naive", "paper")
-    loss = Loss(epsilon=epsilon, delta=0.0 if pure else budget.delta)
+    stated = Budget(epsilon=epsilon, delta=0.0 if pure else budget.delta)
     composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
     sentence = (
-        f"({shown(loss.epsilon)}, {shown(loss.delta)})-differential privacy of the whole release for all "
+        f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of the whole release for all "
         f"mutations of one privacy unit: discrete {mechanism.capitalize()} noise on "
         f"{len(measurements)} measurements, {composed}"
     )
@@ -164,14 +164,14 @@ def calibrate(
     ratios = [Fraction(c) / Fraction(s) for c, s in zip(charged, chosen, strict=True)]
     return Calibration(
         scales=chosen,
-        loss=loss,
+        budget=stated,
         shares=tuple(above(r if mechanism == "laplace" else r * r / 2) for r in ratios),
         unit="epsilon" if mechanism == "laplace" else "rho",
         sentence=sentence + ".",
     )
 
 
-def _check(budget: Loss, mechanism: Mechanism, accounting: Accounting) -> None:
+def _check(budget: Budget, mechanism: Mechanism, accounting: Accounting) -> None:
     if mechanism not in ("laplace", "gaussian"):
         raise ValueError(f"mechanism {mechanism!r} must be laplace or gaussian")
     if accounting not in ACCOUNTINGS:

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from typing import get_args
 
-from privacy.accounting.accounting import ACCOUNTINGS, Loss, Mechanism
+from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
@@ -44,7 +44,7 @@ def plan_to_json(plan: Plan) -> Json:
         "version": VERSION,
         "claim": plan.claim,
         "conditions": list(plan.conditions),
-        "loss": {"epsilon": plan.loss.epsilon.hex(), "delta": float(plan.loss.delta).hex()},
+        "budget": {"epsilon": plan.budget.epsilon.hex(), "delta": float(plan.budget.delta).hex()},
         "mechanism": plan.mechanism,
         "accounting": plan.accounting,
         "share_unit": plan.share_unit,
@@ -69,7 +69,7 @@ def plan_from_json(document: object) -> Plan:
     told = Members(document)
     if told.take("version") != VERSION:
         raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
-    loss = told.of("loss")
+    budget = told.of("budget")
     queries = [_query_from_json(query, place) for place, query in enumerate(told.each("queries"))]
     if not queries:
         raise told.wrong("queries", "at least one")
@@ -84,12 +84,12 @@ def plan_from_json(document: object) -> Plan:
         weights=tuple(weight for _, weight, _, _ in queries),
         mechanism=told.word("mechanism", MECHANISMS),
         accounting=told.word("accounting", ACCOUNTINGS),
-        loss=Loss(epsilon=loss.number("epsilon"), delta=loss.number("delta")),
+        budget=Budget(epsilon=budget.number("epsilon"), delta=budget.number("delta")),
         share_unit=told.word("share_unit", ("epsilon", "rho")),
         claim=told.text("claim"),
         conditions=told.texts("conditions"),
     )
-    loss.end()
+    budget.end()
     told.end()
     return plan
 

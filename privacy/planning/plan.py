@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from privacy.accounting.accounting import (
     Accounting,
+    Budget,
     Calibration,
-    Loss,
     Mechanism,
     calibrate,
     paper_epsilon,
@@ -75,7 +75,7 @@ class Released:
         series: what is published from them, in windows.
         sensitivity: in normalised units.
         noise: the distribution of each component's noise, in grid steps.
-        share: of the loss; `Plan.share_unit` says in what.
+        share: of the budget; `Plan.share_unit` says in what.
         paper_epsilon: what the paper's composition would state for this noise; None where it has none.
     """
 
@@ -118,7 +118,7 @@ class Plan:
     weights: tuple[float, ...]
     mechanism: Mechanism
     accounting: Accounting
-    loss: Loss
+    budget: Budget
     share_unit: str
     claim: str
     conditions: tuple[str, ...]
@@ -144,7 +144,7 @@ def make_plan(
     window: int,
     windows: int | None,
     owner: bool,
-    budget: Loss,
+    budget: Budget,
     mechanism: Mechanism | Literal["auto"],
     accounting: Accounting | None,
     split: Split = "weights",
@@ -210,7 +210,7 @@ def _plan(
     window: int,
     windows: int | None,
     owner: bool,
-    budget: Loss,
+    budget: Budget,
     mechanism: Mechanism,
     accounting: Accounting,
     split: Split,
@@ -259,7 +259,7 @@ def _plan(
         weights=weights,
         mechanism=mechanism,
         accounting=accounting,
-        loss=calibration.loss,
+        budget=calibration.budget,
         share_unit=calibration.unit,
         claim=calibration.sentence,
         conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part in planned]),

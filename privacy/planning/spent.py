@@ -1,6 +1,6 @@
 """What is spent so far: the loss of all that a release told about its first windows.
 
-Claim. If a release stopped for ever after t windows, what it told would have the loss `spent(plan, t)`, for the same
+Claim. If a release stopped for ever after t windows, what it published would have spent `spent(plan, t)`, for the same
 neighbours and in the same setting as the plan's (docs/proofs/strategies.md#adaptive). It is never more than the plan's,
 and the plan's at the horizon.
 
@@ -60,14 +60,14 @@ def spent(plan: Plan, windows: int) -> Spent:
     Raises:
         ValueError: windows below 0 or beyond the horizon.
 
-    >>> from privacy.accounting.accounting import Loss
+    >>> from privacy.accounting.accounting import Budget
     >>> from privacy.constraint import AtMost
     >>> from privacy.measure import Measure
     >>> from privacy.planning.plan import Demand, make_plan
     >>> from privacy.series import Series
     >>> changes = Demand(name="stays", measure=Measure(kind="count"), cells=1, series=(Series(kind="change"),))
     >>> plan = make_plan([changes], constraint=AtMost(4), window=1, windows=None, owner=False,
-    ...     budget=Loss(epsilon=1), mechanism="laplace", accounting="naive")
+    ...     budget=Budget(epsilon=1), mechanism="laplace", accounting="naive")
     >>> [round(spent(plan, windows).epsilon, 6) for windows in (0, 1, 2, 4, 1000)]
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
@@ -81,7 +81,7 @@ def spent(plan: Plan, windows: int) -> Spent:
     ]
     if not told:
         return Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
-    epsilon = plan.loss.epsilon
+    epsilon = plan.budget.epsilon
     if tuple(so_far for _, so_far in told) != tuple(released.sensitivity for released in plan.released):
         epsilon = min(epsilon, _composed(plan, told))
     shares = [
@@ -90,7 +90,7 @@ def spent(plan: Plan, windows: int) -> Spent:
         )
         for query in range(len(plan.demands))
     ]
-    return Spent(epsilon=epsilon, delta=plan.loss.delta, shares=tuple(shares))
+    return Spent(epsilon=epsilon, delta=plan.budget.delta, shares=tuple(shares))
 
 
 def whole(plan: Plan) -> Spent:
@@ -99,7 +99,7 @@ def whole(plan: Plan) -> Spent:
         above(sum((Fraction(released.share) for released in plan.released if released.query == query), Fraction(0)))
         for query in range(len(plan.demands))
     ]
-    return Spent(epsilon=plan.loss.epsilon, delta=plan.loss.delta, shares=tuple(shares))
+    return Spent(epsilon=plan.budget.epsilon, delta=plan.budget.delta, shares=tuple(shares))
 
 
 def proved(plan: Plan) -> float:
@@ -118,7 +118,7 @@ def covered(plan: Plan, epsilon: float) -> bool:
         scales,
         mechanism=plan.mechanism,
         accounting=plan.accounting,
-        delta=plan.loss.delta,
+        delta=plan.budget.delta,
         steps=_steps(plan),
         epsilon=epsilon,
     )
@@ -161,7 +161,7 @@ def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float
         scales,
         mechanism=plan.mechanism,
         accounting=plan.accounting,
-        delta=plan.loss.delta,
+        delta=plan.budget.delta,
         steps=_steps(plan),
     )
 

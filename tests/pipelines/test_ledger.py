@@ -15,7 +15,7 @@ from pipelines.reports import ledger
 from pipelines.reports.ledger import ledger_document, ledger_text
 from pipelines.reports.plan_report import plan_document, plan_text
 from pipelines.spec.load import Spec
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.planning.plan import Plan
 from privacy.planning.spent import Spent
 from tests.pipelines.spec_text import loaded
@@ -59,7 +59,7 @@ def commits(spec: Spec, plan: Plan, *windows: int) -> list[dict[str, Any]]:
             "windows": closed,
             "until": int(START.timestamp()) * 1_000_000 + closed * DAY,
             "committed_at": f"2026-02-{number:02}T03:00:00+00:00",
-            "loss": {"epsilon": plan.loss.epsilon, "delta": plan.loss.delta},
+            "loss": {"epsilon": plan.budget.epsilon, "delta": plan.budget.delta},
             "attempt": "0123456789abcdef",
         }
         for number, (released, closed) in enumerate(itertools.pairwise((0, *windows)), start=1)
@@ -71,7 +71,7 @@ def test_it_tells_what_each_epoch_spent_and_what_is_left(spec, plan):
     document = ledger_document(commits(spec, plan, 1, 3, 10), spec, plan)
 
     assert (document["release"], document["spec_sha256"]) == ("wards", spec.sha256)
-    assert document["total"] == {"epsilon": plan.loss.epsilon, "delta": 0.0}
+    assert document["total"] == {"epsilon": plan.budget.epsilon, "delta": 0.0}
     assert document["total"]["epsilon"] == pytest.approx(0.7)
     first, second, third = document["epochs"]
     assert (first["epoch"], first["released"], first["windows"], first["until"], first["committed_at"]) == (
@@ -96,7 +96,7 @@ def test_it_tells_what_each_epoch_spent_and_what_is_left(spec, plan):
 
 def test_what_is_left_is_the_difference_of_the_numbers_as_printed(spec, plan, monkeypatch):
     """In floating point 0.7 - 0.6 is 0.09999999999999998."""
-    round_plan = replace(plan, loss=Loss(epsilon=0.7))
+    round_plan = replace(plan, budget=Budget(epsilon=0.7))
     monkeypatch.setattr(ledger, "spent", lambda *_, **__: Spent(epsilon=0.6, delta=0.0, shares=(0.1, 0.2)))
 
     document = ledger_document(commits(spec, round_plan, 1), spec, round_plan)
@@ -194,7 +194,7 @@ UNREADABLE = "cannot be understood"
         ({"windows": 11, "until": int(START.timestamp()) * 1_000_000 + 11 * DAY}, NO_WINDOWS),
         ({"until": 0}, NO_WINDOWS),
         ({"spec_sha256": "0" * 64}, "under another spec"),
-        ({"loss": {"epsilon": 0.35, "delta": 0.0}}, "a loss of \\(0.35, 0.0\\) in all"),
+        ({"loss": {"epsilon": 0.35, "delta": 0.0}}, "= \\(0.35, 0.0\\) in all"),
         ({"loss": {"epsilon": 0.7, "delta": 1e-9}}, "a loss of \\(0.7, 1e-09\\) in all"),
         ({"loss": {"epsilon": float("nan"), "delta": 0.0}}, "a loss of \\(nan, 0.0\\) in all"),
         ({"loss": None}, UNREADABLE),
@@ -236,7 +236,7 @@ def test_a_lost_epoch_makes_no_ledger(spec, plan):
 
 
 def test_a_plan_that_spends_more_than_the_spec_allows_makes_no_ledger(spec, plan):
-    greedy = replace(plan, loss=Loss(epsilon=0.7000001))
+    greedy = replace(plan, budget=Budget(epsilon=0.7000001))
 
     with pytest.raises(RefusedError, match=r"0\.7000001 is spent of 0\.7; nothing more may be released"):
         ledger_document([], spec, greedy)
@@ -244,9 +244,9 @@ def test_a_plan_that_spends_more_than_the_spec_allows_makes_no_ledger(spec, plan
 
 def test_a_loss_that_differs_in_its_last_digits_is_the_plans(spec, plan):
     first, second = commits(spec, plan, 1, 10)
-    first["loss"] = {"epsilon": plan.loss.epsilon * (1 + 1e-13), "delta": 0.0}
+    first["loss"] = {"epsilon": plan.budget.epsilon * (1 + 1e-13), "delta": 0.0}
 
-    assert ledger_document([first, second], spec, plan)["spent"]["epsilon"] == plan.loss.epsilon
+    assert ledger_document([first, second], spec, plan)["spent"]["epsilon"] == plan.budget.epsilon
 
 
 def test_what_was_spent_is_never_given_back(spec, plan, monkeypatch):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from privacy.accounting.accounting import (
     ACCOUNTINGS,
     TOLERANCE,
-    Loss,
+    Budget,
     Measurement,
     calibrate,
     epsilon_spent,
@@ -26,7 +26,7 @@ from privacy.accounting.accounting import (
 from privacy.accounting.curves import gaussian_epsilon
 
 STEPS = 2.0**24
-BUDGETS = (Loss(epsilon=0.1, delta=1e-9), Loss(epsilon=1, delta=1e-6), Loss(epsilon=6, delta=1e-4))
+BUDGETS = (Budget(epsilon=0.1, delta=1e-9), Budget(epsilon=1, delta=1e-6), Budget(epsilon=6, delta=1e-4))
 
 
 def measurement(changes: int = 1, cells: int = 1, weight: float = 1.0) -> Measurement:
@@ -57,18 +57,18 @@ def calibrated(measurements, budget, mechanism, accounting, steps=STEPS, toleran
 
 
 def test_pure_epsilon_adds_up_by_weight():
-    found = calibrated(FAMILY, Loss(epsilon=0.7), "laplace", "naive")
+    found = calibrated(FAMILY, Budget(epsilon=0.7), "laplace", "naive")
 
     # Weights 1 : 2 : 0.5 of 0.7 are 0.2, 0.4 and 0.1.
     assert found.scales == pytest.approx([4 / 0.2, 8 / 0.4, 1 / 0.1], rel=1e-9)
     assert found.shares == pytest.approx([0.2, 0.4, 0.1], rel=1e-9)
     assert found.unit == "epsilon"
-    assert found.loss.epsilon == pytest.approx(0.7, rel=1e-9)
-    assert found.loss.delta == 0
+    assert found.budget.epsilon == pytest.approx(0.7, rel=1e-9)
+    assert found.budget.delta == 0
 
 
 def test_one_gaussian_at_one_and_a_millionth_has_the_known_sigma():
-    found = calibrated((measurement(),), Loss(epsilon=1, delta=1e-6), "gaussian", "pld")
+    found = calibrated((measurement(),), Budget(epsilon=1, delta=1e-6), "gaussian", "pld")
 
     assert found.scales[0] == pytest.approx(4.2247, abs=1e-4)
     assert found.shares == pytest.approx([1 / (2 * 4.2247**2)], rel=1e-4)
@@ -91,7 +91,7 @@ def test_gaussian_families_share_one_mu():
 
 
 def test_the_paper_charges_every_node_alone():
-    pure = calibrated((measurement(4, 2),), Loss(epsilon=1), "laplace", "paper")
+    pure = calibrated((measurement(4, 2),), Budget(epsilon=1), "laplace", "paper")
     basic = calibrated((measurement(4, 2),), BUDGETS[1], "gaussian", "paper")
 
     assert pure.scales == pytest.approx([8.0], rel=1e-9)
@@ -106,7 +106,7 @@ def test_the_paper_charges_every_node_alone():
 def test_the_paper_states_more_than_joint_sensitivity_proves():
     # A histogram entry moves 2 cells by each change but its first one: L1 = 2k - 1, not 2k.
     histogram = Measurement(l1=7, l2=math.sqrt(7), nodes=4, node_l1=2, node_l2=math.sqrt(2), coordinates=7)
-    found = calibrated((histogram,), Loss(epsilon=1), "laplace", "naive")
+    found = calibrated((histogram,), Budget(epsilon=1), "laplace", "naive")
 
     stated = paper_epsilon([histogram], found.scales, mechanism="laplace", delta=0)
     assert stated == pytest.approx(8 / 7, rel=1e-9)
@@ -139,7 +139,7 @@ measurements = st.lists(
     max_size=6,
 ).map(tuple)
 budgets = st.builds(
-    lambda epsilon, power: Loss(epsilon=epsilon, delta=10.0**-power),
+    lambda epsilon, power: Budget(epsilon=epsilon, delta=10.0**-power),
     st.floats(0.05, 5),
     st.floats(2, 9),
 )
@@ -152,9 +152,9 @@ def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, bud
     found = calibrated(measurements, budget, "gaussian", accounting, tolerance=COARSE)
 
     mu = math.hypot(*(m.l2 / s for m, s in zip(measurements, found.scales, strict=True)))
-    assert found.loss.epsilon <= budget.epsilon
-    assert found.loss.delta <= budget.delta
-    assert gaussian_delta(mu, found.loss.epsilon) <= found.loss.delta
+    assert found.budget.epsilon <= budget.epsilon
+    assert found.budget.delta <= budget.delta
+    assert gaussian_delta(mu, found.budget.epsilon) <= found.budget.delta
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
@@ -164,10 +164,10 @@ def test_no_laplace_claim_is_below_the_exact_loss(accounting, measurements, budg
     found = calibrated(measurements, budget, "laplace", accounting)
 
     epsilons = [m.l1 / s for m, s in zip(measurements, found.scales, strict=True)]
-    assert found.loss.epsilon <= budget.epsilon
-    assert found.loss.delta <= budget.delta
+    assert found.budget.epsilon <= budget.epsilon
+    assert found.budget.delta <= budget.delta
     # The reference sums up to 2^6 floats: allow for their rounding.
-    assert pure_delta(epsilons, found.loss.epsilon * (1 + 1e-12)) <= found.loss.delta + 1e-14
+    assert pure_delta(epsilons, found.budget.epsilon * (1 + 1e-12)) <= found.budget.delta + 1e-14
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
@@ -196,14 +196,14 @@ def test_nearly_all_of_the_budget_is_used(accounting, mechanism):
     for budget in BUDGETS:
         found = calibrated(FAMILY, budget, mechanism, accounting)
 
-        assert found.loss.epsilon == pytest.approx(budget.epsilon, rel=1e-3)
+        assert found.budget.epsilon == pytest.approx(budget.epsilon, rel=1e-3)
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_a_larger_budget_never_asks_for_more_noise(accounting, mechanism):
     scales = [
-        calibrated(FAMILY, Loss(epsilon=e, delta=1e-6), mechanism, accounting, tolerance=COARSE).scales[0]
+        calibrated(FAMILY, Budget(epsilon=e, delta=1e-6), mechanism, accounting, tolerance=COARSE).scales[0]
         for e in (0.01, 0.1, 0.5, 1, 2, 8)
     ]
 
@@ -221,7 +221,7 @@ def test_pld_needs_the_least_gaussian_noise_and_the_paper_the_most(budget):
 
 
 def test_many_pure_measurements_gain_from_a_delta():
-    budget = Loss(epsilon=1, delta=1e-6)
+    budget = Budget(epsilon=1, delta=1e-6)
     noise = {a: calibrated(MANY, budget, "laplace", a).scales[0] for a in ACCOUNTINGS}
 
     assert noise["pld"] < noise["rdp"] <= noise["zcdp"] < noise["advanced"] < noise["naive"]
@@ -234,7 +234,7 @@ def test_advanced_composition_of_gaussian_noise_uses_all_of_epsilon(budget):
         found = calibrated(MANY[:count], budget, "gaussian", "advanced")
         exact = gaussian_epsilon(math.hypot(*(1 / s for s in found.scales)), budget.delta)
 
-        assert exact <= found.loss.epsilon <= exact * (1 + 1e-6)
+        assert exact <= found.budget.epsilon <= exact * (1 + 1e-6)
         assert "advanced" not in found.sentence
 
 
@@ -282,24 +282,24 @@ def test_gaussian_calibration_agrees_with_dp_accounting(budget):
 )
 def test_what_cannot_be_proved_is_refused(mechanism, accounting, message):
     with pytest.raises(ValueError, match=message):
-        calibrated((measurement(),), Loss(epsilon=1), mechanism, accounting)
+        calibrated((measurement(),), Budget(epsilon=1), mechanism, accounting)
 
 
 def test_an_empty_release_is_refused():
     with pytest.raises(ValueError, match="number of measurements=0 must be at least 1"):
-        calibrated((), Loss(epsilon=1), "laplace", "naive")
+        calibrated((), Budget(epsilon=1), "laplace", "naive")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
 def test_a_budget_without_a_positive_epsilon_is_refused(epsilon):
     with pytest.raises(ValueError, match=r"epsilon=.* must be positive and finite"):
-        Loss(epsilon=epsilon)
+        Budget(epsilon=epsilon)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
 def test_a_delta_that_is_no_probability_is_refused(delta):
     with pytest.raises(ValueError, match=r"delta=.* must be at least 0 and below 1"):
-        Loss(epsilon=1, delta=delta)
+        Budget(epsilon=1, delta=delta)
 
 
 @pytest.mark.parametrize("field", ["l1", "l2", "node_l1", "node_l2", "weight"])

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from privacy.accounting.accounting import Loss, Measurement, calibrate
+from privacy.accounting.accounting import Budget, Measurement, calibrate
 from privacy.series import Series
 from privacy.strategies.tree import Tree
 
@@ -53,7 +53,7 @@ def gained(scale: float, epsilon: float, roots: int) -> float:
 def test_an_adversary_who_waits_for_the_right_moment_gains_no_more_than_is_claimed():
     """Two nodes move, by one each: L1 = 2. Randomised response is charged: no waiting beats it, and some reaches it."""
     part = Measurement(l1=2, l2=math.sqrt(2), nodes=2, node_l1=1, node_l2=1, coordinates=2)
-    budget = Loss(epsilon=0.7, delta=0.05)
+    budget = Budget(epsilon=0.7, delta=0.05)
     (scale,) = calibrate([part], budget=budget, mechanism="laplace", accounting="pld", steps=1).scales
     beyond = 3 * 2 * math.exp(-(REACH + 1) / scale) / (1 + math.exp(-1 / scale))
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privacy.accounting.accounting import Accounting, Loss, Mechanism
+from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
@@ -298,7 +298,7 @@ def plan(
         window=WINDOW,
         windows=20,
         owner=owner,
-        budget=Loss(epsilon=1.0, delta=delta),
+        budget=Budget(epsilon=1.0, delta=delta),
         mechanism=mechanism,
         accounting=accounting,
     )
@@ -369,7 +369,7 @@ def auto_plan() -> Plan:
         window=WINDOW,
         windows=30,
         owner=False,
-        budget=Loss(epsilon=1.0, delta=1e-9),
+        budget=Budget(epsilon=1.0, delta=1e-9),
         mechanism="auto",
         accounting=None,
     )

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, Within
 from privacy.measure import Component, Measure
 from privacy.planning.plan import Demand, make_plan
@@ -163,7 +163,7 @@ def test_the_epsilon_that_is_stated_covers_the_noise_that_is_drawn():
             window=10,
             windows=None,
             owner=False,
-            budget=Loss(epsilon=epsilon),
+            budget=Budget(epsilon=epsilon),
             mechanism="laplace",
             accounting="naive",
         )
@@ -180,6 +180,6 @@ def test_the_epsilon_that_is_stated_covers_the_noise_that_is_drawn():
                 total += most * component.largest / Fraction(released.noise[0].scale)
             return total
 
-        assert lost(100) <= Fraction(plan.loss.epsilon) <= Fraction(epsilon)
+        assert lost(100) <= Fraction(plan.budget.epsilon) <= Fraction(epsilon)
         for windows in range(1, k):
             assert lost(windows) <= Fraction(spent(plan, windows).epsilon)

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Loss, Measurement, calibrate
+from privacy.accounting.accounting import Budget, Measurement, calibrate
 from privacy.accounting.curves import ORDERS, advanced_epsilon, renyi_epsilon, rounding_gap, zcdp_epsilon
 
 STEPS = 2.0**24
@@ -64,7 +64,7 @@ def test_the_gap_between_discrete_and_rounded_noise_is_below_its_bound(scale):
 
 
 @pytest.mark.parametrize("accounting", ["naive", "advanced", "pld", "zcdp", "rdp"])
-@pytest.mark.parametrize("budget", [Loss(epsilon=e, delta=0.03) for e in (0.3, 1.0, 3.0)])
+@pytest.mark.parametrize("budget", [Budget(epsilon=e, delta=0.03) for e in (0.3, 1.0, 3.0)])
 def test_noise_on_a_coarse_grid_keeps_the_budget_exactly(accounting, budget):
     # A grid so coarse that the step to discrete noise is visible: every event is summed.
     steps = 40
@@ -79,7 +79,7 @@ def test_noise_on_a_coarse_grid_keeps_the_budget_exactly(accounting, budget):
 
 def test_the_step_to_discrete_noise_costs_more_noise():
     fine, coarse = (
-        calibrated([ONE], Loss(epsilon=1, delta=0.01), "gaussian", "pld", steps).scales[0] for steps in (STEPS, 20)
+        calibrated([ONE], Budget(epsilon=1, delta=0.01), "gaussian", "pld", steps).scales[0] for steps in (STEPS, 20)
     )
 
     assert coarse > fine * 1.0001
@@ -88,12 +88,12 @@ def test_the_step_to_discrete_noise_costs_more_noise():
 @pytest.mark.parametrize("accounting", ["naive", "advanced", "pld", "paper"])
 def test_a_delta_too_small_for_the_grid_is_refused(accounting):
     with pytest.raises(ValueError, match="too small for noise on a grid of 1024 steps"):
-        calibrated([ONE], Loss(epsilon=1, delta=1e-9), "gaussian", accounting, 1024)
+        calibrated([ONE], Budget(epsilon=1, delta=1e-9), "gaussian", accounting, 1024)
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "rdp"])
 def test_the_discrete_laws_own_zcdp_needs_no_fine_grid(accounting):
-    budget = Loss(epsilon=1, delta=1e-9)
+    budget = Budget(epsilon=1, delta=1e-9)
 
     coarse = calibrated([ONE], budget, "gaussian", accounting, 1).scales
     assert coarse == calibrated([ONE], budget, "gaussian", accounting).scales

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting.accounting import Accounting, Loss, Mechanism
+from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
 from privacy.planning.document import VERSION, digest, plan_from_json, plan_to_json
@@ -76,7 +76,7 @@ def plans(draw: st.DrawFn) -> Plan:
         window=10,
         windows=draw(st.integers(12, 40)),
         owner=False,
-        budget=Loss(epsilon=draw(st.floats(0.1, 10)), delta=delta),
+        budget=Budget(epsilon=draw(st.floats(0.1, 10)), delta=delta),
         mechanism=mechanism,
         accounting=accounting,
     )
@@ -95,7 +95,7 @@ def made(*choice: Choice, windows: int | None = 40, cells: int = 1) -> Plan:
         window=10,
         windows=windows,
         owner=False,
-        budget=Loss(epsilon=1, delta=1e-6),
+        budget=Budget(epsilon=1, delta=1e-6),
         mechanism="gaussian",
         accounting=None,
     )
@@ -119,7 +119,7 @@ def test_a_plan_comes_back_to_the_last_bit(plan: Plan) -> None:
 def test_so_do_filters_with_and_without_an_end() -> None:
     for plan in (of_each_form(), made(Choice(name="factorised", form="window"), windows=None)):
         assert plan_from_json(written(plan)) == plan
-        assert proved(plan_from_json(written(plan))) <= plan.loss.epsilon * (1 + 1e-9)
+        assert proved(plan_from_json(written(plan))) <= plan.budget.epsilon * (1 + 1e-9)
 
 
 def test_a_plan_that_is_not_one_release_has_no_document() -> None:

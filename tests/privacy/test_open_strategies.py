@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.document import plan_from_json, plan_to_json
@@ -75,7 +75,7 @@ def test_a_strategy_in_the_table_is_planned_spent_kept_and_stated(monkeypatch: p
     demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(LEVEL,), choice=Choice(name="sliding"))
 
     def planned(**given):
-        asked = {"windows": 10, "owner": False, "budget": Loss(epsilon=1), "mechanism": "laplace", "accounting": None}
+        asked = {"windows": 10, "owner": False, "budget": Budget(epsilon=1), "mechanism": "laplace", "accounting": None}
         return make_plan([demand], constraint=AtMost(40), window=10, **{**asked, **given})
 
     plan = planned()
@@ -90,7 +90,9 @@ def test_a_strategy_in_the_table_is_planned_spent_kept_and_stated(monkeypatch: p
 
     # An owner's entries are split by the strategy's own bounds; here two that appear reach further than one.
     assert planned(owner=True).released[0].sensitivity.l1 == 400.0
-    assert planned(budget=Loss(epsilon=1, delta=1e-6), mechanism="gaussian").released[0].sensitivity.l2 == math.sqrt(10)
+    assert planned(budget=Budget(epsilon=1, delta=1e-6), mechanism="gaussian").released[0].sensitivity.l2 == math.sqrt(
+        10
+    )
 
 
 SPAN, WINDOWS = 3, 7

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting.accounting import Accounting, Loss, Measurement, Mechanism, epsilon_spent
+from privacy.accounting.accounting import Accounting, Budget, Measurement, Mechanism, epsilon_spent
 from privacy.accounting.composition import paper_epsilon
 from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
@@ -74,7 +74,7 @@ def plan(
         window=10,
         windows=windows,
         owner=owner,
-        budget=Loss(epsilon=epsilon, delta=delta),
+        budget=Budget(epsilon=epsilon, delta=delta),
         mechanism=mechanism,
         accounting=accounting,
     )
@@ -178,11 +178,11 @@ def test_the_loss_is_the_budget_and_never_above(mechanism, accounting, delta):
         told = spent(made, measurements_and_scales(made)[1], delta)
 
         assert told <= epsilon
-        assert made.loss.epsilon <= epsilon
+        assert made.budget.epsilon <= epsilon
         assert told >= epsilon * (1 - 1e-4)
-        assert made.loss.delta == delta
-        assert covered(made, made.loss.epsilon * (1 + 1e-9))
-        assert not covered(made, made.loss.epsilon * (1 - 1e-6))
+        assert made.budget.delta == delta
+        assert covered(made, made.budget.epsilon * (1 + 1e-9))
+        assert not covered(made, made.budget.epsilon * (1 - 1e-6))
 
 
 def test_laplace_losses_add_up_to_the_budget_in_exact_arithmetic():
@@ -356,5 +356,5 @@ def test_the_zcdp_of_a_release_is_that_of_its_worst_unit_however_long_it_lasts()
             reached = float(((nodes / released.noise[0].scale) ** 2).sum()) / 2
             assert released.share * (1 - 1e-5) <= reached <= released.share
             rho += reached
-        assert zcdp_epsilon(rho, 1e-6) == pytest.approx(made.loss.epsilon, rel=1e-5)
-    assert made.loss.epsilon == pytest.approx(1, rel=1e-9)
+        assert zcdp_epsilon(rho, 1e-6) == pytest.approx(made.budget.epsilon, rel=1e-5)
+    assert made.budget.epsilon == pytest.approx(1, rel=1e-9)

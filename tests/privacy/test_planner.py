@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.accounting.composition import Mechanism
 from privacy.accounting.curves import gaussian_epsilon
 from privacy.constraint import AtMost, Constraint, Within
@@ -193,7 +193,7 @@ def made(
         window=1,
         windows=windows,
         owner=False,
-        budget=Loss(epsilon=epsilon, delta=delta),
+        budget=Budget(epsilon=epsilon, delta=delta),
         mechanism="auto",
         accounting=None,
     )
@@ -242,7 +242,7 @@ def test_equal_relative_errors_are_what_that_split_gives():
             window=1,
             windows=50,
             owner=False,
-            budget=Loss(epsilon=1.0, delta=delta),
+            budget=Budget(epsilon=1.0, delta=delta),
             mechanism="auto",
             accounting=None,
             split="relative_error",
@@ -274,7 +274,7 @@ def test_relative_errors_need_an_expected_size_and_an_error_that_is_known(demand
             window=1,
             windows=50,
             owner=False,
-            budget=Loss(epsilon=1.0),
+            budget=Budget(epsilon=1.0),
             mechanism="auto",
             accounting=None,
             split="relative_error",
@@ -290,11 +290,11 @@ def test_the_loss_does_not_depend_on_the_number_of_windows():
             window=1,
             windows=None,
             owner=False,
-            budget=Loss(epsilon=1.0, delta=1e-6),
+            budget=Budget(epsilon=1.0, delta=1e-6),
             mechanism="gaussian",
             accounting="pld",
         )
         (released,) = plan.released
-        assert 1 - 1e-6 < plan.loss.epsilon <= 1
+        assert 1 - 1e-6 < plan.budget.epsilon <= 1
         early, late = (released.variances(Series(kind="sliding", width=16), n)[-1] for n in (64, 6400))
         assert late == pytest.approx(early, rel=0.5)

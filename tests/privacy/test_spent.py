@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Accounting, Loss, Measurement, Mechanism, epsilon_spent
+from privacy.accounting.accounting import Accounting, Budget, Measurement, Mechanism, epsilon_spent
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.plan import Demand, Plan, make_plan
@@ -70,7 +70,7 @@ def planned(
         window=10,
         windows=windows,
         owner=owner,
-        budget=Loss(epsilon=epsilon, delta=delta),
+        budget=Budget(epsilon=epsilon, delta=delta),
         mechanism=mechanism,
         accounting=accounting,
     )
@@ -254,7 +254,7 @@ def test_draws_in_advance_spend_for_all_nodes_under_the_root_that_was_begun():
 def test_draws_in_advance_under_a_single_root_spend_everything_at_once(refine):
     plan = planned(demand(CHANGE, choice=tree(2, 4, refine)), constraint=AtMost(3), windows=8)
 
-    assert epsilons(plan, 0, 1, 8) == [0, plan.loss.epsilon, plan.loss.epsilon]
+    assert epsilons(plan, 0, 1, 8) == [0, plan.budget.epsilon, plan.budget.epsilon]
 
 
 def test_events_are_spent_window_by_window_and_at_once_by_an_owner():
@@ -312,15 +312,15 @@ def test_at_the_horizon_it_is_the_plans_and_before_it_rises_to_that(way):
     course = [spent(plan, windows) for windows in range(6)]
 
     assert (course[0].epsilon, course[0].delta, course[0].shares) == (0.0, 0.0, (0.0, 0.0, 0.0))
-    assert {s.delta for s in course[1:]} == {plan.loss.delta}
+    assert {s.delta for s in course[1:]} == {plan.budget.delta}
     assert course[5] == whole(plan)
-    assert whole(plan).epsilon == plan.loss.epsilon
+    assert whole(plan).epsilon == plan.budget.epsilon
     for query, share in enumerate(whole(plan).shares):
         assert share == pytest.approx(math.fsum(r.share for r in plan.released if r.query == query), rel=1e-15)
     for earlier, later in itertools.pairwise(course):
         assert earlier.epsilon <= later.epsilon + 1e-11
         assert all(a <= b for a, b in zip(earlier.shares, later.shares, strict=True))
-    assert 0.1 * plan.loss.epsilon < course[1].epsilon < 0.9 * plan.loss.epsilon
+    assert 0.1 * plan.budget.epsilon < course[1].epsilon < 0.9 * plan.budget.epsilon
 
 
 @pytest.mark.parametrize("way", ACCOUNTINGS, ids=str)
@@ -350,7 +350,7 @@ def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
 
     expected = epsilon_spent(measurements, scales, mechanism=mechanism, accounting=accounting, delta=delta, steps=steps)
 
-    assert expected < 0.9 * plan.loss.epsilon
+    assert expected < 0.9 * plan.budget.epsilon
     assert spent(plan, 2).epsilon == pytest.approx(expected, rel=1e-12)
 
 
@@ -403,7 +403,7 @@ def test_what_is_spent_never_falls_and_never_exceeds_the_plan(choice, series, co
     assert all(a.epsilon <= b.epsilon + 1e-11 for a, b in itertools.pairwise(course))
     assert all(a.shares <= b.shares for a, b in itertools.pairwise(course))
     assert course[0].epsilon == 0
-    assert course[-1].epsilon == plan.loss.epsilon
+    assert course[-1].epsilon == plan.budget.epsilon
 
 
 def test_windows_that_do_not_exist_are_refused():

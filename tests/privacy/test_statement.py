@@ -2,7 +2,7 @@
 
 import pytest
 
-from privacy.accounting.accounting import Accounting, Loss
+from privacy.accounting.accounting import Accounting, Budget
 from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost
 from privacy.measure import Measure
@@ -48,7 +48,7 @@ def planned(
         window=1,
         windows=24,
         owner=False,
-        budget=Loss(epsilon=1.0, delta=delta),
+        budget=Budget(epsilon=1.0, delta=delta),
         mechanism=mechanism,  # type: ignore[arg-type]
         accounting=accounting,
         adaptive_data=adaptive,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, ByClass
 from privacy.measure import Measure
 from privacy.planning.plan import Plan, make_plan
@@ -48,7 +48,7 @@ def plan_of(aggregation: Aggregation, **other: Any) -> Plan:
         "windows": aggregation.timeline.windows,
         "owner": aggregation.owner is not None,
     }
-    return make_plan(demands, **(told | other), budget=Loss(epsilon=1), mechanism="laplace", accounting="naive")
+    return make_plan(demands, **(told | other), budget=Budget(epsilon=1), mechanism="laplace", accounting="naive")
 
 
 PLAN = plan_of(AGGREGATION)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
-from privacy.accounting.accounting import Loss
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
@@ -51,7 +51,7 @@ def plan_for(kinds: tuple[Kind, ...], cells: int, windows: int) -> Plan:
         window=DAY,
         windows=windows,
         owner=False,
-        budget=Loss(epsilon=1.0, delta=0.0),
+        budget=Budget(epsilon=1.0, delta=0.0),
         mechanism="laplace",
         accounting="naive",
     )
@@ -239,7 +239,7 @@ def strategic(choice: Choice, series: tuple[Series, ...], *, windows: int) -> Pl
         window=DAY,
         windows=windows,
         owner=False,
-        budget=Loss(epsilon=1.0, delta=1e-6),
+        budget=Budget(epsilon=1.0, delta=1e-6),
         mechanism="gaussian",
         accounting="pld",
     )
