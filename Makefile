@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := privacy transforms pipelines tests examples benchmarks templates setup.py
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
-UNITS := privacy transforms pipelines tests/privacy tests/transforms tests/pipelines tests/test_house.py
+UNITS := -m "not hypothesis and not slow" privacy transforms pipelines tests/privacy tests/transforms tests/pipelines tests/test_house.py
 ROWS ?= 1000000
 RELEASE ?= flights-flink
 

@@ -109,7 +109,9 @@ def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
     ]
 
 
-@pytest.mark.parametrize(("target", "tests"), [("test", ""), ("check", " privacy transforms pipelines ")])
+@pytest.mark.parametrize(
+    ("target", "tests"), [("test", ""), ("check", ' -m "not hypothesis and not slow" privacy transforms pipelines ')]
+)
 def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str) -> None:
     steps = [line.removeprefix(".venv/bin/") for line in recipe(target)]
 

@@ -140,6 +140,7 @@ IN_ADVANCE = (
 )
 
 
+@pytest.mark.slow
 def test_that_data_must_not_react_is_told_with_the_claim_where_it_applies(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data/all.parquet", changelog())
     write_spec(slackwater.folder, *IN_ADVANCE)

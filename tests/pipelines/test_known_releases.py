@@ -139,6 +139,7 @@ def test_units_are_named_where_they_differ(folder: Path) -> None:
     assert "epsilon 1, delta 0, for each entry\n" in text
 
 
+@pytest.mark.slow
 def test_the_sum_is_told_before_the_draw_and_in_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     slackwater = CommandLine(tmp_path, capsys)
     data = write(tmp_path / "data/all.parquet", changelog(3))

@@ -252,6 +252,7 @@ def killed_at(event: int, store: Store) -> bool:
     return process.exitcode == 9
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_anywhere_is_finished_or_repeated_and_leaves_nothing(tmp_path: Path) -> None:
     """At each of its steps. What it had committed is published from its draw, and else the next run's is."""
     finished, repeated, event = 0, 0, 0

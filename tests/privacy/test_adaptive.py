@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 
 from privacy.accounting.accounting import Budget, Measurement, calibrate
 from privacy.series import Series
@@ -50,6 +51,7 @@ def gained(scale: float, epsilon: float, roots: int) -> float:
     return value
 
 
+@pytest.mark.slow
 def test_an_adversary_who_waits_for_the_right_moment_gains_no_more_than_is_claimed():
     """Two nodes move, by one each: L1 = 2. Randomised response is charged: no waiting beats it, and some reaches it."""
     part = Measurement(l1=2, l2=math.sqrt(2), nodes=2, node_l1=1, node_l2=1, coordinates=2)

@@ -375,6 +375,7 @@ def auto_plan() -> Plan:
     )
 
 
+@pytest.mark.slow
 def test_a_plan_is_the_same_in_every_process() -> None:
     """Whatever the order of hashes and the number of threads: another run would draw for other nodes."""
     environment = {**os.environ, "PYTHONHASHSEED": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

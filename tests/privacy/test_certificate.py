@@ -11,6 +11,7 @@ from privacy.strategies.factorised_energy import columns, toggles
 from tests.privacy.test_energy import SLACK, climbed, exact, filters, is_convex, leaky, square_root, toeplitz
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 4, 7, 10, 12])
 def test_no_trajectory_of_a_filter_exceeds_the_certificate(n):
     for c in filters(n, 60):

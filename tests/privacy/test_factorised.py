@@ -119,6 +119,7 @@ def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
         assert nodes[:, cell].tolist() == expected
 
 
+@pytest.mark.slow
 def test_long_histories_are_exact():
     """More leaves than one block of the matrix has rows or columns."""
     windows = 9000
@@ -260,6 +261,7 @@ def test_a_state_that_stands_still_stays_within_the_bound():
     assert 8 < error.max() < bound < 11
 
 
+@pytest.mark.slow
 def test_twenty_cells_pass_a_hundred_thousand_windows_at_constant_state():
     windows, cells = 100_000, 20
     chosen = Factorised(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(1e-5, 1e-5, 5)))

@@ -42,6 +42,7 @@ def test_one_change_at_a_state_of_a_few_numbers(windows, goal):
     assert len(factorised.poles) <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("windows", "changes", "form", "goal"),
     [

@@ -64,6 +64,7 @@ GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatch):
     """Direct and derived sliding windows, each computed here anew: 600 settings in all, without the slow filters."""

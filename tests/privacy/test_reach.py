@@ -258,6 +258,7 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
     assert claimed.l2**2 == pytest.approx(4 * column, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_search_at_a_thousand_windows_stays_within_the_claim():
     """Hill climbing over the places of eight toggles, from many starts; seeded, since it looks for the worst case."""
     rng = np.random.default_rng(3)

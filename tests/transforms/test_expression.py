@@ -223,6 +223,7 @@ Condition.parse("a = 1")
 """
 
 
+@pytest.mark.slow
 def test_modules_that_others_never_let_go_keep_nothing_of_duckdb() -> None:
     """Or it prints a list of leaks when a program ends, as it did after tests in several processes."""
     done = subprocess.run([sys.executable, "-c", KEPT_FOR_EVER], cwd=ROOT, capture_output=True, text=True, check=True)

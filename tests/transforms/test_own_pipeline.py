@@ -101,6 +101,7 @@ def flights(count: int) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
 
+@pytest.mark.slow
 def test_a_changelog_from_elsewhere_has_the_sums_of_the_same_one_in_files(tmp_path: Path) -> None:
     changes, aggregation = flights(300), own_pipeline.AGGREGATION
     pq.write_table(changes, tmp_path / "flights.parquet")

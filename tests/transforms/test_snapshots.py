@@ -204,6 +204,7 @@ def test_files_become_what_changed_between_them(tmp_path: Path, format_: str) ->
     assert [line.split(", ")[1:3] for line in outputs[READ]] == [["3", "0"], ["3", "0"], ["4", "0"]]
 
 
+@pytest.mark.slow
 def test_every_row_is_a_state_though_no_other_column_has_a_value(tmp_path: Path) -> None:
     write_parquet(tmp_path / f"{day(0)}.parquet", {"id": ["a", "b"], "n": pa.nulls(2, pa.int64())})
 
@@ -265,6 +266,7 @@ def test_a_later_file_of_another_type_is_a_dead_file(tmp_path: Path) -> None:
     assert changed("a", 1, {"n": 1.5}, {"n": 1.0}, "n") in outputs["rows"]  # whole numbers may stand for floats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("span", "group"), [(1, 1), (2, 40), (3, 2**20), (8, 100)])
 def test_blocks_and_shards_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, span: int, group: int
