@@ -1,0 +1,122 @@
+"""Make the release that this version leaves to all later ones, over the one that is there.
+
+    python -m tests.releases.make
+
+Two epochs, of every kind of strategy; with hardly any noise, so that what later versions publish can be held against
+the exact numbers. `expected.json` is what this version says of it and publishes in a third epoch, but for the noise.
+"""
+
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+from pipelines.store.attempt import Run
+from tests.e2e.specs import DAY, START, Row, changelog, write
+from tests.releases.continued import expected, go_on, said
+from tests.test_house import setup_arguments
+
+HERE = Path(__file__).parent
+
+SPEC = """\
+release: kept
+changelog:
+  format: csv
+  path: data/*.csv
+  entry: stay
+  time: at
+  before: before_
+  after: after_
+  types: {before_age: int64, after_age: int64}
+privacy:
+  epsilon: 10000000
+  delta: 1.0e-9
+  mechanism: gaussian
+  accounting: zcdp
+  constraint: {at_most: 4}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-10T00:00:00Z}
+queries:
+  - name: covers
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level, entered]
+    strategy: {tree: {branching: 2, height: 3, refine: none}}
+  - name: walks
+    measure: count
+    publish: [level, change]
+    strategy: {tree: {branching: 2, height: 3, refine: subtraction}}
+  - name: upward
+    measure: count
+    where: "age >= 33"
+    publish: [level]
+    strategy: {tree: {branching: 3, height: 2, refine: bottom_up}}
+  - name: squares
+    measure: {mean: age, min: 0, max: 100}
+    publish: [level]
+    strategy: {tree: {branching: 2, height: 3, refine: least_squares}}
+  - name: pairs
+    measure: count
+    by: {ward: [a, b]}
+    publish: [{sliding: 2d, every: 1d}]
+    strategy: sliding
+  - name: filtered
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level, change]
+    strategy: {factorised: leaky}
+  - name: poles
+    measure: count
+    publish: [level]
+    strategy: {factorised: arma}
+output: {public: public, private: private, format: csv}
+"""
+
+EPOCHS = {"data/part-1.csv": 2, "data/part-2.csv": 4, "next/part-3.csv": 7}
+"""The last day of each file; an epoch ends where it does."""
+
+
+def main() -> None:
+    release = HERE / str(setup_arguments()["version"])
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "spec.yaml").write_text(SPEC)
+        for name, day in EPOCHS.items():
+            write_part(folder / name, day)
+            if name.startswith("data/"):
+                said(folder, "run", "spec.yaml", f"--until={(START + day * DAY).isoformat()}")
+        for run in folder.glob("private/attempts/*/run.json"):  # nothing of the machine that made it
+            run.write_bytes(Run(host="", place="", process="", began="2026-01-10T00:00:00+00:00").to_json())
+        shutil.rmtree(release, ignore_errors=True)
+        release.mkdir()
+        with tarfile.open(release / "release.tar.gz", "w:gz") as packed:
+            for path in sorted(folder.iterdir()):
+                packed.add(path, path.name, filter=of_nobody)
+        go_on(folder)
+        (release / "expected.json").write_text(json.dumps(expected(folder), indent=1) + "\n")
+
+
+def write_part(path: Path, day: int) -> None:
+    """The rows of the days since the part before. Whoever is first seen later with a state before enters there."""
+    last = START + day * DAY
+    first = START + max((end for end in EPOCHS.values() if end < day), default=-100) * DAY
+    rows: list[Row] = []
+    known = set()
+    for row in changelog(56):
+        new = {} if row["stay"] in known else {"before_ward": None, "before_age": None}
+        known.add(row["stay"])
+        if first <= row["at"] < last:
+            rows.append({**row, **new})
+    write(path, rows)
+    os.utime(path, (last.timestamp(), last.timestamp()))
+
+
+def of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return None if entry.name.endswith("/lock") else entry
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""A release that an earlier version began goes on under this one: with its plan, its state and its noise."""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from scipy.signal import lfilter
+
+from pipelines.store.store import Store
+from tests.e2e.specs import contents, published
+from tests.releases.continued import expected, go_on, unpacked
+from tests.releases.make import HERE
+from tests.test_house import setup_arguments
+
+VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "release.tar.gz").exists())
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
+
+
+@dataclass(frozen=True)
+class Continued:
+    """A release after one more epoch.
+
+    Attributes:
+        before: files of the public side and commits as that version left them, by side and name.
+        made: what that version said and published, but for the noise.
+        found: what this one does.
+    """
+
+    folder: Path
+    before: dict[str, dict[str, bytes]]
+    made: Any
+    found: Any
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def continued(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Continued:
+    folder = unpacked(HERE / request.param, tmp_path_factory.mktemp("release"))
+    before = {side: contents(folder / side) for side in ("public", "private/commits")}
+    go_on(folder)
+    made = json.loads((HERE / request.param / "expected.json").read_text())
+    return Continued(folder, before, made, json.loads(json.dumps(expected(folder))))
+
+
+def assert_same(found: Any, told: Any, where: str = "") -> None:
+    """Equal, but for what another version of a numerical library does to the last digits of an error or an epsilon."""
+    if isinstance(told, dict):
+        assert found.keys() == told.keys(), where
+        for key in told:
+            assert_same(found[key], told[key], f"{where}.{key}")
+    elif isinstance(told, list):
+        assert len(found) == len(told), where
+        for place, one in enumerate(told):
+            assert_same(found[place], one, f"{where}[{place}]")
+    elif isinstance(told, float):
+        assert math.isclose(found, told, rel_tol=1e-9), where
+    elif isinstance(told, str):
+        assert NUMBER.split(found) == NUMBER.split(told), where
+        assert_same([*map(float, NUMBER.findall(found))], [*map(float, NUMBER.findall(told))], where)
+    else:
+        assert found == told, where
+
+
+def test_this_version_leaves_a_release_too() -> None:
+    assert setup_arguments()["version"] in VERSIONS
+
+
+def test_all_but_the_noise_is_as_that_version_made_it(continued: Continued) -> None:
+    assert_same(continued.found, continued.made)
+
+
+def test_nothing_that_was_published_or_committed_changes(continued: Continued) -> None:
+    folder = continued.folder
+    for side, files in continued.before.items():
+        now = contents(folder / side)
+        kept = {name for name in files if name != "manifest.json"}
+        assert {name: now[name] for name in kept} == {name: files[name] for name in kept}
+    history = Store(str(folder / "public"), str(folder / "private")).open()
+    assert history is not None
+    assert (len(history.commits), history.shown) == (3, 3)
+    assert continued.found["plan"]["begun"] is True
+
+
+def test_its_numbers_are_the_bounded_ones_and_each_is_there_once(continued: Continued) -> None:
+    """At this epsilon no deviation is above 0.01, and a Gaussian beyond 40 of them has a probability below 1e-300."""
+    truth = pq.read_table(continued.folder / "private/truth.parquet").to_pandas()  # which `expected` has asked for
+    estimates = published(continued.folder, "estimates").to_pandas()
+    keys = ["query", "kind", "window_start", "window_end", "ward"]
+    for table in (estimates, truth):  # CSV has no types
+        table["ward"] = table["ward"].fillna("").replace("", None)
+        table[["window_start", "window_end"]] = table[["window_start", "window_end"]].apply(pd.to_datetime, utc=True)
+
+    both = estimates.merge(truth, on=keys, validate="one_to_one")
+
+    assert len(both) == len(estimates) == len(truth)
+    assert (both["bounded"] != 0).sum() > 50
+    assert both["stddev"].max() < 0.02
+    assert np.abs(both["value"] - both["bounded"]).max() < 0.8
+
+
+def test_its_numbers_are_made_of_the_nodes_of_all_epochs(continued: Continued) -> None:
+    """Noise of epochs before goes on: levels are made of it, and it stands in nodes that were published long before."""
+    folder = continued.folder
+    nodes, estimates = (published(folder, side).to_pandas() for side in ("nodes", "estimates"))
+    levels = estimates[estimates["kind"] == "level"].sort_values("window_end")
+    plan = json.loads((folder / "public/plan.json").read_text())
+    (filter_,) = [query["parts"][0]["strategy"] for query in plan["queries"] if query["name"] == "filtered"]
+    coefficients = np.array(filter_["coefficients"]) / 2**20
+
+    for ward in ("a", "b"):
+        told = levels[(levels["query"] == "filtered") & (levels["ward"] == ward)]["value"].to_numpy()
+        noisy = nodes[(nodes["query"] == "filtered") & (nodes["ward"] == ward)].sort_values("node_end")["noisy_value"]
+        assert len(noisy) == len(told) + 1 == 8
+        np.testing.assert_allclose(np.cumsum(lfilter([1.0], coefficients, noisy))[1:], told, atol=1e-9)
+
+        told = levels[(levels["query"] == "covers") & (levels["ward"] == ward)]["value"].to_numpy()
+        own = nodes[(nodes["query"] == "covers") & (nodes["ward"] == ward)]
+        for level, end in zip(told, sorted(own["node_end"].unique())[1:], strict=True):
+            assert abs(level - cover(own, end)) < 1e-9
+
+
+def cover(nodes: pd.DataFrame, end: pd.Timestamp) -> float:
+    """The sum of the largest nodes up to a moment, and of the initial level."""
+    total = 0.0
+    while not pd.isna(end):
+        last = nodes[nodes["node_end"] == end].sort_values("layer").iloc[-1]
+        total, end = total + last["noisy_value"], last["node_start"]
+    return total
