@@ -7,9 +7,9 @@ from benchmarks.error.setting import Setting, sigma
 from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
+from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Question, certified, options
 from privacy.series import Series
-from privacy.strategies.choice import Choice
 
 MECHANISMS: tuple[Mechanism, ...] = ("gaussian", "laplace")
 
@@ -62,16 +62,16 @@ def _options(
     series = Series(kind="level") if width is None else Series(kind="sliding", width=width)
     assert changes is not None or span is not None
     question = Question(
-        measure=Measure(kind="count", fine=mechanism == "gaussian"),
-        cells=1,
-        series=(series,),
+        demand=Demand(
+            name="error", measure=Measure(kind="count", fine=mechanism == "gaussian"), cells=1, series=(series,)
+        ),
         constraint=AtMost(changes) if changes is not None else Within(span or 0),
         window=1,
         windows=windows,
         owner=False,
         mechanism=mechanism,
     )
-    return tuple(certified(option, question) for option in options(question, Choice()))  # as a plan does
+    return tuple(certified(option, question) for option in options(question))  # as a plan does
 
 
 def _detail(option: Option) -> str:

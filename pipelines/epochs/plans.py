@@ -14,8 +14,9 @@ from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
 from privacy.accounting.accounting import Budget
 from privacy.exact import Members
+from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.plan import Plan, make_plan
 from privacy.planning.spent import covered, proved
 from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError

@@ -19,7 +19,8 @@ from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
-from privacy.planning.plan import Demand, Plan, Released
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan, Released
 from privacy.planning.planner import Option, Part
 from privacy.planning.sensitivity import Sensitivity
 from privacy.series import KINDS as SERIES

@@ -5,7 +5,7 @@ Each query's weight is its share of the budget; a query that is released in seve
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,47 +20,18 @@ from privacy.accounting.accounting import (
     paper_epsilon,
 )
 from privacy.constraint import Constraint
-from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.sampling import LARGEST_SCALE
+from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Part, Question, certified, nominal, options
 from privacy.planning.pricing import measured, share, share_for, total_variance
 from privacy.planning.sensitivity import Sensitivity
 from privacy.planning.statement import conditions
 from privacy.series import Family, Series
 from privacy.strategies.base import Strategy
-from privacy.strategies.choice import Choice
 from privacy.strategies.table import OFFERS
 
 Split = Literal["weights", "relative_error"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What one query asks of the plan.
-
-    Attributes:
-        name: the query's.
-        measure: what is added up, on the plain grid; the plan makes it fine where Gaussian noise asks for that.
-        cells: in how many cells.
-        series: which numbers are published.
-        weight: share of the budget, relative to the other queries.
-        choice: what is said of the strategy.
-        expected: a public guess of how large a number is, for `relative_error`.
-    """
-
-    name: str
-    measure: Measure
-    cells: int
-    series: tuple[Series, ...]
-    weight: float = 1.0
-    choice: Choice = field(default_factory=Choice)
-    expected: float | None = None
-
-    @property
-    def families(self) -> tuple[Family, ...]:
-        """The families of leaf sums that the series need."""
-        return tuple(dict.fromkeys(series.family for series in self.series))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,9 +190,7 @@ def _plan(
     demands = [replace(d, measure=replace(d.measure, fine=mechanism == "gaussian")) for d in demands]
     questions = [
         Question(
-            measure=demand.measure,
-            cells=demand.cells,
-            series=demand.series,
+            demand=demand,
             constraint=constraint,
             window=window,
             windows=windows,
@@ -233,8 +202,8 @@ def _plan(
         for demand in demands
     ]
     found = []
-    for question, demand in zip(questions, demands, strict=True):
-        best, *others = options(question, demand.choice)
+    for question in questions:
+        best, *others = options(question)
         found.append((certified(best, question), *others))
     weights = _weights(demands, [tried[0] for tried in found], mechanism=mechanism, split=split)
     planned = [(place, part) for place, tried in enumerate(found) for part in tried[0].parts]

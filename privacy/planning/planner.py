@@ -10,7 +10,7 @@ factor k of variance with Gaussian noise and k^2 with Laplace noise.
 is fixed by its weight, so that each query is planned by itself.
 
 Pan's theorems 4.8 and 4.9, which tell when sliding windows should be derived from a tree, are the special case of two
-candidates: privacy.planning.paper has their conditions, and a test holds them against the choice.
+candidates: privacy.planning.paper has their conditions, and a test holds them against the question.demand.choice.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from privacy.accounting.composition import Accounting, Mechanism
 from privacy.constraint import Constraint, parts
-from privacy.measure import Measure
+from privacy.planning.demand import Demand
 from privacy.planning.pricing import root_mean_square
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_family, of_net
 from privacy.planning.statement import unproved
@@ -26,7 +26,7 @@ from privacy.series import Family, Series
 from privacy.states import in_l2_squared
 from privacy.strategies.base import Floats, Strategy
 from privacy.strategies.candidates import Asked, Candidate
-from privacy.strategies.choice import Choice, Name
+from privacy.strategies.choice import Name
 from privacy.strategies.table import EVENTS, OFFERS
 from privacy.strategies.touched import touched
 
@@ -71,7 +71,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is planned for: a query's series, what a unit contributes, and the horizon.
+    """What is planned for: what a query asks, what a unit contributes, and the horizon.
 
     Attributes:
         windows: how many, or None if the release has no end.
@@ -79,9 +79,7 @@ class Question:
         accounting: how losses will be composed; `paper` charges every touched node alone.
     """
 
-    measure: Measure
-    cells: int
-    series: tuple[Series, ...]
+    demand: Demand
     constraint: Constraint
     window: int
     windows: int | None
@@ -92,22 +90,22 @@ class Question:
 
     @property
     def net(self) -> tuple[Series, ...]:
-        return tuple(s for s in self.series if s.family == "net")
+        return tuple(s for s in self.demand.series if s.family == "net")
 
     @property
     def opening(self) -> bool:
         """Whether the level at start is told."""
-        return any(s.kind == "level" for s in self.series)
+        return any(s.kind == "level" for s in self.demand.series)
 
     @property
     def nominal(self) -> int:
-        return nominal(self.windows, self.series)
+        return nominal(self.windows, self.demand.series)
 
     def unit(self, leaf: int) -> Contribution:
         """What a unit contributes to leaves of so many windows."""
         return Contribution(
-            components=self.measure.components,
-            cells=self.cells,
+            components=self.demand.measure.components,
+            cells=self.demand.cells,
             constraint=self.constraint,
             window=self.window * leaf,
             owner=self.owner,
@@ -119,21 +117,21 @@ def nominal(windows: int | None, series: Sequence[Series]) -> int:
     return max([NOMINAL, *(2 * s.width for s in series)]) if windows is None else windows
 
 
-def options(question: Question, choice: Choice) -> list[Option]:
+def options(question: Question) -> list[Option]:
     """The best option of each kind that the choice allows, the least error first.
 
     Raises:
         ValueError: none is allowed, or a query has no sensitivity.
     """
-    events = tuple(_events_part(question, choice, family) for family in _event_families(question))
+    events = tuple(_events_part(question, family) for family in _event_families(question))
     if not question.net:
-        return [_option("tree" if choice.name == "tree" else "disjoint", events, question)]
+        return [_option("tree" if question.demand.choice.name == "tree" else "disjoint", events, question)]
     found = [
         _option(name, (*_net_parts(question, candidate), *events), question)
-        for name, candidate in _candidates(question, choice)
+        for name, candidate in _candidates(question)
     ]
     if not found:
-        raise ValueError(f"strategy {choice.name} cannot be had here: {_lacking(question, choice)}")
+        raise ValueError(f"strategy {question.demand.choice.name} cannot be had here: {_lacking(question)}")
     best: dict[tuple[str, ...], Option] = {}
     for option in sorted(found, key=lambda o: o.error):
         # Options of one kind differ in their numbers alone.
@@ -147,16 +145,16 @@ def certified(option: Option, question: Question) -> Option:
 
 
 def _certified(part: Part, question: Question) -> Part:
-    if not part.strategy.certifiable or question.cells > 1:
+    if not part.strategy.certifiable or question.demand.cells > 1:
         return part
     sensitivity = of_net(part.strategy, question.unit(part.leaf), closely=True)
     return part if part.sensitivity.l2 <= sensitivity.l2 else replace(part, sensitivity=sensitivity)
 
 
-def _candidates(question: Question, choice: Choice) -> Iterator[tuple[Name, Candidate]]:
-    asked = _asked(question, choice)
+def _candidates(question: Question) -> Iterator[tuple[Name, Candidate]]:
+    asked = _asked(question)
     for name, offer in OFFERS.items():
-        if choice.name not in ("auto", name) or not (offer.sparse or _beyond_sparse(question)):
+        if question.demand.choice.name not in ("auto", name) or not (offer.sparse or _beyond_sparse(question)):
             continue
         for candidate in offer.candidates(asked):
             if not (question.adaptive and any(unproved(question.mechanism, piece.strategy) for piece in candidate)):
@@ -168,22 +166,22 @@ def _beyond_sparse(question: Question) -> bool:
     return question.mechanism == "gaussian" and question.accounting != "paper"
 
 
-def _lacking(question: Question, choice: Choice) -> str:
-    assert choice.name != "auto"
-    offer = OFFERS[choice.name]
+def _lacking(question: Question) -> str:
+    assert question.demand.choice.name != "auto"
+    offer = OFFERS[question.demand.choice.name]
     if not offer.sparse and question.mechanism != "gaussian":
         return "it needs Gaussian noise, and so a delta"
     if not offer.sparse and question.accounting == "paper":
         return "accounting paper charges every node alone"
-    if question.adaptive and next(offer.candidates(_asked(question, choice)), None) is not None:
+    if question.adaptive and next(offer.candidates(_asked(question)), None) is not None:
         return (
-            f"{choice.refine} draws Gaussian noise in advance, which is not proved for data that react to what is "
-            "published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
+            f"{question.demand.choice.refine} draws Gaussian noise in advance, which is not proved for data that react "
+            "to what is published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
         )
-    return offer.lacking.format(form=choice.form)
+    return offer.lacking.format(form=question.demand.choice.form)
 
 
-def _asked(question: Question, choice: Choice) -> Asked:
+def _asked(question: Question) -> Asked:
     def error(candidate: Candidate) -> float:
         return _option("", _net_parts(question, candidate), question).error
 
@@ -192,8 +190,8 @@ def _asked(question: Question, choice: Choice) -> Asked:
         windows=question.windows,
         nominal=question.nominal,
         initial_level=question.opening,
-        choice=choice,
-        states=in_l2_squared(question.measure.components, question.cells),
+        choice=question.demand.choice,
+        states=in_l2_squared(question.demand.measure.components, question.demand.cells),
         touched=lambda leaf: [touched(part, question.window * leaf) for part in parts(question.constraint)],
         error=error,
     )
@@ -208,7 +206,7 @@ def _net_parts(question: Question, candidate: Candidate) -> tuple[Part, ...]:
     """A candidate with its sensitivities, and what it leaves out window by window."""
     rest = tuple(s for s in question.net if all(s not in piece.series for piece in candidate))
     if rest:
-        asked = replace(_asked(question, Choice()), series=rest)
+        asked = replace(_asked(question), series=rest)
         candidate = (*candidate, *next(OFFERS["disjoint"].candidates(asked)))
     return tuple(
         Part(
@@ -223,15 +221,15 @@ def _net_parts(question: Question, candidate: Candidate) -> tuple[Part, ...]:
 
 
 def _event_families(question: Question) -> list[Family]:
-    return list(dict.fromkeys(s.family for s in question.series if s.family != "net"))
+    return list(dict.fromkeys(s.family for s in question.demand.series if s.family != "net"))
 
 
-def _events_part(question: Question, choice: Choice, family: Family) -> Part:
-    strategy = EVENTS(choice, question.windows)
+def _events_part(question: Question, family: Family) -> Part:
+    strategy = EVENTS(question.demand.choice, question.windows)
     return Part(
         family=family,
         leaf=1,
         strategy=strategy,
-        series=tuple(s for s in question.series if s.family == family),
+        series=tuple(s for s in question.demand.series if s.family == family),
         sensitivity=of_family(family, strategy, question.unit(1)),
     )

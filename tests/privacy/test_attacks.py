@@ -20,7 +20,8 @@ from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
-from privacy.planning.plan import Demand, Plan, Released, make_plan
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan, Released, make_plan
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_net
 from privacy.series import Series
 from privacy.states import in_l2_squared

@@ -13,7 +13,8 @@ import pytest
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, Within
 from privacy.measure import Component, Measure
-from privacy.planning.plan import Demand, make_plan
+from privacy.planning.demand import Demand
+from privacy.planning.plan import make_plan
 from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
 from privacy.planning.spent import spent
 from privacy.series import Family, Series

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
+from privacy.planning.demand import Demand
 from privacy.planning.document import VERSION, digest, plan_from_json, plan_to_json
-from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.plan import Plan, make_plan
 from privacy.planning.spent import proved
 from privacy.series import Series
 from privacy.strategies import factorised

@@ -15,7 +15,8 @@ from privacy.accounting.composition import paper_epsilon
 from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
-from privacy.planning.plan import Demand, Plan, make_plan, stddev
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan, make_plan, stddev
 from privacy.planning.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
 from privacy.planning.spent import covered
 from privacy.series import Kind, Series

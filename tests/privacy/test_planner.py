@@ -11,8 +11,9 @@ from privacy.accounting.composition import Mechanism
 from privacy.accounting.curves import gaussian_epsilon
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Measure
+from privacy.planning.demand import Demand
 from privacy.planning.paper import derived_wins
-from privacy.planning.plan import Demand, Plan, make_plan, stddev
+from privacy.planning.plan import Plan, make_plan, stddev
 from privacy.planning.planner import Question, options
 from privacy.planning.sensitivity import Contribution, of_net
 from privacy.series import Kind, Series
@@ -32,11 +33,16 @@ def question(
     windows: int | None = 365,
     mechanism: Mechanism = "gaussian",
     cells: int = 1,
+    choice: Choice = AUTO,
 ) -> Question:
     return Question(
-        measure=Measure(kind="count", fine=mechanism == "gaussian"),
-        cells=cells,
-        series=series,
+        demand=Demand(
+            name="asked",
+            measure=Measure(kind="count", fine=mechanism == "gaussian"),
+            cells=cells,
+            series=series,
+            choice=choice,
+        ),
         constraint=constraint,
         window=1,
         windows=windows,
@@ -48,7 +54,11 @@ def question(
 def own_error(strategy: Tree | Direct, series: Series, asked: Question) -> float:
     """The error at a loss of one unit, from the strategy alone."""
     unit = Contribution(
-        components=asked.measure.components, cells=asked.cells, constraint=asked.constraint, window=1, owner=False
+        components=asked.demand.measure.components,
+        cells=asked.demand.cells,
+        constraint=asked.constraint,
+        window=1,
+        owner=False,
     )
     claimed = of_net(strategy, unit)
     length = claimed.l2 if asked.mechanism == "gaussian" else math.sqrt(2) * claimed.l1
@@ -77,7 +87,7 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
         _, every, constraint, windows, mechanism = case
         series = Series(kind="sliding", width=width, every=every)
         asked = question(series, constraint=constraint, windows=windows, mechanism=mechanism)
-        found = options(asked, Choice())
+        found = options(asked)
         direct = own_error(Direct(width=width, every=every, windows=windows), series, asked)
         derived = min(
             own_error(Tree(branching=c, height=h, refine="none", windows=windows, opening=False), series, asked)
@@ -101,8 +111,8 @@ def test_filters_are_taken_where_their_error_is_less(width, squared):
     Many changes in few windows: at most each sliding window moves, and direct ones win.
     """
     series = Series(kind="sliding", width=width)
-    few = options(question(series, constraint=AtMost(1), windows=None), Choice())
-    many = options(question(series, constraint=AtMost(30), windows=60), Choice())
+    few = options(question(series, constraint=AtMost(1), windows=None))
+    many = options(question(series, constraint=AtMost(30), windows=60))
 
     assert (few[0].name, many[0].name) == ("factorised", "sliding")
     assert few[0].error ** 2 <= squared
@@ -127,14 +137,14 @@ def test_pans_theorems_on_direct_and_derived_windows_are_special_cases(width, ev
         for c in (2, 3)
     )
 
-    told = {option.name: option.error for option in reversed(options(asked, Choice()))}
+    told = {option.name: option.error for option in reversed(options(asked))}
     if tree_wins:
         assert min(told["tree"], told["disjoint"]) < told["sliding"]
     assert tree_wins == (span == 0 and (mechanism == "laplace" or width >= 64))
 
 
 def test_options_come_with_the_least_error_first_and_one_of_each_kind():
-    told = options(question(LEVEL), Choice())
+    told = options(question(LEVEL))
 
     assert [option.error for option in told] == sorted(option.error for option in told)
     assert {option.name for option in told} == {"disjoint", "tree", "factorised"}
@@ -145,7 +155,7 @@ def test_options_come_with_the_least_error_first_and_one_of_each_kind():
 
 
 def test_without_an_end_no_filter_is_offered_whose_sensitivity_would_grow():
-    told = options(question(LEVEL, windows=None), Choice())
+    told = options(question(LEVEL, windows=None))
 
     assert [o.parts[0].strategy.form for o in told if o.name == "factorised"] == ["window"]
     assert all(math.isfinite(part.sensitivity.l2) for option in told for part in option.parts)
@@ -161,12 +171,12 @@ def test_without_an_end_no_filter_is_offered_whose_sensitivity_would_grow():
 )
 def test_a_choice_that_cannot_be_had_is_refused_with_the_reason(choice, says):
     with pytest.raises(ValueError, match=says):
-        options(question(LEVEL, mechanism="laplace"), choice)
+        options(question(LEVEL, mechanism="laplace", choice=choice))
 
 
 def test_sliding_windows_that_are_alone_are_made_of_the_longest_leaves_that_fit():
-    alone = options(question(Series(kind="sliding", width=28, every=14), windows=364), Choice())
-    with_changes = options(question(Series(kind="sliding", width=28, every=14), Series(kind="change")), Choice())
+    alone = options(question(Series(kind="sliding", width=28, every=14), windows=364))
+    with_changes = options(question(Series(kind="sliding", width=28, every=14), Series(kind="change")))
 
     assert {part.leaf for option in alone for part in option.parts} == {14}
     assert {part.leaf for o in with_changes if o.name != "sliding" for part in o.parts} == {1}

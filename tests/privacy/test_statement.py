@@ -6,7 +6,8 @@ from privacy.accounting.accounting import Accounting, Budget
 from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import Demand, Plan, make_plan
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan, make_plan
 from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
 from privacy.strategies.base import Strategy

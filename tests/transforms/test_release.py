@@ -15,7 +15,8 @@ from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
-from privacy.planning.plan import Demand, Plan, Released, make_plan
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan, Released, make_plan
 from privacy.series import Family, Kind, Series, totals
 from privacy.strategies.choice import FORMS, REFINES, Choice
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense

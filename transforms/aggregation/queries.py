@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from privacy.measure import Measure
-from privacy.planning.plan import Demand, Plan
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition

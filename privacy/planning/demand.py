@@ -1,0 +1,35 @@
+"""What one query asks of a plan, which knows nothing of columns and conditions."""
+
+from dataclasses import dataclass, field
+
+from privacy.measure import Measure
+from privacy.series import Family, Series
+from privacy.strategies.choice import Choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What one query asks of the plan.
+
+    Attributes:
+        name: the query's.
+        measure: what is added up, on the plain grid; the plan makes it fine where Gaussian noise asks for that.
+        cells: in how many cells.
+        series: which numbers are published.
+        weight: share of the budget, relative to the other queries.
+        choice: what is said of the strategy.
+        expected: a public guess of how large a number is, for `relative_error`.
+    """
+
+    name: str
+    measure: Measure
+    cells: int
+    series: tuple[Series, ...]
+    weight: float = 1.0
+    choice: Choice = field(default_factory=Choice)
+    expected: float | None = None
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The families of leaf sums that the series need."""
+        return tuple(dict.fromkeys(series.family for series in self.series))
