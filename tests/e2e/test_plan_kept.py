@@ -163,7 +163,7 @@ def louder(plan: dict[str, Any]) -> None:
 
 
 def claims_more(plan: dict[str, Any]) -> None:
-    plan["loss"]["epsilon"] = (1.5).hex()
+    plan["budget"]["epsilon"] = (1.5).hex()
 
 
 @pytest.mark.parametrize(

@@ -197,9 +197,9 @@ def test_whatever_member_is_missing_unknown_or_of_another_kind_is_named() -> Non
     ("where", "value", "message"),
     [
         (("version",), VERSION + 1, "version: not 1, so it was made by another version of this program; use that one"),
-        (("loss", "epsilon"), "inf", "loss.epsilon: expected a finite number as hexadecimal text"),
-        (("loss", "epsilon"), "0x1p+0", "loss.epsilon: expected a finite number as hexadecimal text"),
-        (("loss", "delta"), 1e-6, "loss.delta: expected a finite number as hexadecimal text"),
+        (("budget", "epsilon"), "inf", "budget.epsilon: expected a finite number as hexadecimal text"),
+        (("budget", "epsilon"), "0x1p+0", "budget.epsilon: expected a finite number as hexadecimal text"),
+        (("budget", "delta"), 1e-6, "budget.delta: expected a finite number as hexadecimal text"),
         (("windows",), True, "windows: expected an integer"),
         (("windows",), 40.0, "windows: expected an integer"),
         (("mechanism",), "cauchy", "mechanism: expected one of laplace, gaussian"),
