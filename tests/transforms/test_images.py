@@ -86,6 +86,18 @@ def test_numbers_are_for_ever_since_they_wait_in_kept_state() -> None:
     assert digest(states, np.ones(3, dtype=bool)).to_pylist() == [1004080541, 1165216861, 1631800767]
 
 
+def test_values_that_arrow_cannot_cast_count_by_what_they_are() -> None:
+    months = [pa.MonthDayNano([1, 2, 3]), pa.MonthDayNano([1, 2, 4])]
+    kinds = pa.array([0, 1, 0], pa.int8())
+    either = pa.UnionArray.from_sparse(kinds, [pa.array([1.5, 0, 2.5]), pa.array([b"", b"\xff", b""], pa.binary())])
+
+    told = alone(pa.array([*months, months[0]])) + alone(either)
+
+    assert told[0] == told[2]
+    assert len(set(told)) == len(told) - 1
+    assert told == [3862993166, 1485696824, 3862993166, 3923822442, 63076458, 718122002]  # for ever too
+
+
 def test_only_columns_that_both_sides_have_once_tell_states() -> None:
     assert shared([["x", "written_at", "ward", "n", "n"], ["ward", "x", "n", "id"]]) == ["ward", "x"]
 

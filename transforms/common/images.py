@@ -12,6 +12,7 @@ Two states that share a number (one pair in 2^32) may be mistaken for each other
 time. That is one function of the unit's own rows in place of another: it can cost accuracy there, and never privacy.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -102,7 +103,12 @@ def _words(values: pa.Array) -> Words:
     try:
         return unit_hash(values.cast(pa.string() if pa.types.is_decimal(type_) else pa.large_binary()))
     except pa.ArrowException:  # of an interval or a union, say
-        return unit_hash(pa.array([repr(value) for value in values.to_pylist()], pa.string()))
+        return unit_hash(pa.array([json.dumps(value, default=_plain) for value in values.to_pylist()], pa.string()))
+
+
+def _plain(value: object) -> str:
+    """What JSON does not know, as text that no version of Python writes otherwise."""
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _floats(values: np.ndarray) -> Words:
