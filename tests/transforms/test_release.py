@@ -5,6 +5,7 @@ is binomial, exactly, and the tails of all bins are added up (Bonferroni).
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from privacy.series import Family, Kind, Series, totals
 from privacy.strategies.choice import FORMS, REFINES, Choice
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense
 from transforms.aggregation.queries import Query, Timeline
-from transforms.release.release import add_noise
+from transforms.release.release import ReleasePlan, add_noise, protect, remember
 
 FALSE_ALARM = 1e-6
 CONSTRAINT = AtMost(3)
@@ -244,3 +245,26 @@ def strategic(choice: Choice, series: tuple[Series, ...], *, windows: int) -> Pl
         mechanism="gaussian",
         accounting="pld",
     )
+
+
+def test_noise_goes_on_under_the_plan_that_it_was_sampled_under_alone(tmp_path: Path) -> None:
+    """Another scale, say, would make numbers of old and new noise whose errors nobody has stated."""
+    plan = plan_for(("level",), 2, 4)
+    (part,) = plan.of(0, "net")
+    other = replace(
+        plan, released=(replace(part, noise=(DiscreteLaplace(2 * part.noise[0].scale),)), *plan.released[1:])
+    )
+    queries = tuple(
+        Query(name=d.name, measure=d.measure, by=(("cell", (0, 1)),), publish=d.series) for d in plan.demands
+    )
+    first = Aggregation(
+        queries=queries, timeline=Timeline(start=0, every=DAY, windows=2), constraint=CONSTRAINT, span=4
+    )
+    second = replace(first, timeline=Timeline(start=0, every=DAY, windows=4, released=2))
+    told = protect(ReleasePlan(plan=plan, aggregation=first), COUNT, [], past=None, keep=True)
+    for name, content in remember((COUNT, told)):
+        (tmp_path / name).write_bytes(content)
+
+    assert protect(ReleasePlan(plan=plan, aggregation=second), COUNT, [], past=str(tmp_path), keep=True)
+    with pytest.raises(ValueError, match="was sampled under another plan"):
+        protect(ReleasePlan(plan=other, aggregation=second), COUNT, [], past=str(tmp_path), keep=True)

@@ -16,6 +16,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
 from transforms.aggregation.bound_increment import STATE
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense
@@ -29,6 +30,9 @@ from transforms.release.published_tables import Protected, estimates_table, node
 
 NODES = "nodes"
 ESTIMATES = "estimates"
+
+PLAN = b"plan"
+"""In the metadata of state: the digest of the plan that it was made under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +135,12 @@ def protect(release: ReleasePlan, key: NodeKey, payloads: Iterable[bytes], *, pa
     _, number, family, _ = key
     aggregation, parts = release.aggregation, release.plan.of(number, family)
     exact = dense(payloads, aggregation, key)
-    before = None if past is None else _unpack_state(read_bytes(f"{past}/{noise_file(key)}"), exact)
+    before = None if past is None else _unpack_state(read_bytes(f"{past}/{noise_file(key)}"), exact, release.plan)
     drawn = []
     for place, released in enumerate(parts):
         noise = None if before is None else before[place]
         drawn.append(draw(exact, released, aggregation.timeline.released, noise))
-    state = _pack_state(exact, [noise for noise, _ in drawn]) if keep else b""
+    state = _pack_state(exact, [noise for noise, _ in drawn], release.plan) if keep else b""
     return pack([_pack([protected for _, protected in drawn]), state])
 
 
@@ -214,17 +218,26 @@ def part_name(aggregation: Aggregation, key: NodeKey) -> str:
     return f"{aggregation.queries[number].name}-{family}-{part:05d}"
 
 
-def _pack_state(exact: np.ndarray, noises: list[Noise]) -> bytes:
-    """Exact leaf sums and all noise drawn so far: private, the most secret of all."""
+def _pack_state(exact: np.ndarray, noises: list[Noise], plan: Plan) -> bytes:
+    """Exact leaf sums and all noise sampled so far under a plan: private, the most secret of all."""
     columns = {f"leaves.{c}": leaves for c, leaves in enumerate(exact)}
     for place, noise in enumerate(noises):
         columns |= {f"noise.{place}.{c}": rows for c, rows in enumerate(noise)}
-    return to_parquet({name: list_of(values.ravel()) for name, values in columns.items()}, metadata={})
+    metadata = {PLAN: digest(plan).encode()}
+    return to_parquet({name: list_of(values.ravel()) for name, values in columns.items()}, metadata=metadata)
 
 
-def _unpack_state(payload: bytes, exact: np.ndarray) -> list[Noise]:
-    """The noise of each part; the leaf sums of the windows before are put into `exact`."""
+def _unpack_state(payload: bytes, exact: np.ndarray, plan: Plan) -> list[Noise]:
+    """The noise of each part; the leaf sums of the windows before are put into `exact`.
+
+    Raises:
+        ValueError: the noise was sampled under another plan, whose nodes and scales are not those of this one.
+    """
     table = from_parquet(payload)
+    if (table.schema.metadata or {}).get(PLAN) != digest(plan).encode():
+        raise ValueError(
+            "the noise so far was sampled under another plan; go on with that one (privacy.planning.document)"
+        )
     found: dict[int, Noise] = {}
     for name in table.column_names:
         values = table[name].combine_chunks().values.to_numpy().reshape(-1, exact.shape[2])
