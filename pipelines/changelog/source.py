@@ -87,7 +87,7 @@ def _of_spec(arguments: argparse.Namespace) -> Named:
         if getattr(arguments, key) is not None:
             raise SpecError(f"--{key}: {arguments.source} says this; leave the flag out")
     spec = load(arguments.source)
-    source = spec.changelog.source(spec.privacy.owner)
+    source = spec.changelog.source
     refuse_unreachable([*source.paths, arguments.output], files=[source.kafka])
     return Named(
         source=source,
@@ -103,7 +103,7 @@ def _source(given: dict[str, Any], *, owner: str | None) -> Source:
         section = ChangelogSection.model_validate(given)
     except ValidationError as error:
         raise SpecError("\n".join(_problems(error))) from None
-    return changelog_of(section, every=None).source(owner)
+    return changelog_of(section, owner=owner, every=None).source
 
 
 def _problems(error: ValidationError) -> Iterator[str]:

@@ -29,5 +29,5 @@ def due(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timeline
             "machine's clock; what is told of a window is final, so give a time that has passed, or leave --until out"
         )
     truth = getattr(arguments, "truth", None)  # of `evaluate`
-    refuse_unreachable([*spec.changelog.paths, *spec.output.folders, truth], files=[spec.changelog.kafka])
+    refuse_unreachable([*spec.changelog.source.paths, *spec.output.folders, truth], files=[spec.changelog.source.kafka])
     return spec, timeline

@@ -94,8 +94,8 @@ def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
     """
     if options_of(flags).view_as(StandardOptions).runner != "DataflowRunner":
         return
-    paths = [("changelog.path", path) for path in spec.changelog.paths]
-    paths += [("changelog.kafka", spec.changelog.kafka)] if spec.changelog.kafka else []
+    paths = [("changelog.path", path) for path in spec.changelog.source.paths]
+    paths += [("changelog.source.kafka", spec.changelog.source.kafka)] if spec.changelog.source.kafka else []
     paths += [("output.public", spec.output.public), ("output.private", spec.output.private)]
     for key, path in paths:
         if "://" not in path:

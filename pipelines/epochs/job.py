@@ -115,7 +115,7 @@ def job_of(
     others = frozenset[str]().union(*(query.columns for query in queries))
     if isinstance(constraint, ByClass):
         others |= {constraint.column}
-    source = spec.changelog.source(owner)
+    source = spec.changelog.source
     look = partial(inspect, source, numbers, others) if before is None else partial(_unread, source, before)
     layout = told_by_line(look, spec)
     if layout.snapshots:

@@ -105,7 +105,7 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
         )
     return Before(
         layout=Layout(
-            source=spec.changelog.source(spec.privacy.owner),
+            source=spec.changelog.source,
             files=(),
             entry=told["entry"],
             order=tuple(told["order"]),

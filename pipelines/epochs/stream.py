@@ -74,7 +74,7 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
         SpecError, InputError: as `job_of`.
         RefusedError: the state that is needed is not there.
     """
-    if FORMATS[spec.changelog.format].snapshots:
+    if FORMATS[spec.changelog.source.format].snapshots:
         raise SpecError("changelog.format: snapshots have no streams; start `slackwater run` after each of them")
     history = store.open()
     start = start_of(spec, store, () if history is None else history.commits)

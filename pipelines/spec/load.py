@@ -31,7 +31,7 @@ from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.sinks import DEFAULT, OutputFormat
-from transforms.common.source import FormatName, Source
+from transforms.common.source import Source
 from transforms.sources.formats.table import FORMATS
 
 SHRINK = 0.2
@@ -40,50 +40,17 @@ SHRINK = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changelog:
-    """Where the mutations are; relative paths start at the current folder.
+    """Where the mutations are, and what of them may be unusable.
 
     Attributes:
-        time: None where the format says it itself.
+        source: with the privacy unit's column; relative paths start at the current folder.
         bad_rows: share of rows that may be unusable, at least 0 and below 1.
-        every: how far apart snapshots are, in microseconds; None for other formats.
         shrink: share of the rows that a snapshot may have less than the one before; None for other formats.
-        kafka: file with the settings of Kafka's client, for topics.
     """
 
-    format: FormatName
-    paths: tuple[str, ...]
-    entry: str
-    time: str | None
-    before: str | None = None
-    after: str | None = None
-    forms: tuple[tuple[str, str], ...] = ()
-    order: tuple[str, ...] = ()
-    timezone: str | None = None
-    types: tuple[tuple[str, str], ...] = ()
-    nulls: tuple[str, ...] = ()
+    source: Source
     bad_rows: float = 0.0
-    every: int | None = None
     shrink: float | None = None
-    kafka: str | None = None
-
-    def source(self, owner: str | None) -> Source:
-        """What the reader needs; `owner` is the column of the privacy unit, None for entries."""
-        return Source(
-            format=self.format,
-            paths=self.paths,
-            entry=self.entry,
-            time=self.time,
-            before=self.before,
-            after=self.after,
-            forms=self.forms,
-            order=self.order,
-            owner=owner,
-            timezone=self.timezone,
-            types=self.types,
-            nulls=self.nulls,
-            every=self.every,
-            kafka=self.kafka,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +143,11 @@ def load(path: str | Path) -> Spec:
         model = SpecModel.model_validate(document.content)
     except ValidationError as error:
         raise SpecError(describe(error, document, SpecModel)) from None
+    privacy = _privacy(model.privacy)
     return Spec(
         release=model.release,
-        changelog=changelog_of(model.changelog, every=model.schedule.every),
-        privacy=_privacy(model.privacy),
+        changelog=changelog_of(model.changelog, owner=privacy.owner, every=model.schedule.every),
+        privacy=privacy,
         schedule=_schedule(model.schedule),
         queries=tuple(_query(q, every=model.schedule.every, strategy=model.strategy) for q in model.queries),
         output=Output(**model.output.model_dump()),
@@ -190,10 +158,15 @@ def load(path: str | Path) -> Spec:
     )
 
 
-def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
-    """What a section says; `every`: how far apart snapshots are if it does not."""
+def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | None) -> Changelog:
+    """What a section says.
+
+    Args:
+        owner: the column of the privacy unit, None for entries.
+        every: how far apart snapshots are if the section does not say it.
+    """
     snapshots = FORMATS[section.format].snapshots
-    return Changelog(
+    source = Source(
         format=section.format,
         paths=tuple(section.path),
         entry=section.entry,
@@ -202,14 +175,15 @@ def changelog_of(section: ChangelogSection, *, every: int | None) -> Changelog:
         after=section.name("after"),
         forms=section.forms,
         order=tuple(section.order),
+        owner=owner,
         timezone=section.timezone,
         types=tuple(sorted(section.types.items())),
         nulls=tuple(sorted(set(section.nulls or ()))),
-        bad_rows=section.bad_rows,
         every=None if not snapshots else every if section.every is None else section.every,
-        shrink=None if not snapshots else SHRINK if section.shrink is None else section.shrink,
         kafka=section.kafka,
     )
+    shrink = None if not snapshots else SHRINK if section.shrink is None else section.shrink
+    return Changelog(source=source, bad_rows=section.bad_rows, shrink=shrink)
 
 
 def _privacy(section: PrivacySection) -> Privacy:

@@ -117,7 +117,7 @@ def _beside(spec: Spec) -> Iterable[Spec]:
     """The specs in the folder of this one that read a file that it reads."""
     if spec.path.parts[:1] == ("gs:",):
         return
-    paths = {_absolute(path) for path in spec.changelog.paths}
+    paths = {_absolute(path) for path in spec.changelog.source.paths}
     for path in sorted(spec.path.parent.iterdir()):
         if path.suffix not in (".yaml", ".yml") or path.name == spec.path.name:
             continue
@@ -125,7 +125,7 @@ def _beside(spec: Spec) -> Iterable[Spec]:
             other = load(path)
         except SpecError:  # other YAML, most likely
             continue
-        if paths & {_absolute(path) for path in other.changelog.paths}:
+        if paths & {_absolute(path) for path in other.changelog.source.paths}:
             yield other
 
 

@@ -45,5 +45,5 @@ def test_the_file_of_settings_is_known_and_not_frozen(tmp_path: Path):
     with_file = loaded(tmp_path, changed("  time: at", "  time: at\n  kafka: k.properties", TOPIC))
     without = loaded(tmp_path, TOPIC)
 
-    assert with_file.changelog.source(None).kafka == "k.properties"
+    assert with_file.changelog.source.kafka == "k.properties"
     assert with_file.sha256 == without.sha256 != loaded(tmp_path, GOOD).sha256

@@ -136,15 +136,15 @@ def test_the_unit_is_the_entry_unless_an_owner_is_named(tmp_path: Path) -> None:
 def test_the_source_of_the_reader_holds_what_the_changelog_says(tmp_path: Path) -> None:
     states = "before: b_\n  after: a_\n  types: {y: bool, x: int64}"
     more = f"time: at\n  {states}\n  order: lsn\n  timezone: UTC"
-    changelog = loaded(tmp_path, changed("time: at", more)).changelog
+    owners = changed("unit: entry", "unit: person", changed("time: at", more))
 
-    source = changelog.source("person")
+    source = loaded(tmp_path, owners).changelog.source
 
     assert (source.format, source.paths) == ("parquet", ("data/*.parquet",))
     assert (source.entry, source.time, source.owner) == ("stay", "at", "person")
     assert (source.before, source.after, source.order) == ("b_", "a_", ("lsn",))
     assert (source.timezone, source.types) == ("UTC", (("x", "int64"), ("y", "bool")))
-    assert changelog.source(None).owner is None
+    assert loaded(tmp_path, GOOD).changelog.source.owner is None
 
 
 def test_what_is_null_in_csv_is_told_once_and_in_snapshots_of_csv_too(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_what_is_null_in_csv_is_told_once_and_in_snapshots_of_csv_too(tmp_path: 
     snapshots = changed("  time: at\n", "", changed("data/*.parquet", "data/%Y-%m-%d.csv.gz"))
     snapshots = changed("format: parquet", "format: snapshots\n  nulls: ''", snapshots)
 
-    assert loaded(tmp_path, csv).changelog.source(None).nulls == ("", "NULL")
-    assert loaded(tmp_path, snapshots).changelog.source(None).nulls == ("",)
+    assert loaded(tmp_path, csv).changelog.source.nulls == ("", "NULL")
+    assert loaded(tmp_path, snapshots).changelog.source.nulls == ("",)
 
 
 def test_a_spec_knows_its_file_and_crosses_processes(tmp_path: Path) -> None:

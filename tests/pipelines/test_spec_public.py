@@ -44,12 +44,14 @@ def test_what_is_published_is_the_same_release_without_its_places(tmp_path: Path
 
     full, public = load(tmp_path / "full.yaml"), load(tmp_path / "public.yaml")
 
-    without = replace(full.changelog, paths=public.changelog.paths, kafka=None)
+    source = replace(full.changelog.source, paths=public.changelog.source.paths, kafka=None)
+    without = replace(full.changelog, source=source)
     same = {"changelog": without, "output": public.output, "path": public.path, "sha256": public.sha256}
     assert replace(full, **same) == public
     assert public.output.format == full.output.format
     told = public.text.split("\n", 1)[1]
-    places = [*full.changelog.paths, full.changelog.kafka, *full.output.folders, "house", "#", "secrets"]
+    inside = full.changelog.source
+    places = [*inside.paths, inside.kafka, *full.output.folders, "house", "#", "secrets"]
     assert [place for place in places if place is not None and place in told] == []
 
 

@@ -47,7 +47,7 @@ def test_filled_in_it_is_a_spec(format_: str, tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(filled(suggested(source)))
     spec = load(tmp_path / "spec.yaml")
 
-    assert spec.changelog.source(None) == source
+    assert spec.changelog.source == source
     sums = {"sum_age", "sum_ward"} if format_ != "parquet" else {"sum_age"}
     listed = {"by_age", "by_ward"} if format_ != "parquet" else {"by_ward"}
     assert {query.name for query in spec.queries} == {"entries"} | sums | listed
