@@ -6,7 +6,7 @@
 import apache_beam as beam
 import pyarrow as pa
 
-from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.projection import Project
 from transforms.common.batches import Batch
@@ -32,4 +32,5 @@ def bounded(changes: beam.PCollection[pa.Table], aggregation: Aggregation) -> be
     """Exact sums of what the constraint lets pass; `Release` goes on from there."""
     batches = changes | "AsBatches" >> beam.Map(batch_of)
     projected = batches | Project(aggregation.projection)
-    return projected["projected"] | BoundedSums(aggregation, shards=4)
+    sums = projected["projected"] | BoundedSums(aggregation, shards=4)
+    return sums[SUMS]

@@ -22,7 +22,7 @@ from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.plan import Plan, make_plan
 from privacy.series import Series
-from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.projection import Project
@@ -93,11 +93,8 @@ def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
     with beam.Pipeline(options=options_of(flags)) as pipeline:
         read = pipeline | ReadChangelog(layout)
         projected = read["rows"] | Project(AGGREGATION.projection)
-        released = (
-            projected.projected
-            | BoundedSums(AGGREGATION, shards=4)
-            | Release(ReleasePlan(plan=made, aggregation=AGGREGATION))
-        )
+        bounded = projected.projected | BoundedSums(AGGREGATION, shards=4)
+        released = bounded[SUMS] | Release(ReleasePlan(plan=made, aggregation=AGGREGATION))
         released[ESTIMATES] | "Alarms" >> beam.FlatMap(alarms) | WriteTables(str(draft), format_="csv")
         dead = (read[DEAD], projected[DEAD]) | beam.Flatten()
         (dead, read[READ]) | WriteDiagnostics(str(private))

@@ -22,7 +22,7 @@ from benchmarks.throughput.generate import START, YEAR
 from benchmarks.throughput.ours import write_spec
 from pipelines.store.store import Store
 from templates.flink.local import Cluster
-from transforms.aggregation.shard_kernel import state_from_bytes
+from transforms.aggregation.shard_state import state_from_bytes
 
 MUTATIONS_A_UNIT = 4.2
 """On average, in the changelog of benchmarks.throughput."""

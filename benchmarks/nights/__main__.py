@@ -17,7 +17,7 @@ from statistics import median
 from benchmarks.nights.setting import COMING, STAY, until, write_day
 from benchmarks.throughput.process import measure
 from pipelines.store.store import Store
-from transforms.aggregation.shard_kernel import state_from_bytes
+from transforms.aggregation.shard_state import state_from_bytes
 
 OUT = Path("out/benchmarks/nights")
 

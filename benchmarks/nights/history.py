@@ -17,7 +17,7 @@ from pipelines.cli import main as slackwater
 from pipelines.spec.times import microseconds
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
-from transforms.aggregation.bound_increment import STATE
+from transforms.aggregation.shard_state import STATE
 from transforms.release.release import ESTIMATES, NODES
 
 

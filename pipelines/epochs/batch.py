@@ -1,7 +1,7 @@
 """The Beam pipelines: one that releases, one that only sums. The same on every runner.
 
-    files -> ReadChangelog -> Project -> BoundIncrement -> Release -> nodes, estimates, state
-                 |               |   `-> BoundedSums -> sums as they are (evaluate)
+    files -> ReadChangelog -> Project -> BoundedSums -> Release -> nodes, estimates, state
+                 |               |            `-> sums as they are (evaluate)
                  `---------------`-> diagnostics
 
 Both write into a folder of their own on the private side and return when the pipeline has ended; nothing they write
@@ -18,10 +18,10 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.epochs.flags import begin_pipeline
 from pipelines.epochs.job import Job
 from pipelines.epochs.progress import Display
-from transforms.aggregation.bound_increment import STATE, BoundIncrement
-from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.node_sums import NodeKey
 from transforms.aggregation.projection import Project
+from transforms.aggregation.shard_state import STATE
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import OutputFormat, WriteBytes, WriteTables, is_there
 from transforms.release.release import ESTIMATES, NODES, Release
@@ -47,10 +47,10 @@ def submit_release(
 ) -> None:
     """The pipeline of `run_release`, which a runner may also only check or write down."""
     with Display(job.layout), begin_pipeline(flags) as pipeline:
-        bounded = _projected(pipeline, job, folder) | BoundIncrement(
+        bounded = _projected(pipeline, job, folder) | BoundedSums(
             job.aggregation, shards=job.shards, past=past, keep=keep
         )
-        told = bounded["sums"] | Release(job.release, past=past, keep=keep)
+        told = bounded[SUMS] | Release(job.release, past=past, keep=keep)
         for side in (NODES, ESTIMATES):
             told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
         if keep:
@@ -62,8 +62,8 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
     """The exact sums of every chunk, without noise: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
     with Display(job.layout), begin_pipeline(flags) as pipeline:
-        summed = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards)
-        named = summed | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
+        bounded = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards)
+        named = bounded[SUMS] | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
         named | "WriteSums" >> WriteTables(sums_folder)
     sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
     for key, payloads in sums.items():

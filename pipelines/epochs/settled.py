@@ -20,8 +20,7 @@ from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile
 from pipelines.store.store import FileNames, Store
 from privacy.planning.plan import Plan
-from transforms.aggregation.bound_increment import STATE, file_of
-from transforms.aggregation.shard_kernel import VERSION
+from transforms.aggregation.shard_state import STATE, VERSION, file_of
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes, write_bytes
 from transforms.release.release import ESTIMATES, NODES, noise_file, part_name

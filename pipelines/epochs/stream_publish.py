@@ -31,7 +31,7 @@ from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
-from transforms.aggregation.bound_increment import STATE, file_of
+from transforms.aggregation.shard_state import STATE, file_of
 from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
 from transforms.common.sinks import make_folder, read_bytes, write_bytes, write_table

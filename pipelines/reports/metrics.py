@@ -27,8 +27,7 @@ from pipelines.spec.times import now
 from pipelines.store.attempt import Attempt, Run
 from pipelines.store.commit import History
 from pipelines.store.store import Store
-from transforms.aggregation.bound_increment import file_of
-from transforms.aggregation.shard_kernel import state_from_bytes
+from transforms.aggregation.shard_state import file_of, state_from_bytes
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SlackwaterError
 from transforms.common.sinks import is_there, read_bytes

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pipelines.store.attempt import DRAFT, READING, RUN, Attempt, Reading, Run
 from pipelines.store.commit import Commit, Digest, History
 from pipelines.store.folder import Folder
-from transforms.aggregation.bound_increment import STATE
+from transforms.aggregation.shard_state import STATE
 from transforms.common.errors import RefusedError
 
 KEPT = 2

@@ -32,7 +32,7 @@ from pipelines.store.attempts import Attempts, draft_of
 from pipelines.store.commit import Commit, History, check_chain, manifest_json, plan_digest, shown_epochs
 from pipelines.store.folder import Folder, folder_at
 from pipelines.store.shown import Shown
-from transforms.aggregation.bound_increment import STATE
+from transforms.aggregation.shard_state import STATE
 from transforms.common.errors import RefusedError
 from transforms.release.release import ESTIMATES, NODES
 

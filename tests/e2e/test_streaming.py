@@ -21,7 +21,7 @@ from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, WINDOWS, CommandLine, Row, changelog, contents, published, write, write_spec
 from tests.pipelines.spec_text import changed
 from tests.runner_states import states
-from transforms.aggregation.bound_increment import file_of
+from transforms.aggregation.shard_state import file_of
 from transforms.common.errors import RefusedError
 from transforms.streams.close_windows import Proposal, close, digest
 

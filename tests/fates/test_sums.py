@@ -19,7 +19,8 @@ from tests.transforms.writing import parts, source
 from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
 from transforms.aggregation.projection import project
 from transforms.aggregation.queries import Query, Timeline
-from transforms.aggregation.shard_kernel import ShardState, advance_shard
+from transforms.aggregation.shard_kernel import advance_shard
+from transforms.aggregation.shard_state import ShardState
 from transforms.aggregation.sharding import shard_table
 from transforms.common.batches import Batch
 from transforms.common.ipc import from_bytes

@@ -8,7 +8,7 @@ from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile, manifest_json
 from pipelines.store.store import FileNames, Store
-from transforms.aggregation.bound_increment import STATE
+from transforms.aggregation.shard_state import STATE
 from transforms.release.release import ESTIMATES, NODES
 
 SPEC = "release: wards\n"

@@ -9,9 +9,9 @@ from privacy.constraint import AtMost, ByClass, Constraint, Within
 from tests import reference
 from tests.reference import Mutation, batch_table
 from tests.strategies import COLUMNS, QUERIES, TIMELINE, changelogs
-from transforms.aggregation.bounded_sums import bound_and_sum
 from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, dense
 from transforms.aggregation.projection import Projection, project
+from transforms.aggregation.shard_kernel import sum_shard
 from transforms.aggregation.sharding import shard_table
 from transforms.common.ipc import from_bytes
 
@@ -48,7 +48,7 @@ def kernel(
     assert len(dead) == 0
     payloads: dict[NodeKey, list[bytes]] = {key: [] for key in aggregation.node_keys()}
     for _, part in shard_table(table, shards=shards):
-        for key, payload in bound_and_sum(from_bytes(part), aggregation):
+        for key, payload in sum_shard(from_bytes(part), None, aggregation):
             payloads[key].append(payload)
     return {key: dense(parts, aggregation, key) for key, parts in payloads.items()}
 

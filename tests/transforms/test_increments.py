@@ -16,11 +16,11 @@ from tests.privacy.test_sensitivity import claim, norms, wild_units
 from tests.reference import Mutation, Runs, batch_table
 from tests.strategies import ALONE, COLUMNS, COUNT, QUERIES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, stay
-from transforms.aggregation.bounded_sums import bound_and_sum
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.queries import Query, Timeline
-from transforms.aggregation.shard_kernel import ShardState, advance_shard, state_from_bytes, state_to_bytes
+from transforms.aggregation.shard_kernel import advance_shard, sum_shard
+from transforms.aggregation.shard_state import ShardState, state_from_bytes, state_to_bytes
 from transforms.aggregation.sharding import shard_table
 from transforms.common.batches import POSITION
 from transforms.common.ipc import from_bytes
@@ -135,7 +135,7 @@ def in_one_run(mutations: list[Mutation], constraint: Constraint, timeline: Time
     aggregation = Aggregation(queries=QUERIES, timeline=timeline, constraint=constraint)
     payloads: dict[NodeKey, list[bytes]] = {key: [] for key in aggregation.node_keys()}
     if mutations:
-        for key, payload in bound_and_sum(table_of(mutations, constraint, **form), aggregation):
+        for key, payload in sum_shard(table_of(mutations, constraint, **form), None, aggregation):
             payloads[key].append(payload)
     return {key: dense(found, aggregation, key) for key, found in payloads.items()}
 
@@ -510,7 +510,7 @@ def test_what_does_not_follow_the_state_is_refused():
 
 def test_a_state_of_another_version_is_refused(monkeypatch):
     payload = state_to_bytes(advance_shard(None, None, ONE)[1])
-    monkeypatch.setattr("transforms.aggregation.shard_kernel.VERSION", b"3")
+    monkeypatch.setattr("transforms.aggregation.shard_state.VERSION", b"3")
 
     with pytest.raises(ValueError, match="version b'2'"):
         state_from_bytes(payload)

@@ -18,8 +18,7 @@ from privacy.constraint import AtMost, ByClass
 from privacy.measure import Measure
 from privacy.planning.plan import Plan, make_plan
 from privacy.series import Series
-from transforms.aggregation.bound_increment import BoundIncrement
-from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.projection import Project
@@ -68,7 +67,7 @@ class Parts:
     keep: tuple[bool, bool] = (False, False)
 
     def join(self, folder: Path, shards: int = 2) -> None:
-        """Build the pipeline, with sums in increments where a state goes on; run nothing."""
+        """Build the pipeline; run nothing."""
         pipeline = beam.Pipeline()
 
         def given(collection: Any, part: str) -> Any:
@@ -77,10 +76,7 @@ class Parts:
         rows = given((pipeline | ReadChangelog(layout(folder, self.read)))["rows"], "read")
         projected = given((rows | Project(self.project.projection)).projected, "project")
         past, keep = self.past[0], self.keep[0]
-        if past is None and not keep:
-            sums = projected | BoundedSums(self.bound, shards=shards)
-        else:
-            sums = (projected | BoundIncrement(self.bound, shards=shards, past=past, keep=keep))["sums"]
+        sums = (projected | BoundedSums(self.bound, shards=shards, past=past, keep=keep))[SUMS]
         release = ReleasePlan(plan=self.plan, aggregation=self.release)
         given(sums, "sums") | Release(release, past=self.past[1], keep=self.keep[1])
 

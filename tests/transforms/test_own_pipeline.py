@@ -16,7 +16,7 @@ from apache_beam.testing.util import assert_that
 
 from examples import own_pipeline
 from examples.elsewhere import bounded
-from transforms.aggregation.bounded_sums import BoundedSums
+from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.node_sums import NodeKey, dense
 from transforms.aggregation.projection import Project
 from transforms.common.errors import InputError, RefusedError, SlackwaterError
@@ -128,5 +128,5 @@ def test_a_changelog_from_elsewhere_has_the_sums_of_the_same_one_in_files(tmp_pa
         files = projected["projected"] | "SumFiles" >> BoundedSums(aggregation, shards=2)
         parts = [changes.slice(0, 50), changes.slice(50)]
         rows = bounded(pipeline | beam.Create(parts), aggregation)
-        both = {"files": sums(files, "Files"), "rows": sums(rows, "Rows")} | beam.CoGroupByKey()
+        both = {"files": sums(files[SUMS], "Files"), "rows": sums(rows, "Rows")} | beam.CoGroupByKey()
         assert_that(both, agree)

@@ -21,7 +21,8 @@ from transforms.aggregation.expression import Condition
 from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.queries import Query, Timeline
-from transforms.aggregation.shard_kernel import advance_shard, state_from_bytes, state_to_bytes
+from transforms.aggregation.shard_kernel import advance_shard
+from transforms.aggregation.shard_state import state_from_bytes, state_to_bytes
 from transforms.aggregation.sharding import shard_table
 from transforms.common.batches import FILE, POSITION, ROW_BITS
 from transforms.common.ipc import from_bytes

@@ -1,60 +1,103 @@
 """From projected rows to bounded exact sums: the private half of every release.
 
-in    pa.Table                                projected rows (transforms.aggregation.projection)
-out   (NodeKey, bytes)                        sums of some nodes, an Arrow IPC stream with `node` (int64, as in
-                                              transforms.aggregation.leaf_sums) and `sum.<component>`; one element a
-                                              shard
+    in    pa.Table             projected rows (transforms.aggregation.projection), of files that no run has read
+    out   (NodeKey, bytes)     under `SUMS`: sums of some nodes, of the windows that close in this run, an Arrow IPC
+                               stream with `node` (int64, as in transforms.aggregation.leaf_sums) and `sum.<component>`
+          (name, bytes)        under `STATE`, if it is kept: a file for each shard, which the next run starts from
+
+The kernel is transforms.aggregation.shard_kernel. Every shard is worked on, also one without new rows, since its state
+goes on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
 
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
-from transforms.aggregation.shard_kernel import advance_shard
+from transforms.aggregation.shard_kernel import advance_shard, sum_shard
+from transforms.aggregation.shard_state import STATE, file_of, state_from_bytes, state_to_bytes
 from transforms.aggregation.sharding import ShardByUnit
 from transforms.common import progress
 from transforms.common.ipc import from_bytes
 from transforms.common.joined import giving, refuse_other
+from transforms.common.several import Collections
+from transforms.common.sinks import read_bytes
 from transforms.common.threaded import Threaded
+
+SUMS = "sums"
 
 
 class BoundedSums(beam.PTransform):
-    """Shard by unit, enforce the constraint, sum by window and cell, in one run.
+    """Shard by unit, enforce the constraint, sum by window and cell.
+
+    Args:
+        shards: the same number in all runs of a release.
+        past: the folder with the state that the run before left; None in the first run.
+        keep: whether to leave a state for the next run.
 
     Raises:
-        ValueError: the rows are not projected for this aggregation, or earlier runs have released windows of it.
+        ValueError: the rows are not projected for this aggregation, the state is of another number of shards, or there
+            is none though the timeline says that windows are released.
     """
 
-    def __init__(self, aggregation: Aggregation, *, shards: int) -> None:
+    def __init__(self, aggregation: Aggregation, *, shards: int, past: str | None = None, keep: bool = False) -> None:
         super().__init__()
-        self._summed = Summed(aggregation)
+        self._summed = Summed(aggregation, past, keep)
         self._aggregation = aggregation
         self._shards = shards
+        self._past = past
+        self._keep = keep
 
-    def expand(self, tables: beam.PCollection[pa.Table]) -> beam.PCollection[tuple[NodeKey, bytes]]:
+    def expand(self, tables: beam.PCollection[pa.Table]) -> Collections:
         refuse_other(tables, self._aggregation.projection, part="BoundedSums", before="Project")
-        sums = (
-            tables
-            | ShardByUnit(shards=self._shards)
+        if self._past is not None:
+            _refuse_other_shards(self._past, self._shards)
+        advance = partial(_advance, aggregation=self._aggregation, past=self._past, keep=self._keep)
+        every = tables.pipeline | "EveryShard" >> beam.Create(
+            [(shard, b"") for shard in range(self._shards)], reshuffle=False
+        ).with_output_types(tuple[int, bytes])
+        advanced = (
+            (tables | ShardByUnit(shards=self._shards), every)
+            | "WithQuietShards" >> beam.Flatten()
             | "GatherUnits" >> beam.GroupByKey()
-            | "BoundAndSum"
-            >> beam.ParDo(Threaded(partial(_sum_shard, aggregation=self._aggregation))).with_output_types(
-                tuple[NodeKey, bytes]
-            )
+            | "BoundAndSum" >> beam.ParDo(Threaded(advance)).with_output_types(tuple[NodeKey, bytes])
         )
-        return giving(sums, self._summed)
+        states = advanced | "States" >> beam.Filter(_is_state)
+        return {
+            SUMS: giving(advanced | "Sums" >> beam.Filter(lambda part: not _is_state(part)), self._summed),
+            STATE: states | "NameStates" >> beam.Map(_named).with_output_types(tuple[str, bytes]),
+        }
 
 
-def _sum_shard(shard: tuple[int, Iterable[bytes]], aggregation: Aggregation) -> list[tuple[NodeKey, bytes]]:
-    table = pa.concat_tables([from_bytes(payload) for payload in shard[1]])
-    sums = list(bound_and_sum(table, aggregation))
-    progress.advance("bound", table.num_rows)
+def _advance(
+    shard: tuple[int, Iterable[bytes]], aggregation: Aggregation, past: str | None, keep: bool
+) -> list[tuple[NodeKey, bytes]]:
+    number, payloads = shard
+    tables = [from_bytes(payload) for payload in payloads if payload]
+    rows = pa.concat_tables(tables) if tables else None
+    state = None if past is None else state_from_bytes(read_bytes(f"{past}/{file_of(number)}"))
+    if keep:
+        sums, after = advance_shard(rows, state, aggregation)
+        sums.append(((STATE, number, "net", 0), state_to_bytes(after)))
+    else:
+        sums = sum_shard(rows, state, aggregation)
+    progress.advance("bound", 0 if rows is None else rows.num_rows)
     return sums
 
 
-def bound_and_sum(table: pa.Table, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
-    """The kernel of one shard where one run sees all of its rows."""
-    yield from advance_shard(table, None, aggregation)[0]
+def _refuse_other_shards(past: str, shards: int) -> None:
+    """Units would be looked for where they are not, and contribute anew."""
+    (found,) = FileSystems.match([f"{past}/units-*.parquet"])
+    if len(found.metadata_list) != shards:
+        raise ValueError(f"{past}: holds the state of {len(found.metadata_list)} shards, not {shards}; keep the number")
+
+
+def _is_state(part: tuple[NodeKey, bytes]) -> bool:
+    return part[0][0] == STATE
+
+
+def _named(part: tuple[NodeKey, bytes]) -> tuple[str, bytes]:
+    return file_of(part[0][1]), part[1]

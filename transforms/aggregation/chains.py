@@ -29,6 +29,8 @@ from transforms.aggregation.sharding import unit_column
 from transforms.aggregation.ties import settle
 from transforms.common.batches import POSITION
 from transforms.common.images import NONE
+from transforms.common.keys import Keys, number, number_words, sort
+from transforms.common.kinds import one_chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,8 @@ class Chains:
 
     Attributes:
         chain, unit: dense codes; `chain` is non-decreasing.
-        keys: the unit's and the entry's real keys by code: `units` [units], `entries` [chains] and
-            `unit_of` [chains].
+        units, entries: the unit's and the entry's real keys by code, [units] and [chains].
+        unit_of: the unit of each chain.
         time: effective, in microseconds since the epoch; `BEFORE_ALL` for carried rows and for openings of a first run.
         row: number of the input row, carried ones first; -1 for opening rows.
         carried: rows that are states known from before, not changes.
@@ -51,8 +53,8 @@ class Chains:
 
     chain: Ints
     unit: Ints
-    units: pa.Array
-    entries: pa.Array
+    units: Keys
+    entries: Keys
     unit_of: Ints
     time: Ints
     row: Ints
@@ -75,19 +77,19 @@ class Codes:
 
     unit: Ints
     chain: Ints
-    units: pa.Array
-    entries: pa.Array
+    units: Keys
+    entries: Keys
     unit_of: Ints
 
 
 def encode(table: pa.Table, carried: pa.Table | None) -> Codes:
     """Number the units and chains of both tables."""
-    unit, units = _encode(with_carried(table, carried, unit_column(table)))
+    unit, units = number(one_chunk(with_carried(table, carried, unit_column(table))))
     if unit_column(table) == "entry":
         return Codes(unit, unit, units, units, np.arange(len(units)))
-    entry, names = _encode(with_carried(table, carried, "entry"))
-    pair, chain = np.unique(unit * len(names) + entry, return_inverse=True)
-    return Codes(unit, chain, units, names.take(pa.array(pair % len(names))), pair // len(names))
+    entry, names = number(one_chunk(with_carried(table, carried, "entry")))
+    chain, first = number_words(unit * len(names) + entry)
+    return Codes(unit, chain, units, Keys(names.column, first), unit[first])
 
 
 def build_chains(
@@ -101,14 +103,16 @@ def build_chains(
     """
     known = 0 if carried is None else carried.num_rows
     codes = encode(table, carried)
-    unit, chain = codes.unit, codes.chain
     owned = unit_column(table) != "entry"
-    time = np.concatenate([np.full(known, BEFORE_ALL), to_numpy(table["time"])])
+    all_times = np.concatenate([np.full(known, BEFORE_ALL), to_numpy(table["time"])])
 
-    order = _sort(chain, time)
+    order = _sort(codes.chain, all_times)
+    chain, time = codes.chain[order], all_times[order]
     columns = ShardRows(table=table, carried=carried)
-    order = settle(order, chain, time, columns)
-    chain, time = chain[order], time[order]
+    same = (chain[1:] == chain[:-1]) & (time[1:] == time[:-1])
+    if same.any():
+        order = settle(order, same, codes.chain, columns)
+        chain, time = codes.chain[order], all_times[order]
     cells = [columns.after(f"{i}.cell", order) for i in range(queries)]
     values = [
         columns.after(f"{i}.value", order) if f"after.{i}.value" in table.column_names else None for i in range(queries)
@@ -116,7 +120,7 @@ def build_chains(
     classes = columns.after("class", order) if "after.class" in table.column_names else None
     image = columns.image_after(order) if columns.images else None
     is_carried = order < known
-    rank = _rank_in_unit(order, unit[order], chain, time, columns, codes.entries) if owned else None
+    rank = _rank_in_unit(order, codes.unit[order], chain, time, columns, codes.entries) if owned else None
     # In a chain and in a unit, original times are in order already, so late rows come before the others.
     time = time if closed is None else np.where(is_carried, time, np.maximum(time, closed))
 
@@ -161,24 +165,27 @@ def _sort(chain: Ints, time: Ints) -> Ints:
     """Rows by (chain, time), carried ones first; by one 64-bit key where both fit."""
     real = time != BEFORE_ALL
     if not real.any():
-        return np.argsort(chain, kind="stable")
+        return sort(chain.view(np.uint64))
     low, high = int(time[real].min()), int(time[real].max())
-    bits = (high - low + 1).bit_length()
-    if bits + int(chain.max()).bit_length() > 63:
+    since, unit = (time - low).view(np.uint64), 1
+    if high - low < 2**63:
+        unit = _common_unit(since[real])
+        since //= np.uint64(unit)
+    bits = ((high - low) // unit + 1).bit_length()
+    if bits + int(chain.max()).bit_length() > 64:
         return np.lexsort([time, chain])
-    return _radix_sort((chain << bits) + np.where(real, time - low + 1, 0))
+    since += np.uint64(1)
+    since[~real] = 0
+    return sort((chain.view(np.uint64) << np.uint64(bits)) | since)
 
 
-def _radix_sort(keys: Ints) -> Ints:
-    """A stable argsort of integers >= 0: NumPy sorts 16 bits at a time in linear time, faster than 64 at once."""
-    order = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
-    for shift in range(16, int(keys.max()).bit_length(), 16):
-        digits = (keys >> shift).astype(np.uint16)
-        order = order[np.argsort(digits[order], kind="stable")]
-    return order
+def _common_unit(times: Ints) -> int:
+    """What all of them are multiples of: microseconds are often whole seconds."""
+    unit = np.gcd.reduce(times[:256]) or np.uint64(1)
+    return int(unit) if (times // unit * unit == times).all() else 1
 
 
-def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: ShardRows, entries: pa.Array) -> Ints:
+def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: ShardRows, entries: Keys) -> Ints:
     """Ranks by (unit, time, source order, entry) that keep every chain's own order."""
     known = 0 if columns.carried is None else columns.carried.num_rows
     real = order >= known
@@ -194,16 +201,12 @@ def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: Sha
     return rank
 
 
-def _entry_ranks(entries: pa.Array) -> Ints:
+def _entry_ranks(entries: Keys) -> Ints:
     """1, 2, ... in the order of the entries' keys."""
-    return to_numpy(pc.rank(entries, tiebreaker="dense")).astype(np.int64)
+    return to_numpy(pc.rank(entries.all(), tiebreaker="dense")).astype(np.int64)
 
 
 def _starts(chain: Ints) -> Ints:
-    return np.insert(np.diff(chain) != 0, 0, True) if len(chain) else np.zeros(0, dtype=bool)
-
-
-def _encode(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
-    """Dense codes and the key of each code; equality is decided on the keys themselves."""
-    encoded = pc.dictionary_encode(column.combine_chunks())
-    return to_numpy(encoded.indices).astype(np.int64), encoded.dictionary
+    starts = np.ones(len(chain), dtype=bool)
+    np.not_equal(chain[1:], chain[:-1], out=starts[1:])
+    return starts

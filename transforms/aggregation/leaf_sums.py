@@ -52,13 +52,6 @@ def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: 
     return _gather(parts, query, timeline)
 
 
-def merge(parts: list[LeafSums], components: int) -> LeafSums:
-    """Sum node by node."""
-    if not parts:
-        return LeafSums(node=np.zeros(0, np.int64), sums=np.zeros((components, 0), np.int64))
-    return _by_sorting(np.concatenate([p.node for p in parts]), np.concatenate([p.sums for p in parts], axis=1))
-
-
 def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, LeafSums]]:
     """Sums by chunk of `chunk_cells` of the query's `cells`; chunks without sums are left out."""
     chunk = leaves.node % cells // chunk_cells

@@ -32,52 +32,43 @@ import pyarrow.compute as pc
 
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.chains import encode as encode_chains
-from transforms.aggregation.contribution_bounding import NOT_YET, Usage, bound, changed, finished
+from transforms.aggregation.contribution_bounding import Usage, bound, changed
 from transforms.aggregation.leaf_sums import cut, sum_leaves
 from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
-from transforms.aggregation.projection import GONE
 from transforms.aggregation.queries import Timeline
 from transforms.aggregation.shard_rows import BEFORE_ALL, with_carried
+from transforms.aggregation.shard_state import ShardState, freeze, merge, rows_of, usage_of, without
 from transforms.aggregation.sharding import unit_column
 from transforms.aggregation.truncates import deletions, split
 from transforms.common.batches import POSITION, ROW_BITS
 from transforms.common.images import IMAGE
-from transforms.common.parquet_state import from_parquet, lists_of, table_of, to_parquet
 
 Ints = np.ndarray
-VERSION = b"2"
-_TABLES = ("units", "entries", "frozen", "pending")
-_NUMBERS = ("until", "superseded")
+Sums = list[tuple[NodeKey, bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardState:
-    """Private state of one shard between runs. Tables have no columns while the shard never had a row.
+class _Closed:
+    """What a run makes of a shard's rows.
 
     Attributes:
-        until: end of the windows released so far, in microseconds since the epoch.
-        units: those that may still contribute, with at least one entry: `key`, `first_time` (effective, of the
-            first mutation; `NOT_YET`: none so far), `class` (only with classes; GONE: not seen yet) and for
-            query i `used.<i>`, its projected changes so far.
-        entries: theirs: `unit` (owners only), `entry`, `time` and `order.*` of the last mutation by
-            original time and order (null: known from its before image alone), and the last state, named
-            as in a projected table.
-        frozen: `key` of the units that can never contribute again.
-        pending: projected rows whose windows have not closed, and all truncates so far.
-        superseded: rows dropped so far as superseded.
+        due: mutations that may lie before the end of the last window; `chains` has those that do, in order.
+        carried: the last states known before of the entries among them.
+        pending: rows that wait.
+        superseded: how many were dropped.
+        masks: of `chains`, what counts for each query.
     """
 
-    until: int
-    units: pa.Table
-    entries: pa.Table
-    frozen: pa.Table
+    due: pa.Table
+    carried: pa.Table | None
     pending: pa.Table
-    superseded: int = 0
+    superseded: int
+    chains: Chains
+    masks: list[Ints]
+    usage: Usage
 
 
-def advance_shard(
-    rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation
-) -> tuple[list[tuple[NodeKey, bytes]], ShardState]:
+def advance_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> tuple[Sums, ShardState]:
     """Close the windows of the run in one shard.
 
     Args:
@@ -88,23 +79,48 @@ def advance_shard(
         ValueError: no window closes, a state that is not of the run before, rows with other columns than before, or
             exact sums of part of a changelog.
     """
+    state = _of_the_run_before(state, aggregation)
+    timeline = aggregation.timeline
+    if rows is None and state is None:
+        nothing = pa.table({})
+        return [], ShardState(until=timeline.until, units=nothing, entries=nothing, frozen=nothing, pending=nothing)
+    closed = _close(rows, state, aggregation)
+    chains = closed.chains
+    after = ShardState(
+        until=timeline.until,
+        units=_units(chains, closed.usage),
+        entries=_whole_numbers(_entries(chains, closed.due, closed.carried)),
+        frozen=pa.table({"key": chains.units.take(np.zeros(0, np.int64))}),
+        pending=_with_past_positions(_whole_numbers(closed.pending)),
+        superseded=closed.superseded,
+    )
+    after = freeze(after if state is None else merge(state, after), aggregation.constraint)
+    return list(_sum(closed, aggregation)), after
+
+
+def sum_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> Sums:
+    """The sums of `advance_shard`, in a run that leaves no state."""
+    state = _of_the_run_before(state, aggregation)
+    return [] if rows is None and state is None else list(_sum(_close(rows, state, aggregation), aggregation))
+
+
+def _of_the_run_before(state: ShardState | None, aggregation: Aggregation) -> ShardState | None:
+    """The state, if it is that of the run before; None if the shard never had a row."""
     timeline = aggregation.timeline
     if timeline.windows <= timeline.released:
         raise ValueError("no window closes in this run")
-    if state is not None:
-        if state.until != timeline.closed:
-            raise ValueError(f"the state is of windows up to {state.until}, not {timeline.closed}")
-        if aggregation.exact:
-            raise ValueError("exact sums need the whole changelog in one run")
-    if state is None or not state.pending.column_names:
-        if rows is None:
-            nothing = pa.table({})
-            return [], ShardState(until=timeline.until, units=nothing, entries=nothing, frozen=nothing, pending=nothing)
-        state, table = None, _whole_numbers(rows)
-    else:
-        table = _gather(rows, state)
+    if state is None:
+        return None
+    if state.until != timeline.closed:
+        raise ValueError(f"the state is of windows up to {state.until}, not {timeline.closed}")
+    if aggregation.exact:
+        raise ValueError("exact sums need the whole changelog in one run")
+    return state if state.pending.column_names else None
 
-    table, truncates = split(table)
+
+def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> _Closed:
+    timeline = aggregation.timeline
+    table, truncates = split(rows if state is None else _gather(rows, state))
     first_run, is_open = timeline.released == 0, pc.greater_equal(table["time"], timeline.until)
     due, pending = table if first_run else table.filter(pc.invert(is_open)), table.filter(is_open)
     carried, superseded = None, 0
@@ -112,51 +128,21 @@ def advance_shard(
         pending = pa.concat_tables([pending, truncates])
         due = pa.concat_tables([due, _truncated(truncates, due, state, timeline)])
     if state is not None:
-        carried = _of(state.entries, unit_column(table), due[unit_column(table)])
+        carried = rows_of(state.entries, unit_column(table), due[unit_column(table)])
         old = _superseded(due, carried, timeline.closed)
         superseded = int(old.sum())
         due = due if not superseded else due.filter(pa.array(~old))
-        carried = carried if not superseded else _of(carried, unit_column(table), due[unit_column(table)])
+        carried = carried if not superseded else rows_of(carried, unit_column(table), due[unit_column(table)])
 
     closed = None if first_run else timeline.closed
     chains = _before(
         build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed), timeline.until
     )
-    known = None if state is None else _usage(state.units, chains.units)
+    known = None if state is None else usage_of(state.units, chains.units.all())
     masks, usage = bound(chains, aggregation.constraint, known)
-    sums = list(_sum(chains, masks, aggregation))
-
-    after = ShardState(
-        until=timeline.until,
-        units=_units(chains, usage),
-        entries=_entries(chains, due, carried),
-        frozen=pa.table({"key": chains.units.slice(0, 0)}),
-        pending=_with_past_positions(pending),
-        superseded=superseded,
+    return _Closed(
+        due=due, carried=carried, pending=pending, superseded=superseded, chains=chains, masks=masks, usage=usage
     )
-    return sums, _freeze(after if state is None else _merge(state, after), aggregation)
-
-
-def state_to_bytes(state: ShardState) -> bytes:
-    """The state as a Parquet file, a column for each table and number."""
-    columns = lists_of({name: getattr(state, name) for name in _TABLES})
-    rows = len(columns["units"])
-    columns |= {name: pa.array([getattr(state, name)] * rows, type=pa.int64()) for name in _NUMBERS}
-    return to_parquet(columns, metadata={b"version": VERSION})
-
-
-def state_from_bytes(payload: bytes) -> ShardState:
-    """The state that `state_to_bytes` wrote.
-
-    Raises:
-        ValueError: bytes that are no state, or one of another version.
-    """
-    row = from_parquet(payload)
-    version = (row.schema.metadata or {}).get(b"version")
-    if version != VERSION:
-        raise ValueError(f"a shard's state of version {version!r}; this program reads {VERSION!r}")
-    numbers = {name: row[name][0].as_py() for name in _NUMBERS}
-    return ShardState(**numbers, **{name: table_of(row[name]) for name in _TABLES})
 
 
 def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
@@ -171,8 +157,8 @@ def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
         table = pa.concat_tables([table, new])
     if state.frozen.num_rows and table.num_rows:
         # The frozen are many and the new rows few: look the former up among the latter first.
-        frozen = _of(state.frozen, "key", table[unit_column(table)])
-        table = _without(table, unit_column(table), frozen["key"])
+        frozen = rows_of(state.frozen, "key", table[unit_column(table)])
+        table = without(table, unit_column(table), frozen["key"])
     return table
 
 
@@ -228,9 +214,10 @@ def _before(chains: Chains, until: int) -> Chains:
     )
 
 
-def _sum(chains: Chains, masks: list[Ints], aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
+def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
+    chains = closed.chains
     for number, query in enumerate(aggregation.queries):
-        variants = {BOUNDED: masks[number]}
+        variants = {BOUNDED: closed.masks[number]}
         if aggregation.exact:
             variants[EXACT] = changed(chains, number)
         for variant, mask in variants.items():
@@ -242,28 +229,10 @@ def _sum(chains: Chains, masks: list[Ints], aggregation: Aggregation) -> Iterato
                     yield (variant, number, family, chunk), encode(part)
 
 
-def _usage(units: pa.Table, keys: pa.Array | None = None) -> Usage:
-    """The usage of the units in the table's order; with `keys` in theirs, where some may be new."""
-    place = np.arange(units.num_rows)
-    if keys is not None:
-        known = _of(units, "key", keys)
-        units, place = known, np.full(len(keys), known.num_rows)
-        place[pc.index_in(known["key"], value_set=keys).to_numpy()] = np.arange(known.num_rows)
-
-    def column(name: str, of_new: int) -> Ints:
-        return np.append(units[name].to_numpy(), np.int64(of_new))[place]
-
-    return Usage(
-        first_time=column("first_time", NOT_YET),
-        class_of=column("class", GONE) if "class" in units.column_names else None,
-        used=tuple(column(name, 0) for name in units.column_names if name.startswith("used.")),
-    )
-
-
 def _units(chains: Chains, usage: Usage) -> pa.Table:
     """The units that have a row."""
-    present = np.unique(chains.unit)
-    columns: dict[str, pa.Array | Ints] = {"key": chains.units.take(pa.array(present))}
+    present = np.flatnonzero(np.bincount(chains.unit, minlength=len(chains.units)))
+    columns: dict[str, pa.Array | Ints] = {"key": chains.units.take(present)}
     columns["first_time"] = usage.first_time[present]
     if usage.class_of is not None:
         columns["class"] = usage.class_of[present]
@@ -277,8 +246,8 @@ def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Tabl
     codes, row = chain[last], chains.row[last]
     columns: dict[str, pa.Array | pa.ChunkedArray | Ints] = {}
     if chains.rank is not None:
-        columns["unit"] = chains.units.take(pa.array(chains.unit_of[codes]))
-    columns["entry"] = chains.entries.take(pa.array(codes))
+        columns["unit"] = chains.units.take(chains.unit_of[codes])
+    columns["entry"] = chains.entries.take(codes)
     mutation = pa.array(row, mask=row < 0)
     for name in ("time", *_orders(due)):
         columns[name] = with_carried(due, carried, name).take(mutation)
@@ -291,33 +260,6 @@ def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Tabl
     if chains.image is not None:
         columns[f"{IMAGE}.after"] = chains.image[last].astype(np.uint32)
     return pa.table(columns)
-
-
-def _merge(state: ShardState, after: ShardState) -> ShardState:
-    """The state of the units that the run did not touch beside that of the others."""
-    keys = after.units["key"]
-    return replace(
-        after,
-        units=pa.concat_tables([_without(state.units, "key", keys), after.units]),
-        entries=pa.concat_tables([_without(state.entries, unit_column(state.entries), keys), after.entries]),
-        frozen=state.frozen,
-        superseded=state.superseded + after.superseded,
-    )
-
-
-def _freeze(state: ShardState, aggregation: Aggregation) -> ShardState:
-    """Keep the keys alone of units that can never contribute again."""
-    done = pa.array(finished(_usage(state.units), aggregation.constraint, state.until))
-    frozen = state.units.filter(done).select(["key"])
-    if frozen.num_rows == 0:
-        return state
-    return replace(
-        state,
-        units=state.units.filter(pc.invert(done)),
-        entries=_without(state.entries, unit_column(state.entries), frozen["key"]),
-        frozen=pa.concat_tables([state.frozen, frozen]),
-        pending=_without(state.pending, unit_column(state.pending), frozen["key"]),
-    )
 
 
 def _orders(table: pa.Table) -> list[str]:
@@ -343,11 +285,3 @@ def _whole_numbers(table: pa.Table) -> pa.Table:
     wide = [pa.types.is_integer(f.type) and f.type != pa.uint32() for f in table.schema]
     fields = [pa.field(f.name, pa.int64() if w else f.type) for f, w in zip(table.schema, wide, strict=True)]
     return table.cast(pa.schema(fields))
-
-
-def _of(table: pa.Table, column: str, keys: pa.Array | pa.ChunkedArray) -> pa.Table:
-    return table.filter(pc.is_in(table[column], value_set=pc.unique(keys)))
-
-
-def _without(table: pa.Table, column: str, keys: pa.ChunkedArray) -> pa.Table:
-    return table if len(keys) == 0 else table.filter(pc.invert(pc.is_in(table[column], value_set=keys)))

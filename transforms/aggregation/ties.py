@@ -14,16 +14,14 @@ from transforms.aggregation.shard_rows import Ints, ShardRows
 from transforms.common.batches import FILE
 
 
-def settle(order: Ints, chain: Ints, time: Ints, columns: ShardRows) -> Ints:
+def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> Ints:
     """The kernel.
 
     Args:
         order: numbers of the rows, sorted by (chain, time).
-        chain, time: of each row by its number.
+        same: whether each of them but the first has the chain and time of the one before it.
+        chain: of each row by its number.
     """
-    same = (np.diff(chain[order]) == 0) & (np.diff(time[order]) == 0)
-    if not same.any():
-        return order
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
     rows = order[tied]
     run = np.cumsum(~np.insert(same, 0, False))[tied]

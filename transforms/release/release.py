@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
-from transforms.aggregation.bound_increment import STATE
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense
+from transforms.aggregation.shard_state import STATE
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.joined import refuse_other
 from transforms.common.parquet_state import from_parquet, list_of, to_parquet
@@ -90,7 +90,7 @@ class Release(beam.PTransform):
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> Collections:
         summed = Summed(self._release.aggregation, self._past, self._keep)
-        refuse_other(sums, summed, part="Release", before="BoundedSums or BoundIncrement")
+        refuse_other(sums, summed, part="Release", before="BoundedSums")
         every = sums.pipeline | "EveryChunk" >> beam.Create(
             [(key, b"") for key in self._release.aggregation.node_keys()],
             reshuffle=False,

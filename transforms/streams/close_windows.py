@@ -33,7 +33,8 @@ from apache_beam.transforms.userstate import (
 )
 
 from transforms.aggregation.node_sums import Aggregation, NodeKey
-from transforms.aggregation.shard_kernel import advance_shard, state_from_bytes, state_to_bytes
+from transforms.aggregation.shard_kernel import advance_shard
+from transforms.aggregation.shard_state import state_from_bytes, state_to_bytes
 from transforms.common.ipc import from_bytes
 from transforms.common.payloads import pack, unpack
 from transforms.sources.files.listing import Listed

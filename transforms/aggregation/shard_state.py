@@ -1,0 +1,130 @@
+"""What one shard knows of its units between runs: private, in a file for each shard.
+
+A unit that can never contribute again is *frozen*: its key alone is kept.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.constraint import Constraint
+from transforms.aggregation.contribution_bounding import NOT_YET, Usage, finished
+from transforms.aggregation.projection import GONE
+from transforms.aggregation.sharding import unit_column
+from transforms.common.parquet_state import from_parquet, lists_of, table_of, to_parquet
+
+Ints = np.ndarray
+
+STATE = "state"
+"""The output of bounded sums that holds the files, and their folder."""
+
+VERSION = b"2"
+_TABLES = ("units", "entries", "frozen", "pending")
+_NUMBERS = ("until", "superseded")
+
+
+def file_of(shard: int) -> str:
+    """What a shard's state is called."""
+    return f"units-{shard:05d}.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardState:
+    """Private state of one shard between runs. Tables have no columns while the shard never had a row.
+
+    Attributes:
+        until: end of the windows released so far, in microseconds since the epoch.
+        units: those that may still contribute, with at least one entry: `key`, `first_time` (effective, of the
+            first mutation; `NOT_YET`: none so far), `class` (only with classes; GONE: not seen yet) and for
+            query i `used.<i>`, its projected changes so far.
+        entries: theirs: `unit` (owners only), `entry`, `time` and `order.*` of the last mutation by
+            original time and order (null: known from its before image alone), and the last state, named
+            as in a projected table.
+        frozen: `key` of the units that can never contribute again.
+        pending: projected rows whose windows have not closed, and all truncates so far.
+        superseded: rows dropped so far as superseded.
+    """
+
+    until: int
+    units: pa.Table
+    entries: pa.Table
+    frozen: pa.Table
+    pending: pa.Table
+    superseded: int = 0
+
+
+def state_to_bytes(state: ShardState) -> bytes:
+    """The state as a Parquet file, a column for each table and number."""
+    columns = lists_of({name: getattr(state, name) for name in _TABLES})
+    rows = len(columns["units"])
+    columns |= {name: pa.array([getattr(state, name)] * rows, type=pa.int64()) for name in _NUMBERS}
+    return to_parquet(columns, metadata={b"version": VERSION})
+
+
+def state_from_bytes(payload: bytes) -> ShardState:
+    """The state that `state_to_bytes` wrote.
+
+    Raises:
+        ValueError: bytes that are no state, or one of another version.
+    """
+    row = from_parquet(payload)
+    version = (row.schema.metadata or {}).get(b"version")
+    if version != VERSION:
+        raise ValueError(f"a shard's state of version {version!r}; this program reads {VERSION!r}")
+    numbers = {name: row[name][0].as_py() for name in _NUMBERS}
+    return ShardState(**numbers, **{name: table_of(row[name]) for name in _TABLES})
+
+
+def merge(state: ShardState, after: ShardState) -> ShardState:
+    """The state of the units that the run did not touch beside that of the others."""
+    keys = after.units["key"]
+    return replace(
+        after,
+        units=pa.concat_tables([without(state.units, "key", keys), after.units]),
+        entries=pa.concat_tables([without(state.entries, unit_column(state.entries), keys), after.entries]),
+        frozen=state.frozen,
+        superseded=state.superseded + after.superseded,
+    )
+
+
+def freeze(state: ShardState, constraint: Constraint) -> ShardState:
+    """Keep the keys alone of units that can never contribute again."""
+    done = pa.array(finished(usage_of(state.units), constraint, state.until))
+    frozen = state.units.filter(done).select(["key"])
+    if frozen.num_rows == 0:
+        return state
+    return replace(
+        state,
+        units=state.units.filter(pc.invert(done)),
+        entries=without(state.entries, unit_column(state.entries), frozen["key"]),
+        frozen=pa.concat_tables([state.frozen, frozen]),
+        pending=without(state.pending, unit_column(state.pending), frozen["key"]),
+    )
+
+
+def usage_of(units: pa.Table, keys: pa.Array | None = None) -> Usage:
+    """The usage of the units in the table's order; with `keys` in theirs, where some may be new."""
+    place = np.arange(units.num_rows)
+    if keys is not None:
+        known = rows_of(units, "key", keys)
+        units, place = known, np.full(len(keys), known.num_rows)
+        place[pc.index_in(known["key"], value_set=keys).to_numpy()] = np.arange(known.num_rows)
+
+    def column(name: str, of_new: int) -> Ints:
+        return np.append(units[name].to_numpy(), np.int64(of_new))[place]
+
+    return Usage(
+        first_time=column("first_time", NOT_YET),
+        class_of=column("class", GONE) if "class" in units.column_names else None,
+        used=tuple(column(name, 0) for name in units.column_names if name.startswith("used.")),
+    )
+
+
+def rows_of(table: pa.Table, column: str, keys: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.filter(pc.is_in(table[column], value_set=pc.unique(keys)))
+
+
+def without(table: pa.Table, column: str, keys: pa.ChunkedArray) -> pa.Table:
+    return table if len(keys) == 0 else table.filter(pc.invert(pc.is_in(table[column], value_set=keys)))
