@@ -9,19 +9,21 @@ is public until `pipelines.store.store` says so.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.epochs.flags import begin_pipeline
+from pipelines.epochs.flags import begin_pipeline, is_embedded
 from pipelines.epochs.job import Job
 from pipelines.epochs.progress import Display
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.node_sums import NodeKey
 from transforms.aggregation.projection import Project
 from transforms.aggregation.shard_state import STATE
+from transforms.common import exchange
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import OutputFormat, WriteBytes, WriteTables, is_there
 from transforms.release.release import ESTIMATES, NODES, Release
@@ -38,17 +40,29 @@ def run_release(
         past: the folder with the state that the run before left; None in the first run.
         keep: whether to write a `state` for the next run beside them.
     """
-    submit_release(job, folder=folder, format_=format_, flags=flags, past=past, keep=keep)
+    with _exchange(folder, flags) as files:
+        submit_release(job, folder=folder, format_=format_, flags=flags, past=past, keep=keep, exchange=files)
     return diagnose(FileSystems.join(folder, "diagnostics"))
 
 
 def submit_release(
-    job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None, keep: bool
+    job: Job,
+    *,
+    folder: str,
+    format_: OutputFormat,
+    flags: Sequence[str],
+    past: str | None,
+    keep: bool,
+    exchange: str | None = None,
 ) -> None:
-    """The pipeline of `run_release`, which a runner may also only check or write down."""
+    """The pipeline of `run_release`, which a runner may also only check or write down.
+
+    Args:
+        exchange: as of `BoundedSums`.
+    """
     with Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundedSums(
-            job.aggregation, shards=job.shards, past=past, keep=keep
+            job.aggregation, shards=job.shards, past=past, keep=keep, exchange=exchange
         )
         told = bounded[SUMS] | Release(job.release, past=past, keep=keep)
         for side in (NODES, ESTIMATES):
@@ -61,8 +75,8 @@ def submit_release(
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
     """The exact sums of every chunk, without noise: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
-    with Display(job.layout), begin_pipeline(flags) as pipeline:
-        bounded = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards)
+    with _exchange(folder, flags) as files, Display(job.layout), begin_pipeline(flags) as pipeline:
+        bounded = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards, exchange=files)
         named = bounded[SUMS] | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
         named | "WriteSums" >> WriteTables(sums_folder)
     sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
@@ -71,6 +85,11 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
         if is_there(path):
             payloads.append(_payload(path))
     return sums, diagnose(FileSystems.join(folder, "diagnostics"))
+
+
+def _exchange(folder: str, flags: Sequence[str]) -> AbstractContextManager[str | None]:
+    """A folder in `folder` through which rows go as files, where all workers are on this machine; else None."""
+    return exchange.folder_in(folder) if is_embedded(flags) and "://" not in folder else nullcontext()
 
 
 def _projected(pipeline: beam.Pipeline, job: Job, folder: str) -> beam.PCollection[pa.Table]:

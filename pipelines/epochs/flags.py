@@ -118,6 +118,11 @@ def is_rehearsal(flags: Sequence[str]) -> bool:
     return bool(asked)
 
 
+def is_embedded(flags: Sequence[str]) -> bool:
+    """Whether all workers are on this machine, and share its disk."""
+    return options_of(flags).view_as(StandardOptions).runner in EMBEDDED_RUNNERS
+
+
 def is_streaming(flags: Sequence[str]) -> bool:
     """Whether Beam's flag `--streaming` is given.
 

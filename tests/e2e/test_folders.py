@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
 import pytest
 from apache_beam.io.filesystems import FileSystems
 
@@ -86,18 +87,22 @@ def test_a_changelog_that_cannot_be_listed_is_no_empty_one(slackwater: CommandLi
     assert contents(slackwater.folder / "out") == {}
 
 
-@pytest.mark.parametrize("side", ["nodes/", "diagnostics/"])
+@pytest.mark.parametrize("side", ["nodes/", "diagnostics/", "exchange/"])
 def test_a_disk_that_is_full_is_told_with_the_file_that_did_not_fit(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:
     """Also by a worker, of whose errors only words come back."""
-    create = FileSystems.create
+    create, local = FileSystems.create, pa.OSFile
 
     def full(path: str, *arguments: Any, **named: Any) -> IO[bytes]:
         return open("/dev/full", "wb") if side in path else create(path, *arguments, **named)  # noqa: PTH123
 
+    def full_too(path: str, mode: str) -> pa.NativeFile:
+        return local("/dev/full" if side in path else path, mode)
+
     with monkeypatch.context() as patched:
         patched.setattr(FileSystems, "create", staticmethod(full))
+        patched.setattr(pa, "OSFile", full_too)
         said = slackwater("run", "spec.yaml")
 
     refused(

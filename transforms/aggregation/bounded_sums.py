@@ -19,9 +19,8 @@ from apache_beam.io.filesystems import FileSystems
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
 from transforms.aggregation.shard_kernel import advance_shard, sum_shard
 from transforms.aggregation.shard_state import STATE, file_of, state_from_bytes, state_to_bytes
-from transforms.aggregation.sharding import ShardByUnit
+from transforms.aggregation.sharding import ShardByUnit, received
 from transforms.common import progress
-from transforms.common.ipc import from_bytes
 from transforms.common.joined import giving, refuse_other
 from transforms.common.several import Collections
 from transforms.common.sinks import read_bytes
@@ -37,30 +36,43 @@ class BoundedSums(beam.PTransform):
         shards: the same number in all runs of a release.
         past: the folder with the state that the run before left; None in the first run.
         keep: whether to leave a state for the next run.
+        exchange: a folder on a disk that all workers share, through which rows go as files
+            (transforms.common.exchange); None: they go through the runner.
 
     Raises:
         ValueError: the rows are not projected for this aggregation, the state is of another number of shards, or there
             is none though the timeline says that windows are released.
     """
 
-    def __init__(self, aggregation: Aggregation, *, shards: int, past: str | None = None, keep: bool = False) -> None:
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        *,
+        shards: int,
+        past: str | None = None,
+        keep: bool = False,
+        exchange: str | None = None,
+    ) -> None:
         super().__init__()
         self._summed = Summed(aggregation, past, keep)
         self._aggregation = aggregation
         self._shards = shards
         self._past = past
         self._keep = keep
+        self._exchange = exchange
 
     def expand(self, tables: beam.PCollection[pa.Table]) -> Collections:
         refuse_other(tables, self._aggregation.projection, part="BoundedSums", before="Project")
         if self._past is not None:
             _refuse_other_shards(self._past, self._shards)
-        advance = partial(_advance, aggregation=self._aggregation, past=self._past, keep=self._keep)
+        advance = partial(
+            _advance, aggregation=self._aggregation, past=self._past, keep=self._keep, exchange=self._exchange
+        )
         every = tables.pipeline | "EveryShard" >> beam.Create(
             [(shard, b"") for shard in range(self._shards)], reshuffle=False
         ).with_output_types(tuple[int, bytes])
         advanced = (
-            (tables | ShardByUnit(shards=self._shards), every)
+            (tables | ShardByUnit(shards=self._shards, exchange=self._exchange), every)
             | "WithQuietShards" >> beam.Flatten()
             | "GatherUnits" >> beam.GroupByKey()
             | "BoundAndSum" >> beam.ParDo(Threaded(advance)).with_output_types(tuple[NodeKey, bytes])
@@ -73,10 +85,10 @@ class BoundedSums(beam.PTransform):
 
 
 def _advance(
-    shard: tuple[int, Iterable[bytes]], aggregation: Aggregation, past: str | None, keep: bool
+    shard: tuple[int, Iterable[bytes]], aggregation: Aggregation, past: str | None, keep: bool, exchange: str | None
 ) -> list[tuple[NodeKey, bytes]]:
     number, payloads = shard
-    tables = [from_bytes(payload) for payload in payloads if payload]
+    tables = [received(payload, exchange) for payload in payloads if payload]
     rows = pa.concat_tables(tables) if tables else None
     state = None if past is None else state_from_bytes(read_bytes(f"{past}/{file_of(number)}"))
     if keep:

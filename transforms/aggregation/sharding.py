@@ -1,67 +1,91 @@
-"""Route projected rows to shards by privacy unit, as Arrow IPC bytes.
+"""Route projected rows to shards by privacy unit, as Arrow IPC bytes or through files.
 
     in    pa.Table            projected rows (transforms.aggregation.projection)
-    out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream; truncates go to all shards
+    out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream, or where that is; truncates go to
+                              all shards
 
 The hash (transforms.common.hashing) only routes: units are told apart by their real keys inside the shard.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from transforms.common.compact import compact
+from transforms.common.exchange import get, put
 from transforms.common.hashing import unit_hash
-from transforms.common.ipc import to_bytes
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.keys import take
+from transforms.common.kinds import one_chunk
 from transforms.common.threaded import Threaded
 
 Shard = tuple[int, bytes]
 
 
 class ShardByUnit(beam.PTransform):
-    """Projected tables to `(shard, IPC bytes)`, `shards` shards."""
+    """Projected tables to `(shard, bytes)`, `shards` shards; `received` makes tables of the bytes.
 
-    def __init__(self, *, shards: int) -> None:
+    Args:
+        exchange: a folder that all workers share, through which rows go as files; None: they go through the runner.
+    """
+
+    def __init__(self, *, shards: int, exchange: str | None = None) -> None:
         super().__init__()
         if shards < 1:
             raise ValueError(f"shards={shards} must be at least 1")
         self._shards = shards
+        self._exchange = exchange
 
     def expand(self, tables: beam.PCollection[pa.Table]) -> beam.PCollection[Shard]:
         return tables | "SplitByUnit" >> beam.ParDo(
-            Threaded(partial(shard_table, shards=self._shards))
+            Threaded(partial(shard_table, shards=self._shards, exchange=self._exchange))
         ).with_output_types(Shard)
 
 
-def shard_table(table: pa.Table, *, shards: int) -> Iterator[Shard]:
-    """Split one table; empty shards are left out (which shards exist is private, like all of this)."""
+def shard_table(table: pa.Table, *, shards: int, exchange: str | None = None) -> Iterator[Shard]:
+    """Split one table and send its parts."""
+    if exchange is None:
+        yield from ((number, to_bytes(part)) for number, part in _split(table, shards, compact))
+    else:
+        yield from put(_split(table, shards, lambda whole: whole), exchange)
+
+
+def received(payload: bytes, exchange: str | None = None) -> pa.Table:
+    """One part that `shard_table` has sent."""
+    return from_bytes(payload) if exchange is None else get(payload)
+
+
+def _split(table: pa.Table, shards: int, form: Callable[[pa.Table], pa.Table]) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each shard; empty shards are left out (which shards exist is private, like all of this).
+
+    Args:
+        form: what they go in, all at once.
+    """
     if table.num_rows == 0:
         return
-    if shards > 1 and table[unit_column(table)].null_count:
-        truncates = table[unit_column(table)].is_null()
-        for number in range(shards):
-            yield from ((number, part) for _, part in shard_table(table.filter(truncates), shards=1))
-        yield from shard_table(table.filter(pc.invert(truncates)), shards=shards)
-        return
-    unit = _plain(table[unit_column(table)])
-    table = compact(pa.table([_plain(column) for column in table.columns], names=table.column_names))
+    table = _plain(table)
+    unit = table[unit_column(table)]
     if shards == 1:
-        yield 0, to_bytes(table)
+        yield 0, form(table)
         return
-    shard = unit_hash(unit) % np.uint64(shards)
+    if unit.null_count:
+        for number in range(shards):
+            yield number, form(table.filter(unit.is_null()))
+        yield from _split(table.filter(unit.is_valid()), shards, form)
+        return
+    shard = unit_hash(one_chunk(unit)) % np.uint64(shards)
     # NumPy sorts 16 bits in linear time; more shards than those can tell apart would mix units.
     order = np.argsort(shard.astype(np.uint16) if shards <= 2**16 else shard, kind="stable")
-    ends = np.cumsum(np.bincount(shard.astype(np.int64), minlength=shards))
-    sorted_table = table.take(pa.array(order))
-    begin = 0
-    for number, end in enumerate(ends.tolist()):
+    ends = np.cumsum(np.bincount(shard.view(np.int64), minlength=shards))
+    table = form(table)
+    table = pa.Table.from_arrays([take(one_chunk(column), order) for column in table.columns], schema=table.schema)
+    for number, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
         if end > begin:
-            yield number, to_bytes(sorted_table.slice(begin, end - begin))
-        begin = end
+            yield number, table.slice(begin, end - begin)
 
 
 def unit_column(table: pa.Table) -> str:
@@ -69,8 +93,9 @@ def unit_column(table: pa.Table) -> str:
     return "unit" if "unit" in table.column_names else "entry"
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """One array, dictionaries decoded, so that all parts of a shard have one schema."""
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+def _plain(table: pa.Table) -> pa.Table:
+    """One array a column, dictionaries decoded, so that all parts of a shard have one schema."""
+    columns = [one_chunk(column) for column in table.columns]
+    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
+    fields = [field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
