@@ -19,8 +19,16 @@ from pipelines.spec.durations import parse_duration
 from pipelines.spec.times import microseconds, parse_time
 from transforms.common.errors import SlackwaterError
 
-_NEEDLESS = ("bson", "pandas")
-"""What Beam and Arrow load if it is there, half a second long, and nothing here needs."""
+
+class _Needless:
+    """Hides libraries that Beam and Arrow load if they are there, for half a second, and that nothing here needs."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name in ("bson", "pandas"):
+            raise ModuleNotFoundError(name=name)
+
+
+_NEEDLESS = _Needless()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,8 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _loaded() -> ModuleType:
     """The commands: only now, since Beam is slow to import and warns about clients that nobody asked for."""
-    for name in _NEEDLESS:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # so Python says that it is not there
+    if _NEEDLESS not in sys.meta_path:
+        sys.meta_path.insert(0, _NEEDLESS)
     # Of the million objects that imports make none is garbage: looking for it took longer than all else.
     gc.disable()
     from pipelines import commands
