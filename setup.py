@@ -67,5 +67,5 @@ setup(
             "ruff>=0.17,<0.18",
         ],
     },
-    entry_points={"console_scripts": ["slackwater = pipelines.cli:main"]},
+    entry_points={"console_scripts": ["slackwater = pipelines.cli:program"]},
 )

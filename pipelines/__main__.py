@@ -2,6 +2,6 @@
 
 import sys
 
-from pipelines.cli import main
+from pipelines.cli import program
 
-sys.exit(main())
+sys.exit(program())

@@ -12,7 +12,6 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 from pipelines.changelog.arguments import add_changelog
 from pipelines.spec.durations import parse_duration
@@ -20,24 +19,26 @@ from pipelines.spec.times import microseconds, parse_time
 from transforms.common.errors import SlackwaterError
 
 
-class _Needless:
-    """Hides libraries that Beam and Arrow load if they are there, for half a second, and that nothing here needs."""
-
-    def find_spec(self, name: str, path: object, target: object = None) -> None:
-        if name in ("bson", "pandas"):
-            raise ModuleNotFoundError(name=name)
+def program() -> int:
+    """`slackwater`."""
+    return main(alone=True)
 
 
-_NEEDLESS = _Needless()
+def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
+    """Run one command; the exit code.
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    Args:
+        alone: whether the process does nothing else.
+    """
     parser = _parser()
     arguments, flags = parser.parse_known_args(argv)
     # A remote runner hands its failures over as log lines that may quote data; pipelines.epochs.failures keeps them.
     logging.basicConfig(level=logging.CRITICAL)
-    commands = _loaded()
+    # Only now, since Beam is slow to import and warns about clients that nobody asked for.
+    if alone:
+        _load()
+    from pipelines import commands
+
     try:
         document, text = commands.COMMANDS[arguments.command](arguments, flags)
     except SlackwaterError as error:
@@ -53,17 +54,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _loaded() -> ModuleType:
-    """The commands: only now, since Beam is slow to import and warns about clients that nobody asked for."""
-    if _NEEDLESS not in sys.meta_path:
-        sys.meta_path.insert(0, _NEEDLESS)
-    # Of the million objects that imports make none is garbage: looking for it took longer than all else.
+class _Needless:
+    """Hides libraries that Beam and Arrow load if they are there, for half a second, and that nothing here needs."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name in ("bson", "pandas"):
+            raise ModuleNotFoundError(name=name)
+
+
+def _load() -> None:
+    """Load the commands in a process that does nothing else."""
+    sys.meta_path.insert(0, _Needless())
+    # Of the million objects that imports make none is garbage: to look for it took as long as all else.
     gc.disable()
-    from pipelines import commands
+    from pipelines import commands  # noqa: F401
 
     gc.freeze()
     gc.enable()
-    return commands
 
 
 def _parser() -> argparse.ArgumentParser:

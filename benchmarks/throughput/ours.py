@@ -45,4 +45,4 @@ def write_spec(files: str, output: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(slackwater(["run", str(write_spec(sys.argv[1], Path(sys.argv[2]))), *sys.argv[3:]]))
+    sys.exit(slackwater(["run", str(write_spec(sys.argv[1], Path(sys.argv[2]))), *sys.argv[3:]], alone=True))

@@ -44,9 +44,9 @@ def changed(chains: Chains, query: int) -> Ints:
     """Which rows are projected changes of a query: those that alter its value in their entry's chain."""
     cell, value = chains.cells[query], chains.values[query]
     first = chains.first
-    differs = np.insert(np.diff(cell) != 0, 0, True) if len(cell) else np.zeros(0, dtype=bool)
+    differs = _starts(cell)
     if value is not None:
-        differs[1:] |= np.diff(value) != 0
+        differs |= _starts(value)
     return np.where(first, cell >= 0, differs) & ~chains.carried
 
 
@@ -60,9 +60,7 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
         masks [rows] of bool, one a query, and the usage.
     """
     units = len(chains.units)
-    first_time = np.full(units, NOT_YET)
-    real = chains.time != BEFORE_ALL
-    np.minimum.at(first_time, chains.unit[real], chains.time[real])
+    first_time = _first_time(chains)
     class_of = _first_class(chains)
     before = tuple(np.zeros(units, dtype=np.int64) for _ in chains.cells)
     if known is not None:
@@ -71,17 +69,18 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
             class_of = np.where(known.class_of == GONE, class_of, known.class_of)
         before = known.used
     most, span, together = _limits(constraint, class_of, units)
-    in_time = (chains.time == BEFORE_ALL) | (
-        _elapsed(chains.time, first_time[chains.unit]) <= span[chains.unit].astype(np.uint64)
-    )
+    in_time = None
+    if (span < NO_LIMIT).any():
+        since = _elapsed(chains.time, first_time[chains.unit])
+        in_time = (chains.time == BEFORE_ALL) | (since <= _unsigned(span)[chains.unit])
 
     masks, used = [], []
     for query, used_before in enumerate(before):
         change = changed(chains, query)
         rows = np.flatnonzero(change)
-        nth = _nth_of_unit(chains, rows) + used_before[chains.unit[rows]]
-        after = used_before + np.bincount(chains.unit[rows], minlength=units)
-        rows = rows[nth < most[chains.unit[rows]]]
+        unit = chains.unit[rows]
+        after = used_before + np.bincount(unit, minlength=units)
+        rows = rows[_nth_of_unit(chains, rows, unit) < (most - used_before)[unit]]
         if together is not None:
             crowded = _crowded(chains, query, rows, together)
             full = chains.unit[rows[crowded]]  # nothing counts any more
@@ -89,7 +88,7 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
             rows = rows[~crowded]
         mask = np.zeros(len(change), dtype=bool)
         mask[rows] = True
-        masks.append(mask & in_time)
+        masks.append(mask if in_time is None else mask & in_time)
         used.append(after)
     return masks, Usage(first_time=first_time, class_of=class_of, used=tuple(used))
 
@@ -102,7 +101,7 @@ def finished(usage: Usage, constraint: Constraint, until: int) -> Ints:
     for used in usage.used:
         spent &= used >= most
     begun = usage.first_time <= until
-    spent |= begun & (_elapsed(np.full(units, until), usage.first_time) > span.astype(np.uint64))
+    spent |= begun & (_elapsed(np.full(units, until), usage.first_time) > _unsigned(span))
     # A class that is not seen yet may still be a listed one.
     return spent if usage.class_of is None else spent & (usage.class_of != GONE)
 
@@ -134,7 +133,18 @@ def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
 
 def _starts(groups: Ints) -> Ints:
     """Where runs of equal values begin."""
-    return np.insert(np.diff(groups) != 0, 0, True) if len(groups) else np.zeros(0, dtype=bool)
+    starts = np.ones(len(groups), dtype=bool)
+    np.not_equal(groups[1:], groups[:-1], out=starts[1:])
+    return starts
+
+
+def _first_time(chains: Chains) -> Ints:
+    """The time of each unit's first mutation: that of the first of one of its entries, as times rise along a chain."""
+    real = chains.time != BEFORE_ALL
+    rows = np.flatnonzero(real & (chains.first | ~np.insert(real[:-1], 0, False)))
+    first = np.full(len(chains.units), NOT_YET)
+    np.minimum.at(first, chains.unit[rows], chains.time[rows])
+    return first
 
 
 def _elapsed(time: Ints, since: Ints) -> Ints:
@@ -142,11 +152,15 @@ def _elapsed(time: Ints, since: Ints) -> Ints:
     return (time - since).astype(np.uint64)
 
 
-def _nth_of_unit(chains: Chains, rows: Ints) -> Ints:
+def _unsigned(span: Ints) -> Ints:
+    """No time is longer than that without a limit."""
+    return np.where(span == NO_LIMIT, np.uint64(2**64 - 1), span.astype(np.uint64))
+
+
+def _nth_of_unit(chains: Chains, rows: Ints, unit: Ints) -> Ints:
     """For each of some rows, how many of them come before it in its unit."""
     if len(rows) == 0:
         return rows
-    unit = chains.unit[rows]
     if chains.rank is None:
         return _count_up(unit)
     order = np.lexsort([rows, chains.rank[rows], unit])

@@ -2,9 +2,10 @@
 
     in    Batch(file, first_row, table)     normalised states (transforms.sources.changelog)
     out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `order.*`, and for query i
-                                            `after.<i>.cell` (int32; -1: contributes nothing) and, where a
-                                            column is measured, `after.<i>.value` (int64 grid steps; 0 without a
-                                            cell); the same with `before.`; `after.class` with a class constraint;
+                                            `after.<i>.cell` (-1: contributes nothing) and, where a column
+                                            is measured, `after.<i>.value` (grid steps; 0 without a cell), as
+                                            integers that are as narrow as cells and bounds allow;
+                                            the same with `before.`; `after.class` with a class constraint;
                                             `image.<side>` (transforms.common.images), or `file` with positions
     dead  pa.Table(file, row, reason)       states whose owner cannot be known
 
@@ -142,15 +143,26 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         if query.column is not None:
             value, usable = _values(states[query.column], query)
             cell = np.where(inside & usable, cell, -1)
-            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0)
+            low, high = query.measure.project(np.array([query.measure.low, query.measure.high])).tolist()
+            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0).astype(_narrowest(low, high))
         else:
             cell = np.where(inside, cell, -1)
-        projected[f"{side}.{number}.cell"] = cell
+        projected[f"{side}.{number}.cell"] = cell.astype(_narrowest(-1, query.cells))
     if projection.by_class is not None:
         column, names_listed = projection.by_class
         code = _codes(states[column], names_listed, range(len(names_listed)), -1)
         projected[f"{side}.class"] = np.where(exists, code, GONE)
     return projected
+
+
+def _narrowest(low: int, high: int) -> type[np.signedinteger]:
+    """A type for a range that includes 0.
+
+    >>> _narrowest(-1, 127), _narrowest(-129, 0)
+    (<class 'numpy.int8'>, <class 'numpy.int16'>)
+    """
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    return next(kind for kind in kinds if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
 
 
 def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:

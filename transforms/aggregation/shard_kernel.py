@@ -42,6 +42,7 @@ from transforms.aggregation.sharding import unit_column
 from transforms.aggregation.truncates import deletions, split
 from transforms.common.batches import POSITION, ROW_BITS
 from transforms.common.images import IMAGE
+from transforms.common.kinds import to_mask
 
 Ints = np.ndarray
 Sums = list[tuple[NodeKey, bytes]]
@@ -121,8 +122,9 @@ def _of_the_run_before(state: ShardState | None, aggregation: Aggregation) -> Sh
 def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> _Closed:
     timeline = aggregation.timeline
     table, truncates = split(rows if state is None else _gather(rows, state))
-    first_run, is_open = timeline.released == 0, pc.greater_equal(table["time"], timeline.until)
-    due, pending = table if first_run else table.filter(pc.invert(is_open)), table.filter(is_open)
+    first_run, is_open = timeline.released == 0, to_mask(pc.greater_equal(table["time"], timeline.until))
+    pending = table.filter(pa.array(is_open)) if is_open.any() else table.slice(0, 0)
+    due = table if first_run or not is_open.any() else table.filter(pa.array(~is_open))
     carried, superseded = None, 0
     if truncates.num_rows:
         pending = pa.concat_tables([pending, truncates])
