@@ -27,7 +27,7 @@ from transforms.aggregation.queries import OTHER, Query, Scalar
 from transforms.common.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.common.images import IMAGE, digest, shared
 from transforms.common.joined import given, giving
-from transforms.common.kinds import to_key
+from transforms.common.kinds import one_chunk, to_key, to_mask, unmasked, valid
 from transforms.common.several import Collections
 from transforms.common.source import Source
 
@@ -119,13 +119,13 @@ def _images(table: pa.Table, sides: list[str]) -> dict[str, pa.ChunkedArray | pa
     }
     both = shared(names.values())
     return {
-        images[side]: digest(((name, _one_chunk(table[f"{side}.{name}"])) for name in both), _to_numpy(table[side]))
+        images[side]: digest(((name, one_chunk(table[f"{side}.{name}"])) for name in both), to_mask(table[side]))
         for side in sides
     }
 
 
 def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[str, np.ndarray]:
-    exists = _to_numpy(table[side])
+    exists = to_mask(table[side])
     prefix = f"{side}."
     names = [name for name in table.column_names if name.startswith(prefix)]
     states = (
@@ -142,12 +142,14 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
         inside = exists if query.where is None else exists & satisfied[query.where]
         if query.column is not None:
             value, usable = _values(states[query.column], query)
-            cell = np.where(inside & usable, cell, -1)
+            inside = inside & usable & (cell >= 0)
             low, high = query.measure.project(np.array([query.measure.low, query.measure.high])).tolist()
-            projected[f"{side}.{number}.value"] = np.where(cell >= 0, value, 0).astype(_narrowest(low, high))
-        else:
-            cell = np.where(inside, cell, -1)
-        projected[f"{side}.{number}.cell"] = cell.astype(_narrowest(-1, query.cells))
+            projected[f"{side}.{number}.value"] = value.astype(_narrowest(low, high)) * inside
+        cell = cell.astype(_narrowest(-1, query.cells))
+        cell += 1
+        cell *= inside  # a product costs a fifth of a choice
+        cell -= 1
+        projected[f"{side}.{number}.cell"] = cell
     if projection.by_class is not None:
         column, names_listed = projection.by_class
         code = _codes(states[column], names_listed, range(len(names_listed)), -1)
@@ -185,16 +187,17 @@ def _codes(
     column: pa.ChunkedArray | pa.Array, listed: Sequence[Scalar], codes: Sequence[int], unlisted: int
 ) -> np.ndarray:
     """The code of each row's value, `unlisted` for all others and null; a dictionary is mapped once."""
-    column = _one_chunk(column)
+    column = one_chunk(column)
     if pa.types.is_dictionary(column.type):
         of_dictionary = np.append(_codes(column.dictionary, listed, codes, unlisted), np.int32(unlisted))
-        return of_dictionary[_to_numpy(column.indices.fill_null(len(column.dictionary)))]
+        code = of_dictionary.take(unmasked(column.indices), mode="clip")
+        return (code - unlisted) * valid(column) + unlisted if column.null_count else code
     if pa.types.is_integer(column.type) and all(type(value) is int for value in listed):
         found = pc.index_in(column.cast(pa.int64()), value_set=pa.array(listed, type=pa.int64()))
     else:
         wanted = pa.array([_as_text(value) for value in listed], type=pa.string())
         found = pc.index_in(to_key(column, "string")[0], value_set=wanted)
-    return np.array([*codes, unlisted], dtype=np.int32)[_to_numpy(found.fill_null(-1))]
+    return np.array([*codes, unlisted], dtype=np.int32)[to_mask(found.fill_null(-1))]
 
 
 def _as_text(value: Scalar) -> str:
@@ -203,9 +206,12 @@ def _as_text(value: Scalar) -> str:
 
 def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
     """Grid steps of each value, and whether it counts: null and NaN by `invalid`, infinity at its bound."""
-    # Whole numbers beyond 2^53 are rounded: bounds lie far below. Null becomes NaN.
-    numbers = _one_chunk(column).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    # Whole numbers beyond 2^53 are rounded: bounds lie far below.
+    values = one_chunk(column).cast(pa.float64(), safe=False)
+    numbers = unmasked(values)
     missing = np.isnan(numbers)
+    if values.null_count:
+        missing |= ~valid(values)
     if not missing.any():
         return query.measure.project(numbers), ~missing
     stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[query.invalid]
@@ -217,9 +223,9 @@ def _split_by_owner(
     projected: pa.Table, owners: list[pa.ChunkedArray], sides: list[str]
 ) -> tuple[pa.Table, np.ndarray, str]:
     """Give each row its owner; a change of owner is a deletion for the old one and an insertion for the new one."""
-    known = [_to_numpy(owner.is_valid()) for owner in owners]
-    texts = [_one_chunk(owner.cast(pa.string())) for owner in owners]
-    truncates = _to_numpy(projected["entry"].is_null())
+    known = [valid(one_chunk(owner)) for owner in owners]
+    texts = [one_chunk(owner.cast(pa.string())) for owner in owners]
+    truncates = to_mask(projected["entry"].is_null())
     # A state that exists without an owner, or a row without any state, cannot be charged to anyone.
     if len(sides) == 1:
         usable = known[0] | truncates
@@ -258,13 +264,3 @@ def nothing(name: str, kind: pa.DataType, rows: int) -> pa.Array:
     """A projected column, such as `after.0.cell`, of states that do not exist."""
     empty = 0 if name.startswith(f"{IMAGE}.") else {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
     return pa.repeat(pa.scalar(empty, kind), rows)
-
-
-def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _to_numpy(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    return _one_chunk(column).to_numpy(zero_copy_only=False)

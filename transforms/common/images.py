@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.common.hashing import unit_hash
-from transforms.common.kinds import is_text
+from transforms.common.kinds import is_text, unmasked, valid
 
 IMAGE = "image"
 """Tables have the numbers as `image.before` and `image.after`."""
@@ -50,7 +50,9 @@ def digest(states: Iterable[tuple[str, pa.Array]], exists: np.ndarray) -> pa.Arr
     total ^= total >> _HALF
     total *= _LAST
     total >>= _HALF
-    return pa.array(np.where(exists, np.maximum(total, 1), 0).astype(np.uint32))
+    np.maximum(total, 1, out=total)
+    total *= exists
+    return pa.array(total.astype(np.uint32))
 
 
 def shared(sides: Iterable[Iterable[str]]) -> list[str]:
@@ -69,7 +71,7 @@ def _column(values: pa.Array, seed: np.uint64) -> Words:
     type_ = values.type
     if pa.types.is_dictionary(type_):
         words = np.append(_column(values.dictionary, seed), np.uint64(0))
-        return words[values.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
+        return _null_as_zero(words.take(unmasked(values.indices), mode="clip"), values)
     if isinstance(values, pa.ExtensionArray):
         return _column(values.storage, seed)
     if pa.types.is_null(type_):
@@ -80,24 +82,30 @@ def _column(values: pa.Array, seed: np.uint64) -> Words:
         values = values.cast(pa.list_(pa.struct([("key", type_.key_type), ("value", type_.item_type)])))
     if pa.types.is_nested(values.type) and not pa.types.is_union(type_):
         return _list(values, seed)
-    words = _mix(_words(values), seed)
-    return words if values.null_count == 0 else np.where(_valid(values), words, np.uint64(0))
+    return _null_as_zero(_mix(_words(values), seed), values)
+
+
+def _null_as_zero(words: Words, values: pa.Array) -> Words:
+    """In place; a product costs a fifth of a choice."""
+    if values.null_count:
+        words *= valid(values)
+    return words
 
 
 def _words(values: pa.Array) -> Words:
     """Values as 64-bit words of their own, anything where null."""
     type_ = values.type
     if pa.types.is_floating(type_):
-        return _floats(values.cast(pa.float64()).fill_null(0).to_numpy())
+        return _floats(unmasked(values.cast(pa.float64())))
     if pa.types.is_timestamp(type_):
         values = values.cast(pa.timestamp("us", type_.tz), safe=False)
     is_time = pa.types.is_temporal(type_) and not pa.types.is_interval(type_)
     if is_time or pa.types.is_boolean(type_) or pa.types.is_signed_integer(type_):
         if is_time and type_.bit_width < 64:
             values = values.cast(pa.int32())
-        return values.cast(pa.int64()).fill_null(0).to_numpy().astype(np.uint64)
+        return unmasked(values.cast(pa.int64())).astype(np.uint64)
     if pa.types.is_unsigned_integer(type_):
-        return values.cast(pa.uint64()).fill_null(0).to_numpy().copy()
+        return unmasked(values.cast(pa.uint64())).copy()
     if is_text(type_) or pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return unit_hash(values)
     try:
@@ -137,7 +145,7 @@ def _list(values: pa.Array, seed: np.uint64) -> Words:
     place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     items = _column(pc.list_flatten(values), seed) + place.astype(np.uint64)
     np.add.at(words, np.repeat(np.arange(len(size)), size), _mix(items, seed))
-    return np.where(_valid(values), words, np.uint64(0))
+    return _null_as_zero(words, values)
 
 
 def _mix(words: Words, seed: np.uint64) -> Words:
@@ -147,7 +155,3 @@ def _mix(words: Words, seed: np.uint64) -> Words:
     words ^= words >> _HALF
     words *= _SECOND
     return words
-
-
-def _valid(values: pa.Array) -> np.ndarray:
-    return values.is_valid().to_numpy(zero_copy_only=False)

@@ -110,11 +110,29 @@ def to_mask(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return one_chunk(values).to_numpy(zero_copy_only=False)
 
 
+def valid(values: pa.Array) -> np.ndarray:
+    """Which values are not null."""
+    return to_mask(values.is_valid())
+
+
+def unmasked(values: pa.Array) -> np.ndarray:
+    """Numbers as NumPy, without a copy; whatever lies there where they are null.
+
+    >>> unmasked(pa.array([1, None, 3]))[valid(pa.array([1, None, 3]))].tolist()
+    [1, 3]
+    """
+    buffers = [None, values.buffers()[1]]
+    whole = (
+        pa.Array.from_buffers(values.type, len(values), buffers, offset=values.offset) if values.null_count else values
+    )
+    return whole.to_numpy(zero_copy_only=False)
+
+
 def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:
     """Rows where any of the columns is not null; [rows]."""
     found = np.zeros(rows, dtype=bool)
     for values in columns:
         if values.null_count == 0:
             return np.ones(rows, dtype=bool)
-        found |= to_mask(values.is_valid())
+        found |= valid(values)
     return found
