@@ -5,7 +5,8 @@
 Columns: entry (string), time (UTC, within 2024), seq (the source's order, for mutations of the same
 time), before_ward and after_ward (one of 20, or null), before_x and after_x (0 to 10, or null).
 
-Rows lie in random order over all files. Every mutation changes something, so that the first four
+Rows lie in random order over eight files; more than 12.5 million are cut into pieces with entries of their own, so that
+the machine's memory does not limit how many there can be. Every mutation changes something, so that the first four
 of an entry are its first four projected changes too. The number of mutations of an entry is skewed:
 4.2 on average, most have one to four, a few have hundreds.
 """
@@ -25,6 +26,7 @@ WARDS = tuple(f"ward {number:02d}" for number in range(1, 21))
 HIGHEST = 10
 ROW_GROUP = 250_000
 FILES = 8
+PIECE = 12_500_000
 
 Ints = NDArray[np.int64]
 
@@ -51,8 +53,8 @@ def walk(first: NDArray[np.bool_], steps: Ints, modulus: int) -> Ints:
     return (total - (total - steps)[before]) % modulus
 
 
-def changelog(rows: int, rng: np.random.Generator) -> pa.Table:
-    """The changelog in random order; [rows] long."""
+def changelog(rows: int, rng: np.random.Generator, lowest: int = 0) -> pa.Table:
+    """The changelog in random order; [rows] long, its entries numbered from `lowest` on."""
     counts = mutations_per_entry(rows, rng)
     entry = np.repeat(np.arange(len(counts)), counts)
     # An entry lives for a while somewhere in the year: its times come sorted within it.
@@ -73,7 +75,7 @@ def changelog(rows: int, rng: np.random.Generator) -> pa.Table:
     earlier = np.maximum(order - 1, 0)
     no_before = first[order] | gone[earlier]
     names = pa.array(WARDS)
-    digits = pc.utf8_lpad(pc.cast(pa.array(rng.permutation(len(counts))), pa.string()), 9, "0")
+    digits = pc.utf8_lpad(pc.cast(pa.array(lowest + rng.permutation(len(counts))), pa.string()), 9, "0")
     keys = pc.binary_join_element_wise("patient", digits, "-")
     return pa.table(
         {
@@ -88,12 +90,13 @@ def changelog(rows: int, rng: np.random.Generator) -> pa.Table:
     )
 
 
-def write(table: pa.Table, folder: Path) -> None:
+def write(table: pa.Table, folder: Path, first: int = 0) -> None:
+    """Files numbered from `first` on."""
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(table) // FILES)
     for number in range(FILES):
         part = table.slice(number * size, size)
-        pq.write_table(part, folder / f"part-{number}.parquet", row_group_size=ROW_GROUP)
+        pq.write_table(part, folder / f"part-{first + number}.parquet", row_group_size=ROW_GROUP)
 
 
 def main() -> None:
@@ -102,7 +105,9 @@ def main() -> None:
     parser.add_argument("--to", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=2024)
     arguments = parser.parse_args()
-    write(changelog(arguments.rows, np.random.default_rng(arguments.seed)), arguments.to)
+    rng = np.random.default_rng(arguments.seed)
+    for piece, done in enumerate(range(0, arguments.rows, PIECE)):
+        write(changelog(min(PIECE, arguments.rows - done), rng, done), arguments.to, piece * FILES)
 
 
 if __name__ == "__main__":
