@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, summary in (
-        ("plan", "noise, error and privacy parameters of a release; looks at no data"),
+        ("plan", "noise, error and privacy parameters of a release; reads no data"),
         ("run", "release the windows that have closed"),
         ("evaluate", "private: the mechanism against the truth; publishes nothing"),
         ("ledger", "what a release has published and spent"),
@@ -109,13 +109,13 @@ def _parser() -> argparse.ArgumentParser:
             added.add_argument(
                 "--new-release",
                 metavar="NAME",
-                help="another release about the same people, under a spec and folders of its own; both losses add up",
+                help="another release about the same people, under a spec and folders of its own; both budgets add up",
             )
             added.add_argument(
                 "--poll",
                 metavar="D",
                 type=_duration,
-                help="with --streaming: how often to look for new files (default: 10s)",
+                help="with --streaming: from one poll for new files to the next (default: 10s)",
             )
             added.add_argument(
                 "--lag",
@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="N",
                 type=_count,
                 default=10,
-                help="how often noise is drawn (default: 10)",
+                help="how often noise is sampled (default: 10)",
             )
             added.add_argument(
                 "--truth",

@@ -1,7 +1,7 @@
-"""What a changelog holds that its owner should know before anything is released from it. Exact, hence private.
+"""What the data controller should know of a changelog before anything is released from it. Exact, hence private.
 
     in    the Parquet files that pipelines.changelog.parquet_parts writes
-    out   counts, for the owner's eyes
+    out   counts, for the data controller alone
 
 DuckDB does it on disk, within a fixed amount of memory. States are compared by 64-bit hashes.
 """
@@ -19,26 +19,26 @@ import pyarrow.parquet as pq
 from pipelines.changelog.parquet_parts import FILE, ROW, SIDES, TIME
 from transforms.sources.files.opening import open_random
 
-NOTICE = "exact facts about people, for the owner of the data only: NOT FOR RELEASE"
+NOTICE = "exact facts about people, for the data controller only: NOT FOR RELEASE"
 
 MEMORY = "1GB"
 
 _ROWS = """
-create table told as
+create table delivered as
 select entry, {owner} as owner, ticks, {ordered} {states}, {file} as file, {row} as place from batches
 """
 
 _CHANGES = """
 create table changes as
-select entry, owner, ticks, {ordered} before, after from told where entry is not null group by all;
+select entry, owner, ticks, {ordered} before, after from delivered where entry is not null group by all;
 
--- Numbered, so that two rows can be told to have a truncate between them, after which nothing is there.
+-- Numbered, so that two rows can be seen to have a truncate between them, after which nothing is there.
 create table truncates as
 select row(ticks, {ordered} 0) as moment, row_number() over (order by moment) as number
-from (select distinct ticks, {ordered} from told where entry is null);
+from (select distinct ticks, {ordered} from delivered where entry is null);
 """
 
-# Changes of one entry, time and order are one group: nothing tells which of them came first. Few entries have such.
+# Changes of one entry, time and order are one group: nothing says which of them came first. Few entries have such.
 _GROUPS = """
 create table tied as
 select distinct entry from (select entry from changes group by {ordered} entry, ticks having count(*) > 1);
@@ -65,7 +65,7 @@ _COUNTS = """
 select
     (select count(distinct entry) from changes) as entries,
     (select count(*) from changes) as mutations,
-    (select count(*) from told where entry is not null) - (select count(*) from changes) as duplicates,
+    (select count(*) from delivered where entry is not null) - (select count(*) from changes) as duplicates,
     (select coalesce(sum(len(list_filter(before, lambda state: not list_contains(known, state) and {loose}))), 0)
         from groups where known is not null)::bigint as gaps,
     (select count(*) from groups where known is null and {there}) as entries_there_before,
@@ -75,10 +75,10 @@ select
     (select count(*) from truncates) as truncates,
     (select count(*) from (
         select row(ticks, {ordered} 0) < max(row(ticks, {ordered} 0)) over (partition by entry order by file, place
-            rows between unbounded preceding and 1 preceding) as late from told where entry is not null
+            rows between unbounded preceding and 1 preceding) as late from delivered where entry is not null
     ) where late) as out_of_order,
-    (select min(ticks) from told) as first_time,
-    (select max(ticks) from told) as last_time
+    (select min(ticks) from delivered) as first_time,
+    (select max(ticks) from delivered) as last_time
 """
 
 

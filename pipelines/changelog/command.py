@@ -56,12 +56,12 @@ def changelog(arguments: argparse.Namespace, flags: list[str]) -> Result:
     found |= {"rows_read": diagnosis.rows, "rows_dead": diagnosis.dead, "rows_skipped": skipped}
     section = section_of(source)
     document = {"notice": NOTICE, "files": paths, "left_out": list(left), "check": found, "changelog": section}
-    told = [f"{folder}: {len(paths)} Parquet files", f"check, {NOTICE}", check_text(found)]
-    told += [f"left out, since no type that a state can have holds them: {', '.join(left)}"] if left else []
+    lines = [f"{folder}: {len(paths)} Parquet files", f"check, {NOTICE}", check_text(found)]
+    lines += [f"left out, since no type that a state can have holds them: {', '.join(left)}"] if left else []
     if not arguments.suggest:
-        return document, "\n".join([*told, f"changelog: {in_flow(section)}"])
+        return document, "\n".join([*lines, f"changelog: {in_flow(section)}"])
     if not arguments.json:
-        print("\n".join(told), file=sys.stderr)
+        print("\n".join(lines), file=sys.stderr)
     text = suggest(source, layout)
     return {**document, "spec": text}, text
 
@@ -156,7 +156,7 @@ def _flags_named(arguments: argparse.Namespace) -> Iterator[None]:
 
 @contextmanager
 def _failures_kept(folder: str, stands: str) -> Iterator[None]:
-    """Tell a failure that nobody foresaw in one line; the details stay in the private folder."""
+    """Report a failure that nobody foresaw in one line; the details stay in the private folder."""
     try:
         yield
     except SlackwaterError:

@@ -1,7 +1,7 @@
-"""A spec to start from: what the files' schema tells, and marked places for what only their owner may say.
+"""A spec to start from: what the files' schema says, and marked places for what only the data controller may say.
 
-Nothing is read off the rows. A constraint, bounds, cells or a horizon taken from the data would tell of people, and no
-accounting covers that; the spec, its comments too, is published with the release.
+Nothing is read off the rows. A contribution bound, clamping bounds, cells or a horizon taken from the data would reveal
+something of people, and no accounting covers that; the spec, its comments too, is published with the release.
 """
 
 import json
@@ -21,8 +21,8 @@ FILL_IN = "# FILL IN"
 
 _HEAD = """\
 # A spec to start from. Whatever is marked FILL IN is for you to say, from what is known of the business and is no
-# secret. Do not read it off this data: a limit, bounds, cells or dates chosen so tell of people, and no epsilon
-# covers that. This file is published with the release, comments too: write nothing private here.
+# secret. Do not read it off this data: a limit, bounds, cells or dates chosen so reveal something of people, and no
+# epsilon covers that. This file is published with the release, comments too: write nothing private here.
 """
 
 _PRIVACY = """\
@@ -84,8 +84,8 @@ def suggest(source: Source, layout: Layout) -> str:
     if untyped:
         lines.append("  # types: {age: int64}  # of columns that are not text; measured ones are numbers anyway\n")
     elif FORMATS[layout.source.format].untyped:
-        lines.append("  # types: {age: int64}  # of columns that are not text, which the first files did not tell\n")
-    owners = [column for column, kind in _told(layout) if kind in ("int64", "string")]
+        lines.append("  # types: {age: int64}  # of columns that are not text, which the first files did not say\n")
+    owners = [column for column, kind in _columns(layout) if kind in ("int64", "string")]
     shown = f": {', '.join(map(_value, owners[:8]))}" if owners else ""
     lines.append(_PRIVACY.format(owners=shown, mark=FILL_IN))
     lines += [_SCHEDULE.format(mark=FILL_IN), _COUNT]
@@ -129,14 +129,14 @@ def in_flow(section: dict[str, Any]) -> str:
 def _examples(layout: Layout, untyped: bool) -> Iterator[tuple[str, str, str]]:
     """(name, column, template) of the queries that the columns suggest."""
     names: set[str] = {"entries"}
-    for column, kind in _told(layout):
+    for column, kind in _columns(layout):
         listed = kind in ("string", "bool") and column.lower() not in PUBLISHED
         for prefix, template, fits in (("by", _BY, listed), ("sum", _SUM, kind in NUMERIC or untyped)):
             if fits:
                 yield _query_name(f"{prefix}_{column}", names), column, template
 
 
-def _told(layout: Layout) -> list[tuple[str, str]]:
+def _columns(layout: Layout) -> list[tuple[str, str]]:
     """The columns of the states, with their kinds, but for the key."""
     return [(column, kind) for column, kind in layout.states if column != layout.source.entry]
 

@@ -34,7 +34,7 @@ from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 def run_release(
     job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None = None, keep: bool = False
 ) -> Diagnosis:
-    """Draw the noise and write `nodes` and `estimates` under `folder`; what was read.
+    """Sample the noise and write `nodes` and `estimates` under `folder`; what was read.
 
     Args:
         past: the folder with the state that the run before left; None in the first run.
@@ -64,11 +64,11 @@ def submit_release(
         bounded = _projected(pipeline, job, folder) | BoundedSums(
             job.aggregation, shards=job.shards, past=past, keep=keep, exchange=exchange
         )
-        told = bounded[SUMS] | Release(job.release, past=past, keep=keep)
+        released = bounded[SUMS] | Release(job.release, past=past, keep=keep)
         for side in (NODES, ESTIMATES):
-            told[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
+            released[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
         if keep:
-            state = (bounded[STATE], told[STATE]) | "AllState" >> beam.Flatten()
+            state = (bounded[STATE], released[STATE]) | "AllState" >> beam.Flatten()
             state | "WriteState" >> WriteBytes(FileSystems.join(folder, STATE))
 
 

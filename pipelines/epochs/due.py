@@ -1,4 +1,4 @@
-"""Which windows of a release are due; what is wrong with a command is told here, before any work."""
+"""Which windows of a release are due; what is wrong with a command is said here, before any work."""
 
 import argparse
 
@@ -26,7 +26,7 @@ def due(arguments: argparse.Namespace, flags: list[str]) -> tuple[Spec, Timeline
     if timeline.windows > timeline_of(spec, clock).windows:
         raise SpecError(
             f"--until {moment_text(until)}: windows up to then are not over, since it is {moment_text(clock)} by this "
-            "machine's clock; what is told of a window is final, so give a time that has passed, or leave --until out"
+            "machine's clock; what is published is final, so give a time that has passed, or leave --until out"
         )
     truth = getattr(arguments, "truth", None)  # of `evaluate`
     refuse_unreachable([*spec.changelog.source.paths, *spec.output.folders, truth], files=[spec.changelog.source.kafka])

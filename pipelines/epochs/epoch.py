@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pipelines.epochs.failures import winner_told
+from pipelines.epochs.failures import winner_named
 from pipelines.epochs.job import Before, Job
 from pipelines.epochs.settled import files_of, goes_on, keep_settled, record_of, refuse_another_plan, settled_by
 from pipelines.spec.load import Spec
@@ -53,7 +53,7 @@ def start_of(spec: Spec, store: Store, commits: Sequence[Commit]) -> Start:
     if not commits:
         return Start()
     last = commits[-1]
-    with winner_told(store, last.epoch + 1):
+    with winner_named(store, last.epoch + 1):
         return Start(last=last, before=settled_by(spec, store, commits), past=store.attempts.state_folder(last))
 
 
@@ -61,28 +61,28 @@ def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callab
     """Make an attempt at the epoch, commit it and show it.
 
     Args:
-        make: writes nodes, estimates and, if it is told to keep one, the state for the next epoch into the attempt's
+        make: writes nodes, estimates and, if it is asked to keep one, the state for the next epoch into the attempt's
             folder, and says how much it has read. It may sample noise: only what is committed counts.
 
     Raises:
         RefusedError: another run was first; or the state or the plan is not that of the last epoch.
     """
     keep = goes_on(spec, job)
-    with winner_told(store, start.epoch):
+    with winner_named(store, start.epoch):
         if start.before is not None:
             refuse_another_plan(job, start.before.plan)
         if start.last is not None:
             store.attempts.verify_state(start.last)  # the noise that goes on, above all
     attempt = store.begin(start.epoch)
     try:
-        with winner_told(store, start.epoch):
+        with winner_named(store, start.epoch):
             reading = make(attempt.folder, keep)
         if keep:
             keep_settled(attempt, job)
         store.attempts.note(attempt, reading)
         commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
     except BaseException:
-        with suppress(Exception):  # what is told is why the run ended
+        with suppress(Exception):  # what is reported is why the run ended
             store.discard(attempt)
         raise
     store.show()

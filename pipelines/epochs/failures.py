@@ -1,4 +1,4 @@
-"""What is told of a failure: of one of a disk the folder and the cure, of one that nobody foresaw as good as nothing.
+"""What is said of a failure: of one of a disk the folder and the cure, of one that nobody foresaw as good as nothing.
 
 The details of that may quote data, so they are kept on the private side.
 """
@@ -22,7 +22,7 @@ from transforms.common.errors import InputError, RefusedError, SlackwaterError, 
 TRACE = "failure.txt"
 
 _RIGHTS = "account {account} may not read or write it; give it the right, or run as the account that owns the release"
-_SPACE = "make room and run again: nothing that was drawn and committed is lost"
+_SPACE = "make room and run again: nothing that was committed is lost"
 _CURES = {
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
@@ -54,8 +54,8 @@ def keep_trace(folder: str, error: Exception) -> str:
 
 
 @contextmanager
-def winner_told(store: Store, epoch: int) -> Iterator[None]:
-    """If another run has won the epoch meanwhile, tell this: what the one that fails starts from may be removed."""
+def winner_named(store: Store, epoch: int) -> Iterator[None]:
+    """If another run has won the epoch meanwhile, say so: what the one that fails starts from may be removed."""
     try:
         yield
     except (SpecError, InputError):
@@ -67,17 +67,17 @@ def winner_told(store: Store, epoch: int) -> Iterator[None]:
 
 @contextmanager
 def failures_kept(spec: Spec, *, done: str = "nothing was published") -> Iterator[None]:
-    """Tell a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
+    """Report a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
     try:
         yield
     except SlackwaterError:
         raise
     except Exception as error:
         reason = forbidden(error)
-        stands = "its draw is committed, and the next run publishes it" if _awaits(spec) else done
-        told = _of_a_disk(error)
-        if told is not None:
-            raise RefusedError(f"{told}; {stands}") from None
+        stands = "its attempt is committed, and the next run publishes it" if _awaits(spec) else done
+        refused = _of_a_disk(error)
+        if refused is not None:
+            raise RefusedError(f"{refused}; {stands}") from None
         kept = keep_trace(spec.output.private, error)
         if reason is not None:
             raise RefusedError(f"{reason}; {stands}; {kept}") from None

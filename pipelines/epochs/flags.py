@@ -1,6 +1,6 @@
 """The flags of Beam's that a command takes: refused where they mean nothing or lose rows.
 
-What is wrong with a flag is told before any work.
+What is wrong with a flag is said before any work.
 """
 
 import difflib
@@ -90,7 +90,7 @@ def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
     """
     Raises:
         SpecError: a path of this machine, for Dataflow, whose workers are other ones. What it means to a Flink cluster
-            cannot be told from here.
+            cannot be known here.
     """
     if options_of(flags).view_as(StandardOptions).runner != "DataflowRunner":
         return
@@ -114,7 +114,7 @@ def is_rehearsal(flags: Sequence[str]) -> bool:
     options = options_of(flags).get_all_options(retain_unknown_options=True)
     asked = [name for name in ("dry_run", "template_location") if options.get(name)]
     if asked and options["runner"] != "DataflowRunner":
-        raise SpecError(f"--{asked[0]}: is for --runner=DataflowRunner; plan looks at a release without running it")
+        raise SpecError(f"--{asked[0]}: is for --runner=DataflowRunner; plan shows a release without running it")
     return bool(asked)
 
 
@@ -139,13 +139,13 @@ def is_streaming(flags: Sequence[str]) -> bool:
 
 
 def _refuse_wrong_values(options: PipelineOptions) -> None:
-    """Beam tells them by a list of all its options and leaves the program: here it is one line."""
-    told = io.StringIO()
+    """Beam answers them with a list of all its options and leaves the program: here it is one line."""
+    printed = io.StringIO()
     try:
-        with _STDERR, redirect_stderr(told):
+        with _STDERR, redirect_stderr(printed):
             options.get_all_options()
     except SystemExit:
-        raise SpecError(f"pipeline options: {told.getvalue().splitlines()[-1].partition('error: ')[2]}") from None
+        raise SpecError(f"pipeline options: {printed.getvalue().splitlines()[-1].partition('error: ')[2]}") from None
 
 
 def _refuse_unknown(options: PipelineOptions, flags: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""From a spec and its plan to what the transforms need, once the first file was looked at."""
+"""From a spec and its plan to what the transforms need, once the first file was inspected."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow as pa
 
 from pipelines.epochs.plans import plan_of
-from pipelines.spec.columns import told_by_line
+from pipelines.spec.columns import with_spec_lines
 from pipelines.spec.load import Spec
 from privacy.constraint import ByClass
 from privacy.planning.plan import Plan
@@ -73,7 +73,7 @@ class Before:
     """What the first run of a release settled for all others, and what the runs before have read.
 
     Attributes:
-        layout: the types of the columns; its files are not looked at.
+        layout: the types of the columns; its files are not read.
         shards: into how many parts the units are split.
         plan: that the release was begun with.
         read: the files that were read.
@@ -94,12 +94,12 @@ def job_of(
     before: Before | None = None,
     plan: Plan | None = None,
 ) -> Job:
-    """Look at the files and put the job together.
+    """Inspect the files and put the job together.
 
     Args:
         timeline: the windows to release.
         shards: how many; by default as the size of the input asks.
-        exact: whether to sum without the constraint as well, for the owner's eyes.
+        exact: whether to sum without contribution bounding as well, for the data controller alone.
         before: what earlier runs settled; only files that they have not read are read.
         plan: where there is none in `before`; by default what is planned now.
 
@@ -116,8 +116,8 @@ def job_of(
     if isinstance(constraint, ByClass):
         others |= {constraint.column}
     source = spec.changelog.source
-    look = partial(inspect, source, numbers, others) if before is None else partial(_unread, source, before)
-    layout = told_by_line(look, spec)
+    inspected = partial(inspect, source, numbers, others) if before is None else partial(_unread, source, before)
+    layout = with_spec_lines(inspected, spec)
     if layout.snapshots:
         earlier = () if before is None else before.read
         refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=timeline.until)
@@ -126,7 +126,7 @@ def job_of(
     schema = pa.schema([(column, ARROW[kind]) for column, kind in states])
     for number, query in enumerate(queries):
         if query.where is not None:
-            told_by_line(partial(check, [query.where], schema), spec, query=number)
+            with_spec_lines(partial(check, [query.where], schema), spec, query=number)
     size = sum(file.size for file in layout.files)
     return Job(
         layout=layout,
@@ -144,7 +144,7 @@ def job_of(
 
 
 def _due(layout: Layout, until: int) -> Layout:
-    """Without the snapshots that only tell what happens later: the runs that release it read them."""
+    """Without the snapshots that only show what happens later: the runs that release it read them."""
     instants = [instant_of(layout.source, file.path) for file in layout.files]
     last = until if layout.earlier else max(until, instants[0])
     due = tuple(file for file, instant in zip(layout.files, instants, strict=True) if instant <= last)

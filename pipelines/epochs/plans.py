@@ -26,7 +26,7 @@ SAME = 1e-9
 
 
 def plan_of(spec: Spec) -> Plan:
-    """The plan that a release of this spec begins with; looks at no data."""
+    """The plan that a release of this spec begins with; reads no data."""
     try:
         return make_plan(
             _demands(spec),
@@ -76,10 +76,10 @@ def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
     first = commits[0]
     where = f"the plan of release {first.release!r}, in the record of epoch 1 and in plan.json"
     try:
-        told = Members(json.loads(first.plan))
-        if (told.text("release"), told.text("spec_sha256")) != (first.release, first.spec_sha256):
+        members = Members(json.loads(first.plan))
+        if (members.text("release"), members.text("spec_sha256")) != (first.release, first.spec_sha256):
             raise ValueError("release, spec_sha256: of another release")
-        plan = plan_from_json(told.rest())
+        plan = plan_from_json(members.rest())
     except ValueError as error:
         raise RefusedError(
             f"{where}: {error}; use the version of the program that began the release, or restore the private folder "
@@ -111,7 +111,7 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
 
 
 def _refuse_unproved(plan: Plan, where: str) -> None:
-    """Nothing is added to a release whose claim does not hold, as far as this version can tell."""
+    """Nothing is added to a release whose claim does not hold, as far as this version can prove."""
     if not covered(plan, plan.budget.epsilon * (1 + SAME)):
         epsilon = proved(plan)
         raise RefusedError(

@@ -49,9 +49,9 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
         history = store.open()
         if history is not None:
             refuse_another(spec, history.commits)
-            store.show()  # if a run died after it had committed its draw: publish that, and draw no other
+            store.show()  # if a run died after it had committed: publish that, and sample no other noise
         elif not is_rehearsal(flags):
-            _tell_others(spec)
+            _show_others(spec)
         if timeline.windows <= (0 if history is None else history.last.windows):
             if history is not None:
                 clean(store)  # if the run that released them died before it did
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     return published(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
-def _tell_others(spec: Spec) -> None:
+def _show_others(spec: Spec) -> None:
     """Before a release begins: which others about the same people are known, and what all cost together."""
     found = known(spec)
     if not found.others:
@@ -124,5 +124,5 @@ def _nothing_new(spec: Spec, store: Store, history: History | None) -> Result:
     if history is None:
         return nothing_due(spec, "no window has closed yet")
     if history.shown < len(history.commits):
-        return published(spec, store, history.last, "as an earlier run had drawn them")
+        return published(spec, store, history.last, "as an earlier run had committed them")
     return nothing_due(spec, f"all {history.last.windows} windows that have closed are released already")

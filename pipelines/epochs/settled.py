@@ -96,23 +96,23 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
             f"{path}: missing, or not what epoch {last.epoch} left; restore the private folder from a copy, "
             "since without its state units would contribute anew"
         )
-    told: dict[str, Any] = json.loads(content)
-    if told.get("state") != VERSION.decode():
+    document: dict[str, Any] = json.loads(content)
+    if document.get("state") != VERSION.decode():
         raise RefusedError(
             f"{path}: the state of units is not of this version of the program; go on with the version that began the "
-            "release, or choose other output folders and add up both losses"
+            "release, or choose other output folders and add up both budgets"
         )
     return Before(
         layout=Layout(
             source=spec.changelog.source,
             files=(),
-            entry=told["entry"],
-            order=tuple(told["order"]),
-            owner=told["owner"],
-            sides=tuple(Side(**side) for side in told["sides"]),
-            states=tuple((column, kind) for column, kind in told["states"]),
+            entry=document["entry"],
+            order=tuple(document["order"]),
+            owner=document["owner"],
+            sides=tuple(Side(**side) for side in document["sides"]),
+            states=tuple((column, kind) for column, kind in document["states"]),
         ),
-        shards=told["shards"],
+        shards=document["shards"],
         plan=committed_plan(spec, commits),
         read=tuple(
             Listed(source.path, source.size, float.fromhex(source.updated))
@@ -147,6 +147,6 @@ def refuse_another(spec: Spec, commits: Sequence[Commit]) -> None:
     changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
     raise RefusedError(
         f"{spec.output.public}: holds release {first.release!r} made from another spec, and a second release spends a "
-        "second budget; restore that spec, or run with --new-release NAME, which adds up both losses\n"
+        "second budget; restore that spec, or run with --new-release NAME, which adds up both budgets\n"
         + "\n".join(f"  {line}" for line in changes[:40])
     )

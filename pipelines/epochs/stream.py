@@ -5,8 +5,8 @@
 
 What is due when the stream begins is released in batch; the stream takes over the store's state from there, and a
 stream that is started again takes over from what was published. The clock of the stream is that of the machine that
-looks for files: a window closes with all files that were there `lag` after its end, and rows that come later are told
-in the next one, by the rule for late rows that all runs have.
+polls for files: a window closes with all files that were there `lag` after its end, and rows that come later count in
+the next one, by the rule for late rows that all runs have.
 """
 
 import re
@@ -112,7 +112,7 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
             result.wait_until_finish()  # raises what ended it
         except RuntimeError as error:
             if result.state != PipelineState.CANCELLED and _CANCELLED not in str(error):
-                raise _told(str(error)) or error from None
+                raise _own_error(str(error)) or error from None
         if windows is None:  # somebody has stopped it
             return
         raise SlackwaterError(
@@ -143,12 +143,12 @@ def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransf
     return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * polls)
 
 
-def _told(error: str) -> SlackwaterError | None:
+def _own_error(error: str) -> SlackwaterError | None:
     """The error that a worker raised for a person to mend, from what the runner says of it."""
     for kind in (InputError, RefusedError, SpecError):
-        told = re.search(rf"^(?:\S*\s)*?{kind.__module__}\.{kind.__name__}: (.+)$", error, re.MULTILINE)
-        if told:
-            return kind(told[1])
+        raised = re.search(rf"^(?:\S*\s)*?{kind.__module__}\.{kind.__name__}: (.+)$", error, re.MULTILINE)
+        if raised:
+            return kind(raised[1])
     return None
 
 
@@ -184,5 +184,5 @@ class StreamRelease(beam.PTransform):
             poll=self._poll,
         )
         close = CloseWindows(aggregation, lag=self._lag, last_state=committed)
-        # After years the files are many, and a step that does not look for new ones needs none of them.
+        # After years the files are many, and a step that does not poll for new ones needs none of them.
         return ticks | polled | close | Publish(spec, replace(job, layout=replace(job.layout, files=())))

@@ -1,10 +1,10 @@
-"""The end of a stream: when all shards have proposed a window, draw its noise and commit it to the release store.
+"""The end of a stream: when all shards have proposed a window, sample its noise and commit it to the release store.
 
     in    (windows, bytes)      proposals of shards (transforms.streams.close_windows)
     out   windows               each once it is published
 
 One worker does this for all windows, in their order: `publish` is `pipelines.epochs.batch.run_release` without a
-runner. A runner may call it twice for one window, and so may two streams: the store lets the first draw count. What
+runner. A runner may call it twice for one window, and so may two streams: the store lets the first commit count. What
 comes later is held against it: a proposal that was not made from the committed state ends the stream.
 """
 
@@ -173,7 +173,7 @@ class _Seen:
 def publish(
     spec: Spec, job: Job, store: Store, windows: int, proposals: Sequence[Proposal], files: Sequence[Listed]
 ) -> Commit:
-    """Draw the noise of one window, commit and show it.
+    """Sample the noise of one window, commit and show it.
 
     Args:
         job: of the stream; its timeline and files are replaced by the window's.
@@ -207,7 +207,7 @@ def _refuse_another_beginning(job: Job, before: Before) -> None:
     """
     Raises:
         RefusedError: this stream began before anything was published, and then another run settled otherwise what all
-            hold to. Under other shards, units would be looked for where they are not, and contribute anew.
+            hold to. Under other shards, units would be sought where they are not, and contribute anew.
     """
     refuse_another_plan(job, before.plan)
     own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
@@ -224,11 +224,11 @@ def _write(spec: Spec, job: Job, start: Start, proposals: Sequence[Proposal], fo
     sums = [part for proposal in proposals for part in proposal.sums]
     state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
     for key in job.aggregation.node_keys():
-        drawn = key, protect(release, key, [payload for k, payload in sums if k == key], past=start.past, keep=keep)
+        noisy = key, protect(release, key, [payload for k, payload in sums if k == key], past=start.past, keep=keep)
         for side in (NODES, ESTIMATES):
-            name, table = tell(drawn, release, side)
+            name, table = tell(noisy, release, side)
             write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
-        state += remember(drawn)
+        state += remember(noisy)
     if keep:
         make_folder(FileSystems.join(folder, STATE))
         for name, content in state:

@@ -1,4 +1,4 @@
-"""`slackwater evaluate`: the mechanism against the truth, for the owner of the data. NOT FOR RELEASE.
+"""`slackwater evaluate`: the mechanism against the truth, for the data controller. NOT FOR RELEASE.
 
 Publishes nothing and spends nothing, since what it says stays private: exact numbers, and errors made from them.
 """
@@ -72,7 +72,7 @@ def _write_private(path: str, spec: Spec, table: pa.Table) -> None:
 
 
 def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
-    """The published rows with `exact` (no constraint) and `bounded` (after enforcement) in place of noise."""
+    """The published rows with `exact` (before contribution bounding) and `bounded` (after it) in place of noise."""
     tables = []
     for key in sums:
         variant, number, family, chunk = key
@@ -91,7 +91,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     """Observed and predicted errors of every number that would be published.
 
     Args:
-        runs: how often the noise is drawn.
+        runs: how often the noise is sampled.
 
     Returns:
         for each query `name`, `strategy` and `numbers`: `kind` (`width`, `every`), `rmse_observed` and
@@ -99,7 +99,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         `rmse_total` (what is published against the exact truth) and `rows`. Cells in which a ratio has no truth are
         left out of its errors.
     """
-    told = []
+    queries = []
     for number, query in enumerate(job.aggregation.queries):
         errors = {series: _Errors() for series in job.plan.demands[number].series}
         for released in (r for r in job.plan.released if r.query == number):
@@ -110,11 +110,11 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
                 exact = dense(sums[exact_key], job.aggregation, exact_key)
                 _compare(errors, job, released, bounded, exact, runs)
         numbers = [{**series_document(series, job.plan), **errors[series].summary()} for series in errors]
-        told.append({"name": query.name, "strategy": job.plan.options[number][0].name, "numbers": numbers})
-    return told
+        queries.append({"name": query.name, "strategy": job.plan.options[number][0].name, "numbers": numbers})
+    return queries
 
 
-DRAWN_TOGETHER = 2**20
+SAMPLED_TOGETHER = 2**20
 """Leaves of several runs of the noise that are worked on at a time, as if they were cells."""
 
 
@@ -156,13 +156,13 @@ def _compare(
         found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
         found.add("bounding_rmse", aim - goal)
     cells = bounded.shape[2]
-    together = 1 if job.aggregation.queries[released.query].consistent else max(1, DRAWN_TOGETHER // bounded[0].size)
+    together = 1 if job.aggregation.queries[released.query].consistent else max(1, SAMPLED_TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
         count = min(together, runs - start)
-        drawn = add_noise(np.tile(bounded, (1, 1, count)), released)
-        for series, sums, aim, goal in zip(released.series, drawn.sums, aims, goals, strict=True):
-            told = estimates_of(series, sums, job.aggregation, released)
-            values = told.value.reshape(-1, count, cells)
+        noisy = add_noise(np.tile(bounded, (1, 1, count)), released)
+        for series, sums, aim, goal in zip(released.series, noisy.sums, aims, goals, strict=True):
+            estimates = estimates_of(series, sums, job.aggregation, released)
+            values = estimates.value.reshape(-1, count, cells)
             errors[series].add("rmse_observed", values - aim[:, None])
             errors[series].add("rmse_total", values - goal[:, None])
 
@@ -171,19 +171,19 @@ def evaluate_text(document: dict[str, Any]) -> str:
     """The evaluation for people."""
     lines = [
         document["notice"],
-        f"{document['release']}: {document['windows']} windows, noise drawn {document['runs']} times",
+        f"{document['release']}: {document['windows']} windows, noise sampled {document['runs']} times",
         "",
         f"{'query':<16} {'kind':<14} "
         f"{'observed':>10} {'predicted':>10} {'bounding':>10} {'in total':>10} {'numbers':>9}",
     ]
     for query in document["queries"]:
         for number in query["numbers"]:
-            told = [
+            errors = [
                 "-" if number[name] is None else f"{number[name]:.4g}"
                 for name in ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
             ]
             lines.append(
                 f"{query['name']:<16} {series_text(number):<14} "
-                f"{told[0]:>10} {told[1]:>10} {told[2]:>10} {told[3]:>10} {number['rows']:>9}"
+                f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {errors[3]:>10} {number['rows']:>9}"
             )
     return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""The ledger of a release: how much of its loss is spent after each epoch, by query, and how much is left.
+"""The ledger of a release: how much of its budget is spent after each epoch, by query, and how much is left.
 
 It is made from the commits of the release, its spec and its plan, and from no data. What is spent after an epoch is
-what is proved of everything told until then (privacy.planning.spent), not a part of a budget that could be used for
-anything else: the noise of all windows to come was fixed with the first.
+what is proved of everything published until then (privacy.planning.spent), not a part of a budget that could be used
+for anything else: the noise of all windows to come was fixed with the first.
 
 It fails closed: commits that do not follow from each other, or not from this spec and plan, make no ledger.
 """
@@ -45,7 +45,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     together = known(spec)
     text = [
         ledger_text(document),
-        f"The losses rest on what the statement says. {plan.conditions[0]}",
+        f"Epsilon and delta rest on what the statement says. {plan.conditions[0]}",
         *(["", together.text(begun=history is not None)] if together.others else []),
     ]
     return {
@@ -187,7 +187,7 @@ def ledger_text(document: dict[str, Any]) -> str:
         "",
         f"{'':<12} {'epsilon':>12} {'delta':>12} {names}",
     ]
-    rows = {row: _losses(document[row], [query[row] for query in queries]) for row in ("total", "spent")}
+    rows = {row: _parameters(document[row], [query[row] for query in queries]) for row in ("total", "spent")}
     # What people read in these rows adds up, though the total is rounded up.
     rows["remaining"] = [_left(total, spent) for total, spent in zip(*rows.values(), strict=True)]
     lines += [f"{row:<12} {_row(numbers)}" for row, numbers in rows.items()]
@@ -199,7 +199,7 @@ def ledger_text(document: dict[str, Any]) -> str:
         windows = f"{epoch['released'] + 1} to {epoch['windows']}"
         lines.append(
             f"{epoch['epoch']:>5}  {windows:<15} {epoch['until']:<20}  {epoch['committed_at']:<25} "
-            f"{_row(_losses(epoch['spent'], [query['spent'] for query in epoch['queries']]))}"
+            f"{_row(_parameters(epoch['spent'], [query['spent'] for query in epoch['queries']]))}"
         )
     if not document["epochs"]:
         lines.append("       nothing has been released")
@@ -210,9 +210,11 @@ def ledger_text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _losses(loss: dict[str, float], shares: Sequence[dict[str, float]]) -> list[str]:
+def _parameters(of_all: dict[str, float], shares: Sequence[dict[str, float]]) -> list[str]:
     """Epsilon, delta and the queries' shares, none less than what is proved."""
-    return [shown(number) for number in (loss["epsilon"], loss["delta"], *(sum(share.values()) for share in shares))]
+    return [
+        shown(number) for number in (of_all["epsilon"], of_all["delta"], *(sum(share.values()) for share in shares))
+    ]
 
 
 def _left(total: str, spent: str) -> str:

@@ -1,7 +1,7 @@
 """`slackwater metrics`: what whoever looks after a release watches, as Prometheus reads it.
 
-All of it is told by the two folders of the release, whether or not anything runs. What is an exact fact about people
-is told only if asked for, under names that begin with `slackwater_private_`; all other numbers follow from the spec,
+All of it is read from the two folders of the release, whether or not anything runs. What is an exact fact about people
+is shown only if asked for, under names that begin with `slackwater_private_`; all other numbers follow from the spec,
 the clock, what is published, and how runs fare. What is not known is left out.
 """
 
@@ -49,9 +49,9 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
         history = store.open()
         if history is not None:
             refuse_another(spec, history.commits)
-        told = list(_of_all(spec, history, runs, now=now() / 1e6))
+        found = list(_of_all(spec, history, runs, now=now() / 1e6))
         if arguments.private and history is not None:
-            told += _of_people(spec, store, history)
+            found += _of_people(spec, store, history)
     except SlackwaterError:
         raise
     except Exception as error:  # no trace is kept, which would look like a run that has failed
@@ -59,13 +59,13 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
             f"{spec.output.private}: cannot be read ({type(error).__name__}); check the path and your rights, and try "
             "again"
         ) from None
-    told = [metric for metric in told if metric.samples]
-    samples = [sample for metric in told for sample in metric.samples]
+    found = [metric for metric in found if metric.samples]
+    samples = [sample for metric in found for sample in metric.samples]
     document = {
         "release": spec.release,
         "metrics": [{"name": s.name, "labels": s.labels, "value": s.value} for s in samples],
     }
-    return document, generate_latest(_Collected(told)).decode().rstrip("\n")
+    return document, generate_latest(_Collected(found)).decode().rstrip("\n")
 
 
 def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *, now: float) -> Iterator[Metric]:
@@ -79,40 +79,42 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     allowed, spent = totals([asdict(commit) for commit in commits], spec, plan_for(spec, commits))
     failed = _time_of_failure(spec)
 
-    def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
+    def metric(name: str, meaning: str, value: Value, by: str = "") -> Metric:
         return _metric(f"slackwater_{name}", meaning, value, release=spec.release, by=by)
 
-    yield told("windows_published_total", "Windows that are published.", windows)
-    yield told("windows_due", "Windows that have closed and are not published.", max(0, due))
-    yield told("window_seconds", "How long a window is.", schedule.every / 1e6)
-    yield told("published_until_timestamp_seconds", "End of the last published window.", until if windows else None)
-    yield told(
+    yield metric("windows_published_total", "Windows that are published.", windows)
+    yield metric("windows_due", "Windows that have closed and are not published.", max(0, due))
+    yield metric("window_seconds", "How long a window is.", schedule.every / 1e6)
+    yield metric("published_until_timestamp_seconds", "End of the last published window.", until if windows else None)
+    yield metric(
         "lag_seconds",
         "From the end of the last published window, or the start of the schedule, to now or the schedule's end.",
         max(0.0, clock - until),
     )
-    yield told("epochs_published_total", "Epochs that are published.", len(shown))
-    yield told(
-        "epochs_unpublished", "Epochs that are drawn, and that the next run publishes.", len(commits) - len(shown)
+    yield metric("epochs_published_total", "Epochs that are published.", len(shown))
+    yield metric(
+        "epochs_unpublished",
+        "Epochs that are committed and not published; the next run publishes them.",
+        len(commits) - len(shown),
     )
     if commits:
         last = commits[-1]
         committed = datetime.fromisoformat(last.committed_at).timestamp()
         run = runs.get(last.attempt)
         took = None if run is None else committed - datetime.fromisoformat(run.began).timestamp()
-        yield told("last_commit_timestamp_seconds", "When the last epoch was committed.", committed)
-        yield told("last_attempt_seconds", "From the begin of the last epoch's attempt to its commit.", took)
-    yield told(
+        yield metric("last_commit_timestamp_seconds", "When the last epoch was committed.", committed)
+        yield metric("last_attempt_seconds", "From the begin of the last epoch's attempt to its commit.", took)
+    yield metric(
         "attempts_unfinished",
         "Attempts at an epoch that is not committed, by what can be seen of their process.",
         _unfinished(runs, len(commits)),
         by="process",
     )
-    yield told("failure_kept", "Whether details of a failure are kept, private ones.", int(failed is not None))
-    yield told("last_failure_timestamp_seconds", "When they were written.", failed)
+    yield metric("failure_kept", "Whether details of a failure are kept, private ones.", int(failed is not None))
+    yield metric("last_failure_timestamp_seconds", "When they were written.", failed)
     for parameter in ("epsilon", "delta"):
-        yield told(f"{parameter}_allowed", f"The {parameter} of the whole release.", getattr(allowed, parameter))
-        yield told(
+        yield metric(f"{parameter}_allowed", f"The {parameter} of the whole release.", getattr(allowed, parameter))
+        yield metric(
             f"{parameter}_spent",
             f"The {parameter} that is proved of all that was published so far.",
             getattr(spent, parameter),
@@ -124,22 +126,22 @@ def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:
     commits, last = history.commits, history.last
     reading = store.attempts.reading(last)
 
-    def told(name: str, meaning: str, value: Value, by: str = "") -> Metric:
+    def metric(name: str, meaning: str, value: Value, by: str = "") -> Metric:
         meaning = f"{meaning} An exact fact about people: it stays on the private side."
         return _metric(f"{PRIVATE}{name}", meaning, value, release=spec.release, by=by)
 
-    yield told("files_read_total", "Files of the changelog that were read.", sum(len(c.sources) for c in commits))
-    yield told("bytes_read_total", "Bytes of these files.", sum(source.size for c in commits for source in c.sources))
-    yield told("last_files_read", "Files that the last epoch read.", len(last.sources))
-    yield told("last_bytes_read", "Bytes of these files.", sum(source.size for source in last.sources))
+    yield metric("files_read_total", "Files of the changelog that were read.", sum(len(c.sources) for c in commits))
+    yield metric("bytes_read_total", "Bytes of these files.", sum(source.size for c in commits for source in c.sources))
+    yield metric("last_files_read", "Files that the last epoch read.", len(last.sources))
+    yield metric("last_bytes_read", "Bytes of these files.", sum(source.size for source in last.sources))
     if reading is not None:
         rate = reading.rows / reading.seconds if reading.seconds else None
-        yield told("last_rows_read", "Rows that the last epoch read.", reading.rows)
-        yield told("last_rows_dead", "Those of them that could not be used.", reading.dead)
-        yield told("last_rows_per_second", "Rows that the last epoch's pipeline read and summed in a second.", rate)
+        yield metric("last_rows_read", "Rows that the last epoch read.", reading.rows)
+        yield metric("last_rows_dead", "Those of them that could not be used.", reading.dead)
+        yield metric("last_rows_per_second", "Rows that the last epoch's pipeline read and summed in a second.", rate)
     held = {str(shard): _held(store, history, shard) for shard in _shards(history)}
     for name, meaning in _HELD.items():
-        yield told(name, meaning, {shard: numbers[name] for shard, numbers in held.items()}, by="shard")
+        yield metric(name, meaning, {shard: numbers[name] for shard, numbers in held.items()}, by="shard")
 
 
 _HELD = {
@@ -203,8 +205,8 @@ def _metric(name: str, meaning: str, value: Value, *, release: str, by: str) -> 
 class _Collected:
     """What the library asks for metrics."""
 
-    def __init__(self, told: list[Metric]) -> None:
-        self._told = told
+    def __init__(self, found: list[Metric]) -> None:
+        self._found = found
 
     def collect(self) -> list[Metric]:
-        return self._told
+        return self._found

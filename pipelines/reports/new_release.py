@@ -1,7 +1,7 @@
 """`run SPEC --new-release NAME`: another release about the same people, under a spec and folders of its own.
 
-A release is frozen with its spec. Who wants other queries, or more noise, or less, makes a new one, and both losses add
-up. The spec is written beside the old one, so that it is the one to run from then on.
+A release is frozen with its spec. Who wants other queries, or more noise, or less, makes a new one, and both budgets
+add up. The spec is written beside the old one, so that it is the one to run from then on.
 """
 
 import argparse
@@ -25,13 +25,13 @@ def new_release(arguments: argparse.Namespace, flags: list[str]) -> Result:
     streaming = is_stream(arguments, flags)
     refuse_unreachable(load(arguments.spec).output.folders)
     if not streaming:
-        due(arguments, flags)  # what is wrong with the command is told before anything is written
+        due(arguments, flags)  # what is wrong with the command is said before anything is written
     arguments.spec = str(write_spec(arguments.spec, arguments.new_release))
     document, text = run(arguments, flags)
     together = known(load(arguments.spec))
     document = {**document, "spec": arguments.spec, "together": together.document(begun=True)}
-    told = [text, *([together.text()] if together.others else []), f"run {arguments.spec} from now on"]
-    return document, "\n".join(told)
+    lines = [text, *([together.text()] if together.others else []), f"run {arguments.spec} from now on"]
+    return document, "\n".join(lines)
 
 
 def write_spec(path: str, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""`slackwater plan`: what a release will cost and how far its numbers will be off, told before any data is read."""
+"""`slackwater plan`: what a release will cost and how far its numbers will be off, before any data is read."""
 
 import argparse
 import math
@@ -36,14 +36,16 @@ def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
     until = ahead if arguments.until is None else arguments.until
     begun = None if commits is None else has_begun(spec, commits)
     document = {**plan_document(spec, made, timeline_of(spec, until).windows), "begun": begun}
-    told = [plan_text(document)]
+    lines = [plan_text(document)]
     if begun is None:
-        told.append("Whether this release has begun cannot be seen from here; one that has goes on with its own plan.")
+        lines.append("Whether this release has begun cannot be seen from here; one that has goes on with its own plan.")
     elif begun:
-        told.append("This release has begun, and this is the plan that it goes on with, whatever would be planned now.")
+        lines.append(
+            "This release has begun, and this is the plan that it goes on with, whatever would be planned now."
+        )
     elif commits:
-        told.append("The output folders hold a release of another spec, so `run` refuses this one.")
-    return document, "\n".join(told)
+        lines.append("The output folders hold a release of another spec, so `run` refuses this one.")
+    return document, "\n".join(lines)
 
 
 def _commits(spec: Spec) -> Sequence[Commit] | None:
@@ -128,13 +130,13 @@ def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) 
 
 def _parameters(option: Option, plan: Plan) -> dict[str, Any]:
     """Of the part of net changes, or of each sliding series."""
-    told: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for part in option.parts:
         if part.family == "net" and len([p for p in option.parts if p.family == "net"]) > 1:
-            told["/".join(series_text(series_document(s, plan)) for s in part.series)] = _of_part(part, plan)
+            parameters["/".join(series_text(series_document(s, plan)) for s in part.series)] = _of_part(part, plan)
         elif part.family == "net" or len(option.parts) == 1:
-            told = _of_part(part, plan)
-    return told
+            parameters = _of_part(part, plan)
+    return parameters
 
 
 def _of_part(part: Part, plan: Plan) -> dict[str, Any]:
@@ -173,27 +175,27 @@ def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
     strategy, constraint = released.strategy, plan.constraint
     if not strategy.sparse:
         return None
-    told: dict[str, Any] = {"nodes": released.sensitivity.nodes}
+    charged: dict[str, Any] = {"nodes": released.sensitivity.nodes}
     if strategy.disjoint_layers and isinstance(constraint, Within) and released.family == "net":
         window = plan.window * released.leaf
-        told["nodes_claimed"] = nodes_claimed_in_layers(constraint.span, window, strategy.disjoint_layers)
-    return told
+        charged["nodes_claimed"] = nodes_claimed_in_layers(constraint.span, window, strategy.disjoint_layers)
+    return charged
 
 
 def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
     """Errors of one series under an option; null for ratios, whose error depends on the data."""
-    told: dict[str, Any] = series_document(series, plan)
+    document: dict[str, Any] = series_document(series, plan)
     none = {"rmse": None, "stddev_first": None, "stddev_last": None}
     if len(plan.demands[place].measure.components) > 1:
-        return {**told, **none}
+        return {**document, **none}
     if option is plan.options[place][0]:
         deviations = stddev(plan, place, series, windows)
     else:
         deviations = _tried(plan, place, option, series, windows)
     if len(deviations) == 0:
-        return {**told, **none}
+        return {**document, **none}
     return {
-        **told,
+        **document,
         "rmse": float(np.sqrt(np.mean(deviations**2))),
         "stddev_first": float(deviations[0]),
         "stddev_last": float(deviations[-1]),
@@ -239,7 +241,7 @@ def plan_text(document: dict[str, Any]) -> str:
         path = " -> ".join("/".join(part) for part in states["path"])
         lines.append(f"states: at most {states['k']} changes, along {path}")
         merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
-        lines += [f"        merged, so that no query may tell them apart: {merged}", ""]
+        lines += [f"        merged, so that no query may distinguish them: {merged}", ""]
     lines.append(
         f"{'query':<16} {'cells':>6}   {'strategy':<36} {'kind':<14}"
         f" {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
@@ -263,10 +265,10 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
     share = "" if candidate["share"] is None else shown(sum(candidate["share"].values()), 4)
     paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
     for number in candidate["numbers"]:
-        told = [_told(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
+        errors = [_rounded(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
         lines.append(
             f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {series_text(number):<14} "
-            f"{told[0]:>10} {told[1]:>10} {told[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
+            f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
         )
     for family in candidate["families"]:
         lines.append(f"{'':<16} {_family_text(family)}")
@@ -277,14 +279,14 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
 
 
 def _family_text(family: dict[str, Any]) -> str:
-    told = f"{family['family']}: a unit moves the nodes by L1 {family['l1']:.4g}, L2 {family['l2']:.4g} in all"
+    text = f"{family['family']}: a unit moves the nodes by L1 {family['l1']:.4g}, L2 {family['l2']:.4g} in all"
     if family["paper"] is None:
-        return told
-    told += f"; the paper charges {family['paper']['nodes']} nodes"
+        return text
+    text += f"; the paper charges {family['paper']['nodes']} nodes"
     if "nodes_claimed" in family["paper"]:
-        told += f" (its theorem 4.3: {family['paper']['nodes_claimed']:.4g})"
-    return told
+        text += f" (its theorem 4.3: {family['paper']['nodes_claimed']:.4g})"
+    return text
 
 
-def _told(error: float | None) -> str:
+def _rounded(error: float | None) -> str:
     return "-" if error is None else f"{error:.4g}"

@@ -1,4 +1,4 @@
-"""An error of the files' columns, told with the lines of the spec that ask for them.
+"""An error of the files' columns, with the lines of the spec that ask for them.
 
 wards.yaml:14: queries[0].where of 'beds': data/stays.csv has no column 'surgery'; ...
 """
@@ -17,17 +17,17 @@ Found = TypeVar("Found")
 _KEY = re.compile(r"(?:(changelog|privacy)\.(\w+)|queries|where): ")
 
 
-def told_by_line(look: Callable[[], Found], spec: Spec, *, query: int | None = None) -> Found:
-    """What `look` gives.
+def with_spec_lines(inspected: Callable[[], Found], spec: Spec, *, query: int | None = None) -> Found:
+    """What `inspected` gives.
 
     Args:
-        query: the number of the query whose `where` is looked at.
+        query: the number of the query whose `where` is inspected.
 
     Raises:
-        SpecError: that of `look`, with file, line and key; a line for each place that asks for the column.
+        SpecError: that of `inspected`, with file, line and key; a line for each place that asks for the column.
     """
     try:
-        return look()
+        return inspected()
     except SpecError as error:
         places: list[Place] = [] if query is None else [("queries", query, "where")]
         if isinstance(error, ColumnError):
@@ -38,8 +38,10 @@ def told_by_line(look: Callable[[], Found], spec: Spec, *, query: int | None = N
         if not places:
             raise
         document = document_of(str(spec.path), spec.text)
-        told = [f"{spec.path}:{document.line(place)}: {_named(place, spec)}: {_text(error, place)}" for place in places]
-        raise SpecError("\n".join(told)) from None
+        lines = [
+            f"{spec.path}:{document.line(place)}: {_named(place, spec)}: {_text(error, place)}" for place in places
+        ]
+        raise SpecError("\n".join(lines)) from None
 
 
 def _asking(column: str, spec: Spec) -> Iterator[Place]:

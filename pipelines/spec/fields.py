@@ -53,7 +53,7 @@ def _word_or_settings(value: Any) -> str:
     return "word" if isinstance(value, str) else "settings"
 
 
-# A value that is a word or keys: the tags keep pydantic from telling what is wrong with it as the other one.
+# A value that is a word or keys: the tags keep pydantic from saying what is wrong with it as the other one.
 # A tag is a step in the place of a problem, which pipelines.spec.errors leaves out as the file does not have it.
 WORD, SETTINGS = Tag("word"), Tag("settings")
 EITHER = Discriminator(_word_or_settings)

@@ -247,13 +247,13 @@ def _sha256(model: SpecModel) -> str:
     What only says when bad input stops a run is left out: it must be possible to let a run go on that was stopped. So
     is where passwords are. A key that came later counts where it is given, so that older releases go on.
     """
-    told = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
+    values = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
     for section, key in _CAME_LATER:
-        if told[section][key] in (None, False):
-            del told[section][key]
-    constraint = told["privacy"]["constraint"] or {}
+        if values[section][key] in (None, False):
+            del values[section][key]
+    constraint = values["privacy"]["constraint"] or {}
     for part in (constraint, *(constraint.get("classes") or {}).values()):
         if part and part["entries"] is None:  # this key came later too
             del part["entries"]
-    content = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    content = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()

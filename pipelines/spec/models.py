@@ -102,8 +102,8 @@ class ChangelogSection(Section):
             only_there = (("every", self.every), ("shrink", self.shrink))
             problems += [((key,), "only for format: snapshots") for key, value in only_there if value is not None]
         else:
-            told = [path_problem(path, self.path[0]) for path in self.path]
-            problems += [(("path", place), problem) for place, problem in enumerate(told) if problem is not None]
+            found = [path_problem(path, self.path[0]) for path in self.path]
+            problems += [(("path", place), problem) for place, problem in enumerate(found) if problem is not None]
             if self.every == 0:
                 problems.append((("every",), "expected a duration above zero, such as 1d"))
         if "nulls" in self.model_fields_set and self.nulls is None:
@@ -125,15 +125,15 @@ class ChangelogSection(Section):
 
     def name(self, side: Literal["before", "after"]) -> str | None:
         """The struct or prefix of a side."""
-        told = self.before if side == "before" else self.after
-        return told.struct or told.prefix if isinstance(told, StateSection) else told
+        given = self.before if side == "before" else self.after
+        return given.struct or given.prefix if isinstance(given, StateSection) else given
 
     @property
     def forms(self) -> tuple[tuple[str, str], ...]:
         """(side, `struct` or `prefix`) where it is said, and (`owner`, where it is) likewise."""
         sides = (("before", self.before), ("after", self.after))
-        told = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
-        return (*told, *([] if self.owner is None else [("owner", self.owner)]))
+        forms = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
+        return (*forms, *([] if self.owner is None else [("owner", self.owner)]))
 
     def _is_cells(self, format_: Format) -> bool:
         if not format_.snapshots:
@@ -144,8 +144,8 @@ class ChangelogSection(Section):
         topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]
         if not topics:
             return [] if self.kafka is None else [(("kafka",), "only for paths that begin with kafka://")]
-        told = [(place, topic_problem(path)) for place, path in topics]
-        problems: list[Problem] = [(("path", place), problem) for place, problem in told if problem is not None]
+        found = [(place, topic_problem(path)) for place, path in topics]
+        problems: list[Problem] = [(("path", place), problem) for place, problem in found if problem is not None]
         if (problem := no_topic(self.format)) is not None:
             problems.append((("format",), problem))
         return problems

@@ -49,7 +49,7 @@ class ConstraintSection(Section):
         if given != 1:
             refuse([((), f"expected one of {_CONSTRAINTS}")])
         if classed and self.by is None:
-            refuse([(("by",), "missing; name the column that tells the class")])
+            refuse([(("by",), "missing; name the column that holds the class")])
         if classed and self.classes is None:
             refuse([(("classes",), "missing; add classes: {a: {at_most: 4}, b: {within: 14d}}")])
         refuse(_entries_problems(self.entries, self.at_most))
@@ -125,7 +125,7 @@ class PrivacySection(Section):
 
     @property
     def composition(self) -> Accounting | None:
-        """How losses are composed; None if neither the spec nor the mechanism settles it."""
+        """How the queries' privacy parameters are composed; None if neither the spec nor the mechanism settles it."""
         if self.accounting is not None or self.settled_mechanism == "auto":
             return self.accounting
         return "naive" if self.settled_mechanism == "laplace" else "pld"

@@ -1,4 +1,4 @@
-"""The spec as it is published: what explains the numbers, and nothing of where things lie in the house.
+"""The spec as it is published: what explains the numbers, and nothing of where things lie with the data controller.
 
 Only the keys that are named here are shown, so a key that is new stays private until somebody decides. In the place of
 paths stands `withheld`, so that it is a spec still and any reader can `plan` it. Comments are left out: they may hold

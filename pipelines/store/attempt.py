@@ -1,8 +1,8 @@
 """An attempt at an epoch: a run's private working folder, and whether that run may still be alive.
 
 `attempts/<epoch>-<chance>/` holds nodes, estimates, state and diagnostics, who works there in `run.json`, and how much
-was read in `read.json`. A process is told by its number and start, in its own name space of numbers, on its own boot of
-a machine; elsewhere nothing can be said about it.
+was read in `read.json`. A process is known by its number and start, in its own name space of numbers, on its own boot
+of a machine; elsewhere nothing can be said about it.
 """
 
 import json
@@ -22,7 +22,7 @@ GRACE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A run's working folder. Its name is by chance, so that no two runs share one, and tells nothing of the run."""
+    """A run's working folder. Its name is by chance, so that no two runs share one, and says nothing of the run."""
 
     id: str
     folder: str
@@ -38,13 +38,13 @@ class Attempt:
 
     @staticmethod
     def epoch_of(id_: str) -> int | None:
-        """The epoch that an attempt's name tells; None if it is no attempt's name.
+        """The epoch that an attempt's name holds; None if it is no attempt's name.
 
         >>> Attempt.epoch_of("000012-8d1f0c22aa93b7e4"), Attempt.epoch_of("lost+found")
         (12, None)
         """
-        told = re.fullmatch(r"(\d{6,})-[0-9a-f]{16}", id_)
-        return int(told[1]) if told else None
+        found = re.fullmatch(r"(\d{6,})-[0-9a-f]{16}", id_)
+        return int(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Run:
     """Who works in a folder and since when (ISO 8601, UTC).
 
     Attributes:
-        place: where the number of a process means something; empty if this cannot be told.
-        process: its number and start; empty if this cannot be told.
+        place: where the number of a process means something; empty if this is not known.
+        process: its number and start; empty if this is not known.
     """
 
     host: str
@@ -157,7 +157,7 @@ def _place() -> str:
 def _start(pid: int) -> str | None:
     """When a process started, in ticks since the boot; None if it is not there or only waits to be buried."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # its name may hold anything
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # its name may hold anything
     except OSError:
         return None
-    return None if told[0] in "ZX" else told[19]
+    return None if fields[0] in "ZX" else fields[19]

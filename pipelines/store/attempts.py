@@ -38,7 +38,7 @@ class Attempts:
             RefusedError: one is missing.
         """
         settled = self.folder.settle([_of(attempt.id, f"{side}/{name}") for name in names])
-        found = {name: Digest(*told) for name, told in zip(names, settled, strict=True) if told is not None}
+        found = {name: Digest(*digest) for name, digest in zip(names, settled, strict=True) if digest is not None}
         missing = [name for name in names if name not in found]
         if missing:
             raise RefusedError(f"{attempt.folder}: has no {side}/{missing[0]}, so it is not what a run made; run again")
@@ -75,7 +75,7 @@ class Attempts:
         return Reading.from_json(self.folder.read(_of(commit.attempt, READING)))
 
     def runs(self) -> dict[str, Run | None]:
-        """Who works, or worked, at each attempt that is there, by its id; None where this cannot be told."""
+        """Who works, or worked, at each attempt that is there, by its id; None where this is not known."""
         ids = [name for name in self.folder.folders("attempts") if Attempt.epoch_of(name) is not None]
         contents = self.folder.read_all([_of(id_, RUN) for id_ in ids])
         return {id_: Run.from_json(content) for id_, content in zip(ids, contents, strict=True)}
@@ -89,7 +89,7 @@ class Attempts:
         What is committed stays until it is shown and two epochs old. An attempt at an epoch that another one has won
         can never be committed: it goes when its run is known to be dead, or cannot be seen from here and began a day
         ago. An attempt that can still win goes only if its run is dead and had not begun to commit, since a request of
-        a dead process may yet arrive.
+        a dead process may yet come.
         """
         epoch = Attempt.epoch_of(id_) or 0
         if history is None or epoch > len(history.commits):

@@ -203,7 +203,7 @@ def shown_epochs(manifest: bytes | None, commits: Sequence[Commit], where: str) 
     if shown > len(commits):
         raise RefusedError(
             f"{where}: shows {shown} epochs and the private side has committed {len(commits)}; restore the private "
-            "folder, since a run without it would draw new noise for what is published"
+            "folder, since a run without it would sample new noise for what is published"
         )
     if shown == 0 or document != json.loads(manifest_json(commits[:shown])):
         raise RefusedError(f"{where}: differs from what was committed, so it is not {way_out}")
@@ -225,12 +225,12 @@ def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
     if document.get("version") == 1:
         raise RefusedError(
             f"{where}: an earlier version of this program made this release in one run, and it cannot be continued; "
-            "keep it as it is, choose other output folders and add up both losses"
+            "keep it as it is, choose other output folders and add up both budgets"
         )
     if document.get("version") == 2:
         raise RefusedError(
             f"{where}: an earlier version of this program made this release and kept no plan with it, so only that "
-            "version can go on with it; or keep it as it is, choose other output folders and add up both losses"
+            "version can go on with it; or keep it as it is, choose other output folders and add up both budgets"
         )
     if document.get("version") != _VERSION:
         raise RefusedError(f"{where}: of a version that this program does not know; use the program that wrote it")

@@ -1,6 +1,6 @@
 """A `gs://` prefix as the release store sees it: the same operations as of a local folder, on objects.
 
-An object is written whole or not at all, and its generation tells versions apart. An upload whose answer is lost may
+An object is written whole or not at all, and its generation distinguishes versions. An upload whose answer is lost may
 have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure. What can be
 read is stored for good, in more than one place: there is nothing to flush.
 

@@ -1,12 +1,12 @@
 """Which releases about the same people are known from here, and what all of them cost together.
 
-Losses add up, whatever the releases tell, so whoever begins one is told the sum, and `ledger` shows it. A release is
-known by a spec in the same folder that reads the same changelog, and by records on the private side: one that begins
+Budgets add up, whatever the releases publish, so whoever begins one is shown the sum, and `ledger` shows it. A release
+is known by a spec in the same folder that reads the same changelog, and by records on the private side: one that begins
 leaves a record of itself in each of the others' folders, and one of each of them in its own. What is found leads
 further. A release counts from its first commit on.
 
 A folder that is gone, was moved or cannot be read counts as its record or spec says. What it alone knew does not, so
-that the sum is then told as *at least* so much. Moved folders are known again by the id that they hold. Of releases
+that the sum is then shown as *at least* so much. Moved folders are known again by the id that they hold. Of releases
 elsewhere nothing can be known.
 """
 
@@ -130,7 +130,7 @@ def _beside(spec: Spec) -> Iterable[Spec]:
 
 
 def _look(record: Record) -> _Found | None:
-    """What a release's private folder holds; None if it cannot be told, or if it is not where a record says.
+    """What a release's private folder holds; None if it is not known, or if it is not where a record says.
 
     Of a release that a spec names, a folder that is not there is one that has not begun.
     """

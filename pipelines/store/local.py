@@ -117,7 +117,7 @@ class LocalFolder:
                     os.fsync(file.fileno())
             except FileNotFoundError:
                 settled.append(None)
-        self._flush_folders(name for name, told in zip(names, settled, strict=True) if told is not None)
+        self._flush_folders(name for name, found in zip(names, settled, strict=True) if found is not None)
         return settled
 
     def flush(self, names: Iterable[str]) -> None:
@@ -174,7 +174,7 @@ class LocalFolder:
         return content
 
     def versioned(self, name: str) -> tuple[bytes | None, int]:
-        return self.read(name), 0  # who may swap holds the lock, so that no version need be told from another
+        return self.read(name), 0  # who may swap holds the lock, so that no version is needed
 
     def swap(self, name: str, content: bytes, version: int) -> bool:
         """Put a file in the place of the version that was read; under the lock that is the one there."""

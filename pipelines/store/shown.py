@@ -61,7 +61,7 @@ class Shown:
     def _lost(self, commit: Commit, name: str) -> RefusedError:
         return RefusedError(
             f"{self.folder.path(name)}: missing, or not what epoch {commit.epoch} committed; restore it from a copy, "
-            "since it can never be drawn again"
+            "since its noise is sampled once, ever"
         )
 
 

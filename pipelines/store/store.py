@@ -93,14 +93,14 @@ class Store:
         if self._private.read(EARLIER) is not None:
             raise RefusedError(
                 f"{self._private.path(EARLIER)}: an earlier version of this program made this release in one run, and "
-                "it cannot be continued; keep it as it is, choose other output folders and add up both losses"
+                "it cannot be continued; keep it as it is, choose other output folders and add up both budgets"
             )
         names = [name for name in self._private.files("commits") if name.endswith(".json")]
         expected = [_commit_name(epoch) for epoch in range(1, len(names) + 1)]
         if names != expected:
             raise RefusedError(
                 f"{self._private.path('commits')}: holds other files than the records of epochs 1 to {len(names)}; "
-                "restore it from a copy, since a gap could be filled with a second draw"
+                "restore it from a copy, since a gap could be filled with a second sample of noise"
             )
         unknown = [name for name in names if name not in self._known]
         self._private.flush(unknown)
@@ -215,14 +215,14 @@ class Store:
         """What stands as an attempt's epoch, if it is this attempt's."""
         if standing.attempt == attempt.id:
             return standing
-        with suppress(Exception):  # else `clean` removes it; that the run has lost is what must be told
+        with suppress(Exception):  # else `clean` removes it; that the run has lost is what must be said
             self.attempts.remove(attempt.id)
         raise self._won(standing)
 
     def _won(self, standing: Commit) -> RefusedError:
         return RefusedError(
             f"{self.public}: another run, attempt {standing.attempt}, committed epoch {standing.epoch} at "
-            f"{standing.committed_at}; nothing of this run was kept, and nothing need be done: that draw is the "
+            f"{standing.committed_at}; nothing of this run was kept, and nothing need be done: that attempt is the "
             "release's, and the next run goes on from there"
         )
 

@@ -1,4 +1,4 @@
-"""What releases about the same people cost together: losses add up, whatever the releases tell.
+"""What releases about the same people cost together: budgets add up, whatever the releases publish.
 
 Sums are of the decimal numbers as specs write them, exactly: in floating point 0.1 + 0.7 is less than 0.8.
 """
@@ -15,7 +15,7 @@ class Record:
     """A release and its budget, as another one remembers it.
 
     Attributes:
-        id: tells it from others wherever its folders are moved; empty if it has none yet.
+        id: what distinguishes it from others wherever its folders are moved; empty if it has none yet.
         unit: whom it protects.
         public, private: its folders; local ones from the root.
     """
@@ -70,7 +70,7 @@ class Known:
         units = len({record.unit for _, record in counted}) > 1
         epsilon = _decimal(_sum(record.epsilon for _, record in counted))
         delta = _decimal(_sum(record.delta for _, record in counted))
-        lines = [f"Releases about the same people that are known here, {len(counted)}, whose losses add up:"]
+        lines = [f"Releases about the same people that are known here, {len(counted)}, whose budgets add up:"]
         for name, record in counted:
             budget = f"epsilon {_decimal(_exact(record.epsilon))}, delta {_decimal(_exact(record.delta))}"
             lines.append(f"  {name:<{width}}  {budget}{f', for each {record.unit}' if units else ''}")

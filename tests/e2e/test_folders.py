@@ -1,4 +1,4 @@
-"""Folders that may not be read or written, and disks that are full: one line with the cure, and no second draw."""
+"""Folders that may not be read or written, and disks that are full: one line with the cure, and noise sampled once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,9 +73,11 @@ def test_a_draw_that_may_not_be_shown_is_shown_later(slackwater: CommandLine) ->
     with closed(nodes, 0o500):
         said = slackwater("run", "spec.yaml")
 
-    refused(said, "out/public/wards/nodes", "Permission denied", "its draw is committed, and the next run publishes it")
+    refused(
+        said, "out/public/wards/nodes", "Permission denied", "its attempt is committed, and the next run publishes it"
+    )
     assert contents(slackwater.folder / "out/public") == {}
-    assert "as an earlier run had drawn them" in slackwater("run", "spec.yaml").out
+    assert "as an earlier run had committed them" in slackwater("run", "spec.yaml").out
 
 
 def test_a_changelog_that_cannot_be_listed_is_no_empty_one(slackwater: CommandLine) -> None:

@@ -415,7 +415,7 @@ def test_a_run_that_dies_while_it_publishes_is_finished_from_the_same_draw(
 
     with chdir(tmp_path):
         assert cli.main(["run", "spec.yaml"]) == 0
-        assert "as an earlier run had drawn them" in capsys.readouterr().out
+        assert "as an earlier run had committed them" in capsys.readouterr().out
         shown = {path.name: path.read_bytes() for path in (tmp_path / "public" / "nodes").iterdir()}
         assert sorted(shown.values()) == sorted(drawn.values())
         assert cli.main(["run", "spec.yaml"]) == 0

@@ -107,7 +107,7 @@ def test_of_two_runs_the_second_is_told_who_won_and_leaves_nothing(store: Store)
 
     assert str(lost.value).endswith(
         f"another run, attempt {won.attempt}, committed epoch 1 at {won.committed_at}; nothing of this run was "
-        "kept, and nothing need be done: that draw is the release's, and the next run goes on from there"
+        "kept, and nothing need be done: that attempt is the release's, and the next run goes on from there"
     )
     assert attempts(store) == [early.id]
     other.show()
@@ -431,7 +431,9 @@ def test_a_gap_between_epochs_is_refused(store: Store) -> None:
         released(store, epoch)
     Path(store.private, "commits/000002.json").unlink()
 
-    with pytest.raises(RefusedError, match="restore it from a copy, since a gap could be filled with a second draw"):
+    with pytest.raises(
+        RefusedError, match="restore it from a copy, since a gap could be filled with a second sample of noise"
+    ):
         again(store).open()
 
 
@@ -485,7 +487,7 @@ def test_a_committed_draw_that_is_lost_is_never_published_half(store: Store) -> 
     store.commit(attempt, record(1), planned())
     Path(attempt.folder, MADE[0]).write_bytes(b"something else")
 
-    with pytest.raises(RefusedError, match="can never be drawn again"):
+    with pytest.raises(RefusedError, match="its noise is sampled once, ever"):
         store.show()
 
     assert "manifest.json" not in public(store)
