@@ -31,8 +31,8 @@ $(READY): requirements.txt setup.py
 
 install: $(READY)  ## set up .venv with the exact versions of requirements.txt
 
-# Each number of a release is drawn once, ever. A second `make demo` goes on with the one that is there and has nothing
-# to draw; nothing here removes a release.
+# The noise of each number is sampled once, ever. A second `make demo` goes on with the release that is there and has
+# nothing to do; nothing here removes a release.
 demo: $(READY)  ## release protected numbers of the flights of New York 2013, and chart them
 	$(BIN)/python -m examples.flights.build
 	$(BIN)/slackwater run examples/flights/spec.yaml
@@ -78,6 +78,6 @@ errors: $(READY)  ## errors beside the paper, OpenDP, jax-privacy and lower boun
 
 clean:  ## remove what can be made again; where a release lies in its way, nothing
 	@held=$$(find out build -path out/benchmarks -prune -o \( -path '*/commits/*.json' -o -name manifest.json \) -print 2>/dev/null | head -n 1); \
-	  [ -z "$$held" ] || { echo "$$held belongs to a release, which can never be drawn again: move it to releases/, or remove it yourself" >&2; exit 1; }
+	  [ -z "$$held" ] || { echo "$$held belongs to a release, whose noise is sampled once, ever: move it to releases/, or remove it yourself" >&2; exit 1; }
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

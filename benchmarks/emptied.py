@@ -1,4 +1,4 @@
-"""Folders that a benchmark empties: only its own, since any other could hold a release, which cannot be drawn again."""
+"""Folders that a benchmark empties: only its own, since any other could hold a release, whose noise is sampled once."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A changelog that lies in no files: rows that a pipeline has from a query, a service or a library of the house.
+"""A changelog that lies in no files: rows that a pipeline has from a query, a service or a library of one's own.
 
 `Project` takes batches from any step. docs/pipelines.md goes through it; tests hold it against the same rows in files.
 """
@@ -19,7 +19,7 @@ def batch_of(changes: pa.Table) -> Batch:
         "time": changes["at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
     }
     if columns["entry"].null_count or columns["time"].null_count:
-        raise ValueError("a change without a key or a time")  # decide here: nobody looks at them again
+        raise ValueError("a change without a key or a time")  # decide here: nobody sees them again
     for side in ("before", "after"):
         state = changes[side].combine_chunks()
         columns[side] = state.is_valid()
@@ -29,7 +29,7 @@ def batch_of(changes: pa.Table) -> Batch:
 
 
 def bounded(changes: beam.PCollection[pa.Table], aggregation: Aggregation) -> beam.PCollection:
-    """Exact sums of what the constraint lets pass; `Release` goes on from there."""
+    """Exact sums after contribution bounding; `Release` goes on from there."""
     batches = changes | "AsBatches" >> beam.Map(batch_of)
     projected = batches | Project(aggregation.projection)
     sums = projected["projected"] | BoundedSums(aggregation, shards=4)

@@ -1,6 +1,6 @@
 """A pipeline of one's own: read a changelog, release protected counts, and do something else with them than files.
 
-It tells on which days surely more than 100 flights were cancelled at an airport of New York. From the top of the
+It says on which days surely more than 100 flights were cancelled at an airport of New York. From the top of the
 project, once `make demo` has built the changelog:
 
     .venv/bin/python -m examples.own_pipeline 'out/flights/changelog/*.parquet' releases/alarms

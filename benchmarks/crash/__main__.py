@@ -2,13 +2,12 @@
 
     python -m benchmarks.crash --kills 300 --gcs
 
-A run passes four moments: it begins an attempt, makes its draw, commits it and shows it. A kill comes at a random time
-between two of them, nine of ten after the attempt has begun. The re-run is killed too, up to nine times in a night, and
-the last run of a night is left alone. Every second release has hardly any noise, and its numbers are held against the
-exact ones. With `--gcs` half of the kills
-are of runs on a server on loopback that speaks GCS and honours preconditions. After each kill and each run all that was
-ever seen is held against what is there (`checks.py`). At the end come faults of storage (`faults.py`). Ends with 1 as
-soon as anything is wrong, and leaves the files.
+A run passes four moments: it begins an attempt, samples its noise, commits it and shows it. A kill comes at a random
+time between two of them, nine of ten after the attempt has begun. The re-run is killed too, up to nine times in a
+night, and the last run of a night is left alone. Every second release has hardly any noise, and is held against
+the exact numbers. With `--gcs` half of the kills are of runs on a server on loopback that speaks GCS and honours
+preconditions. After each kill and each run all that was ever seen is held against what is there (`checks.py`). At the
+end come faults of storage (`faults.py`). Ends with 1 as soon as anything is wrong, and leaves the files.
 """
 
 import argparse
@@ -31,11 +30,11 @@ from benchmarks.crash.server import strict_gcs
 from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, rows_of
 from benchmarks.emptied import emptied
 
-PHASES = ("nothing to draw", "before its attempt", "at work", "drawn", "committed", "shown")
-"""How far a run was when it was killed. The first: an earlier one had committed the night's draw. The last: its draw,
+PHASES = ("nothing to do", "before its attempt", "at work", "sampled", "committed", "shown")
+"""How far a run was when it was killed. The first: an earlier one had committed the night's epoch. The last: its noise,
 or that of a run before, is published, and what nobody needs is perhaps not yet removed."""
 
-TURNS = ("begun", "committed", "begun", "drawn", "started", "begun", "committed", "shown", "drawn", "begun")
+TURNS = ("begun", "committed", "begun", "sampled", "started", "begun", "committed", "shown", "sampled", "begun")
 """Moments after which runs are killed, before the next one, again and again."""
 
 TORN = ("torn manifest", "torn record", "torn state", "stale state")
@@ -46,7 +45,7 @@ ROUNDS = 3
 """Releases with faults on each kind of store."""
 
 KILLS_A_NIGHT = 9
-"""At most; once a night's draw is committed only one more run is killed."""
+"""At most; once a night's epoch is committed only one more run is killed."""
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ class Tally:
     stretches: dict[str, float] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 0.3))
     """Seconds from each moment to the next, in the last run that was left alone and released something,"""
     idle: float = 0.5
-    """and all seconds of the last one that found nothing to draw."""
+    """and all seconds of the last one that found nothing to do."""
 
 
 @dataclass(slots=True)
@@ -96,8 +95,8 @@ class Nightly:
     def kill(self, night: int) -> None:
         """One run that is killed, unless it is faster."""
         before = self.standing
-        nothing_to_draw = before.committed > night
-        if nothing_to_draw:
+        nothing_to_do = before.committed > night
+        if nothing_to_do:
             since, longest = "started", self.tally.idle
         else:
             since = TURNS[self.tally.turn % len(TURNS)]
@@ -106,7 +105,7 @@ class Nightly:
         ended = self.run(night, kill=Kill(since=since, seconds=random.uniform(0, longest)))
         self.look()
         if ended.code is None:
-            phase = _phase(before, self.standing, drawn="drawn" in ended.passed, nothing_to_draw=nothing_to_draw)
+            phase = _phase(before, self.standing, sampled="sampled" in ended.passed, nothing_to_do=nothing_to_do)
             self.tally.kills[phase] += 1
         else:
             demand(ended.code == 0, ended.err)
@@ -129,16 +128,16 @@ class Nightly:
         demand(not left, f"left among temporary files: {left}")
 
 
-def _phase(before: Standing, after: Standing, *, drawn: bool, nothing_to_draw: bool) -> str:
+def _phase(before: Standing, after: Standing, *, sampled: bool, nothing_to_do: bool) -> str:
     """Told from what a run left behind."""
     if after.shown > before.shown:
         return "shown"
     if after.committed > before.committed:
         return "committed"
-    if drawn:
-        return "drawn"
-    if nothing_to_draw:
-        return "nothing to draw"
+    if sampled:
+        return "sampled"
+    if nothing_to_do:
+        return "nothing to do"
     return "at work" if after.attempts.keys() - before.attempts.keys() else "before its attempt"
 
 
@@ -147,10 +146,10 @@ def crash(nightly: Nightly, kills: int) -> None:
     for night in range(nightly.place.nights):
         nightly.place.deliver(night)
         for _ in range(random.randint(0, KILLS_A_NIGHT)):
-            nothing_to_draw = nightly.standing.committed > night
+            nothing_to_do = nightly.standing.committed > night
             if nightly.tally.kills.total() < kills:
                 nightly.kill(night)
-            if nothing_to_draw:
+            if nothing_to_do:
                 break
         nightly.finish(night)
 

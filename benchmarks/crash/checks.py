@@ -31,7 +31,7 @@ class Standing:
 
     Attributes:
         epochs: those of the manifest.
-        attempts: ids of those that are there; True for those that hold files of a draw.
+        attempts: ids of those that are there; True for those that hold files of noisy numbers.
     """
 
     committed: int

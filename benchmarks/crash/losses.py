@@ -108,7 +108,9 @@ class Seen:
             for row in rows_of(content):
                 told = (value, *(row[column] for column in key))
                 where, known = self.values.setdefault(told, (name, row[value]))
-                demand(where == name and known == row[value], f"{name}: a second draw; {where} was seen before")
+                demand(
+                    where == name and known == row[value], f"{name}: a second sample of noise; {where} was seen before"
+                )
             self.files[name] = content
 
     def look_at_end(self, public: Files) -> None:

@@ -31,8 +31,8 @@ for _name in (
 PATIENCE = 120.0
 """Seconds after which a run that was not to be killed is taken for stuck."""
 
-MOMENTS = ("started", "begun", "drawn", "committed", "shown")
-"""That a run passes: when it starts, begins an attempt, begins to commit its draw, has committed it, has shown it."""
+MOMENTS = ("started", "begun", "sampled", "committed", "shown")
+"""That a run passes: when it starts, begins an attempt, begins to commit its noise, has committed it, has shown it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
     tempfile.tempdir = str(Path("tmp").absolute())  # what a run leaves lying about is seen there
     _tell("begin", signals, before="begun")
-    _tell("commit", signals, before="drawn", after="committed")
+    _tell("commit", signals, before="sampled", after="committed")
     _tell("clean", signals, before="shown")
     if fault is not None:
         fault()

@@ -20,7 +20,7 @@ CLEAR = 10_000_000.0
 """An epsilon at which hardly any noise is left, so that numbers can be compared with the exact ones."""
 
 NOISY = 1.0
-"""One at which no two draws of a night are the same."""
+"""One at which no two samples of noise of a night are the same."""
 
 SPEC = """\
 release: wards

@@ -11,7 +11,7 @@ Proof. Averaging z' A' Sigma^-1 A z <= mu^2 gives tr(Sigma^-1 K) <= mu^2, and by
 
 The distribution here: k of the windows, all sets of k equally likely, hold +1, -1, +1, ... in turn, an entry that comes
 and goes; or fewer, which is no less allowed. Where a time span bounds the changes, they lie within so many consecutive
-windows, at a place that is drawn as well. docs/proofs/strategies.md#lower-bounds has a closed form (from one change in
+windows, at a random place. docs/proofs/strategies.md#lower-bounds has a closed form (from one change in
 each of k equal blocks), which this distribution betters. Laplace noise is not bounded by this; nor is what looks at the
 data.
 """
@@ -32,7 +32,7 @@ COUNTS = (1, 3, 5, 9, 17, 33)
 def rmse(setting: Setting) -> float:
     """The least root mean square error of any Gaussian noise at this setting.
 
-    The opening is left out: whoever tells it as well has no less error.
+    The initial level is left out: whoever publishes it as well has no less error.
     """
     windows = setting.windows
     if setting.changes is not None:

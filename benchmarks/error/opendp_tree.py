@@ -6,7 +6,7 @@ so that their variance is exact: OpenDP's own code is run on each unit vector.
 
 An entry changes at most k leaves by 1 each, which is k h in L1 and sqrt(k h) in L2 over a tree of h layers. The first
 is what OpenDP's stability map says; the second is less than its sqrt(k) h, and granted. OpenDP's estimates wait for the
-last window; released window by window, their noise would have to be drawn in advance.
+last window; released window by window, their noise would have to be sampled in advance.
 """
 
 import math

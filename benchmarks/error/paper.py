@@ -3,8 +3,8 @@
 M. Pan, "Differentially-private Continual Releases against Dynamic Databases". Every node that an entry can touch is
 charged alone: at m nodes each gets (epsilon / m, delta / m) and noise of its own (basic composition), as the paper does
 for its tree (HDCR) and its sliding windows (SWCR). Counts of touched nodes are the corrected ones: for changes within B
-the paper's are too small to be private (docs/proofs/strategies.md). What is generous: the opening is one node outside
-the tree, where the paper puts it into every layer.
+the paper's are too small to be private (docs/proofs/strategies.md). What is generous: the initial level is one node
+outside the tree, where the paper puts it into every layer.
 """
 
 import math
@@ -82,7 +82,7 @@ def touched(setting: Setting, way: Way) -> int:
 
 
 def terms(setting: Setting, way: Way) -> float:
-    """Nodes that are added up for one number, on average: the least cover, and the opening for levels."""
+    """Nodes that are added up for one number, on average: the least cover, and the initial level for levels."""
     if way.branching is None or way.height is None:
         return 1.0
     ends = np.arange(setting.width or 1, setting.windows + 1)

@@ -31,12 +31,12 @@ class Setting:
 
     @property
     def leaves(self) -> int:
-        """Length of the stream that is released: the opening, where there is one, and the windows."""
+        """Length of the stream that is released: the initial level, where there is one, and the windows."""
         return self.windows + self.opening
 
     @property
     def touched(self) -> int:
-        """Leaves that an entry can change: a time of B meets B + 1 windows, and the opening lies before all of them."""
+        """Leaves that an entry can change: a time of B meets B + 1 windows; the initial level lies before them."""
         if self.changes is not None:
             return min(self.changes, self.leaves)
         assert self.span is not None

@@ -2,7 +2,7 @@
 
     python -m benchmarks.flink --kills 50
 
-Killed are Python workers (half of them while they draw or commit), the task manager and the driver. Flink puts the
+Killed are Python workers (half of them while they sample or commit), the task manager and the driver. Flink puts the
 stream back to its last checkpoint; where it gives up, and after the driver, the stream is started again from the store.
 All that was ever published is held against what is there, and at the end against one run over all files (`live.py`).
 Needs Java and Maven. Ends with 1 as soon as anything is wrong, and leaves the files.
@@ -22,12 +22,12 @@ from benchmarks.flink.live import Live
 from templates.flink.local import cluster
 
 KILLS_A_STREAM = 10
-TURNS = ("worker", "worker that draws", "task manager", "worker", "worker that draws", "driver")
+TURNS = ("worker", "worker that samples", "task manager", "worker", "worker that samples", "driver")
 
 
 def kill(live: Live, part: str) -> bool:
     """One part, at a random moment; whether it was there."""
-    if part == "worker that draws":
+    if part == "worker that samples":
         attempts = live.folder / "private/attempts"
         before, end = set(attempts.glob("*")), time.monotonic() + 30
         while not set(attempts.glob("*")) - before and time.monotonic() < end:

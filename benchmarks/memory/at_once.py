@@ -34,7 +34,7 @@ def run(name: str, cells: int, windows: int) -> Told:
 
 
 def layers(tree: Tree, leaves: Ints) -> list[Ints]:
-    """The opening, then the complete nodes of each layer, [nodes, cells]."""
+    """The initial level, then the complete nodes of each layer, [nodes, cells]."""
     opening = leaves[:1].copy()
     leaves[0] = 0
     since = np.cumsum(leaves, axis=0, out=leaves)

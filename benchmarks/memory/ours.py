@@ -22,7 +22,7 @@ class Told:
     Attributes:
         checksum: the sum of squares of all nodes, in counts.
         seconds: in making nodes, without imports, the changes and the checksum.
-        carries: bytes carried after the opening, after half of the windows and at the end; none if all is done at once.
+        carries: bytes carried after the initial level, half of the windows and all; none if all is done at once.
         half: bytes of memory at its peak by half of the windows.
     """
 

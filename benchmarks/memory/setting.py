@@ -33,7 +33,7 @@ def steps(name: str) -> int:
 
 
 def changes(name: str, cells: int, windows: int) -> Iterator[Ints]:
-    """The opening, then each window's changes: [1, cells] in grid steps, the same in every process."""
+    """The initial level, then each window's changes: [1, cells] in grid steps, the same in every process."""
     rng = np.random.default_rng(2024)
     for _ in range(1 + windows):
         yield rng.integers(-4, 4, (1, cells), dtype=np.int8, endpoint=True).astype(np.int64) * steps(name)

@@ -4,7 +4,7 @@
 
 PipelineDP knows no changelog: each mutation becomes a row that takes the old value from the old
 ward and one that brings the new value to the new ward. It bounds an entry to 4 partitions of
-(day, ward), drawn at random, where we and DuckDB keep the first 4 mutations.
+(day, ward), chosen at random, where we and DuckDB keep the first 4 mutations.
 """
 
 import csv

@@ -92,7 +92,7 @@ def play_back(flights: pa.Table) -> pa.Table:
         table = connection.sql(LIVES).to_arrow_table()
     first = table.filter(pc.is_null(table["before_status"]))
     if len(first["entry_id"].unique()) != len(flights):
-        raise ValueError("two flights share an entry_id; add what tells them apart to LIVES")
+        raise ValueError("two flights share an entry_id; add what distinguishes them to LIVES")
     return table.set_column(1, "event_time", table["event_time"].cast(pa.timestamp("us", "UTC")))
 
 

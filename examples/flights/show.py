@@ -26,7 +26,7 @@ SPEC = "examples/flights/spec.yaml"
 
 FROM, UNTIL = date(2013, 2, 3), date(2013, 2, 14)
 STORM = (date(2013, 2, 8), date(2013, 2, 9))
-Z95 = 1.96  # a day's total adds 27 independent draws: close to normal
+Z95 = 1.96  # a day's total adds 27 independent samples of noise: close to normal
 
 # Totals of a day over the cells (noise of different cells is independent). A day's mean delay
 # weighs each cell's mean by its published departures; a count below zero has no weight.
@@ -185,7 +185,7 @@ Where it is
 
 What to try next
   .venv/bin/slackwater plan {SPEC}         what it costs, before any data is read
-  .venv/bin/slackwater evaluate {SPEC}     true errors, for the owner's eyes only
+  .venv/bin/slackwater evaluate {SPEC}     true errors, for the data controller only
   Copy {SPEC}, change `release`, `output` and epsilon
   (or `by`, or the weights), and run that. A release that was made keeps its spec.""")
 

@@ -2,7 +2,7 @@
 
 A Flex Template's launcher builds a job and ends before it starts, so it cannot publish when a run has ended. Here the
 job itself is `slackwater run`: it computes on its worker and then publishes. Dataflow may run a step twice, or again
-after a failure, which is what the release store is made for: one draw of an epoch is committed, ever.
+after a failure, which is what the release store is made for: one attempt at an epoch is committed, ever.
 """
 
 import argparse

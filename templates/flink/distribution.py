@@ -87,5 +87,5 @@ def _copy_jars(target: Path, pom: Path, digests: Path) -> None:
 def _do(*command: str) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
-        told = [line for line in done.stdout.splitlines() if "ERROR" in line.upper()] or [f"exit {done.returncode}"]
-        raise FlinkError(f"{Path(command[0]).name} failed: {told[0]}")
+        errors = [line for line in done.stdout.splitlines() if "ERROR" in line.upper()] or [f"exit {done.returncode}"]
+        raise FlinkError(f"{Path(command[0]).name} failed: {errors[0]}")

@@ -4,7 +4,7 @@
 
 Workers run in this environment and in the current folder, without pipeline options or staged files: what a pipeline
 needs must be installed here. Beam has such a pool too (apache_beam.runners.worker.worker_pool_main), which serves one
-task manager alone: it tells workers apart by ids that every task manager counts from one, so that the first to stop
+task manager alone: it distinguishes workers by ids that every task manager counts from one, so that the first to stop
 its worker ends another's, which is then waited for without end. It also listens on all networks, to anyone who wants
 something run. And Flink waits without end for a worker that dies before it has reached it, so here one that dies while
 it starts is started again.
@@ -46,12 +46,12 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> bool:
         """Whether it lives when it is about to call."""
-        told, tell = os.pipe()
-        command = [sys.executable, "-c", WORKER, request.control_endpoint.url, request.worker_id, str(tell)]
-        worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[tell])
-        os.close(tell)
-        started = os.read(told, 1) == b"."
-        os.close(told)
+        reads, writes = os.pipe()
+        command = [sys.executable, "-c", WORKER, request.control_endpoint.url, request.worker_id, str(writes)]
+        worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[writes])
+        os.close(writes)
+        started = os.read(reads, 1) == b"."
+        os.close(reads)
         self._workers = [one for one in self._workers if one.poll() is None] + [worker]
         return started
 

@@ -31,8 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names, _, cells = ([cell.strip() for cell in line.split("|")[1:-1]] for line in said.stdout.splitlines())
     counts = dict(zip(names, cells, strict=True))
     assert (counts["store"], counts["kills"]) == ("local", f"{KILLS}")
-    begun = sum(int(counts[phase]) for phase in ("at work", "drawn", "committed", "shown"))
-    assert begun > KILLS / 4, said.stdout  # most are, but of runs that are finished or find nothing to draw
+    begun = sum(int(counts[phase]) for phase in ("at work", "sampled", "committed", "shown"))
+    assert begun > KILLS / 4, said.stdout  # most are, but of runs that are finished or find nothing to do
     return folder
 
 

@@ -40,7 +40,7 @@ def test_who_watches_sees_a_second_draw_and_a_loss() -> None:
     seen.look({"nodes/a-1.parquet": nodes(3.0)})
     seen.look_at_end({"nodes/a-1.parquet": nodes(3.0), "manifest.json": b""})
 
-    with pytest.raises(BrokenError, match="a second draw"):
+    with pytest.raises(BrokenError, match="a second sample of noise"):
         seen.look({"nodes/a-2.parquet": nodes(4.0)})
     with pytest.raises(BrokenError, match=r"lost: .*a-1"):
         seen.look_at_end({})
