@@ -33,7 +33,7 @@ def convert(
         shrink: share of its rows that a snapshot may have lost since the one before.
 
     Raises:
-        InputError: a file that cannot be read, more bad rows than allowed, no row at all, or snapshots with a gap.
+        InputError: a file that cannot be read, more dead letters than allowed, no row at all, or snapshots with a gap.
     """
     if layout.snapshots:
         refuse_gaps(layout.source, [file.path for file in layout.files], until=0)  # as far as there are any

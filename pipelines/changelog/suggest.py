@@ -1,7 +1,7 @@
 """A spec to start from: what the files' schema says, and marked places for what only the data controller may say.
 
 Nothing is read off the rows. A contribution bound, clamping bounds, cells or a horizon taken from the data would reveal
-something of people, and no accounting covers that; the spec, its comments too, is published with the release.
+something of people, and no accounting covers that; the spec is published with the release.
 """
 
 import json
@@ -21,8 +21,9 @@ FILL_IN = "# FILL IN"
 
 _HEAD = """\
 # A spec to start from. Whatever is marked FILL IN is for you to say, from what is known of the business and is no
-# secret. Do not read it off this data: a limit, bounds, cells or dates chosen so reveal something of people, and no
-# epsilon covers that. This file is published with the release, comments too: write nothing private here.
+# secret. Do not read it off this data: a contribution bound, clamping bounds, cells or dates chosen so reveal
+# something of people, and no epsilon covers that. The spec is published with the release, but for its paths and
+# comments: write nothing private in the rest.
 """
 
 _PRIVACY = """\
