@@ -75,6 +75,16 @@ class Series:
         ends = self.ends(windows)
         return np.full_like(ends, BEFORE_ALL) if self.kind == "level" else ends - self.width
 
+    def open_begins(self, windows: int) -> Ints:
+        """Boundaries, the last one among them, at which numbers begin that have not ended; none for levels.
+
+        >>> Series(kind="sliding", width=7, every=2).open_begins(12).tolist()
+        [6, 8, 10, 12]
+        """
+        if self.kind == "level":
+            return np.zeros(0, dtype=np.int64)
+        return np.arange(len(self.ends(windows)), windows // self.every + 1, dtype=np.int64) * self.every
+
 
 def totals(series: Series, leaves: Ints) -> Ints:
     """The exact numbers, [numbers, cells], of leaf sums [1 + windows, cells] whose row 0 is the opening.

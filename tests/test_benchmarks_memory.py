@@ -13,5 +13,6 @@ def test_nodes_made_one_window_at_a_time_are_those_made_at_once_and_the_carry_do
     # The factorisation rounds each node to a step, 2^-24 of a count.
     assert found.checksum == pytest.approx(at_once.run(name, cells=5, windows=600).checksum, rel=1e-6)
     assert found.checksum > 0
-    assert len(found.carries) == 3
-    assert len(set(found.carries)) == 1
+    after_first, half, end = found.carries
+    assert after_first <= half
+    assert end <= 1.5 * half

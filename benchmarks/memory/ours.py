@@ -1,4 +1,4 @@
-"""Our strategies, one window at a time; the nodes that come out are summed into a checksum and dropped.
+"""Our strategies, one window a step, with levels and without noise; nodes are summed into a checksum and dropped.
 
 python -m benchmarks.memory.ours NAME CELLS WINDOWS
 """
@@ -9,10 +9,13 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import partial
+
+import numpy as np
 
 from benchmarks.memory.setting import changes, squares, strategy
-from privacy.strategies.tree import Carry
+from privacy.series import Ints, Series
+from privacy.strategies.base import Nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +35,23 @@ class Told:
     half: int = 0
 
 
+def no_noise(nodes: Nodes, *, cells: int) -> Ints:
+    return np.zeros((len(nodes.end), cells), dtype=np.int64)
+
+
 def run(name: str, cells: int, windows: int) -> Told:
-    advance = strategy(name, windows).advance
-    carry: Any = None
+    chosen, carry = strategy(name, windows), None
     carries: list[int] = []
     checksum, seconds, half = 0.0, 0.0, 0
     for window, leaf in enumerate(changes(name, cells, windows)):
         start = time.perf_counter()
-        nodes, carry = advance(carry, leaf)
+        nodes, _, carry = chosen.step(carry, leaf, series=[Series(kind="level")], sample=partial(no_noise, cells=cells))
         seconds += time.perf_counter() - start
         checksum += squares(nodes, name)
         if window in (0, windows // 2, windows):
-            held = carry.unfinished if isinstance(carry, Carry) else carry
-            assert held.base is None  # else it would keep more alive than its own bytes
-            carries.append(held.nbytes)
+            held = [*carry.integers.values(), *carry.floats.values()]
+            assert all(rows.base is None for rows in held)  # else they would keep more alive than their own bytes
+            carries.append(sum(rows.nbytes for rows in held))
         if window == windows // 2:
             half = peak()
     return Told(checksum=checksum, seconds=seconds, carries=tuple(carries), half=half)

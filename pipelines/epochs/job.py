@@ -53,9 +53,6 @@ class Job:
 SHARD_BYTES = 16 * 2**20
 """About so much of the input goes into one shard, which is held in memory as a whole."""
 
-ENDLESS_SPAN = 1024
-"""Windows that chunks of cells are sized for where there is no end. State is in chunks, so it never changes."""
-
 
 def timeline_of(spec: Spec, until: int) -> Timeline:
     """The windows of the schedule that have closed at `until` (microseconds since the epoch, UTC)."""
@@ -136,7 +133,6 @@ def job_of(
             constraint=constraint,
             owner=owner,
             exact=exact,
-            span=plan.windows or ENDLESS_SPAN,
         ),
         plan=plan,
         shards=before.shards if before is not None else shards or max(1, -(-size // SHARD_BYTES)),

@@ -20,15 +20,20 @@ from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile
 from pipelines.store.store import FileNames, Store
 from privacy.planning.plan import Plan
-from transforms.aggregation.shard_state import STATE, VERSION, file_of
+from transforms.aggregation.shard_state import STATE, file_of
+from transforms.aggregation.shard_state import VERSION as UNITS
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes, write_bytes
-from transforms.release.release import ESTIMATES, NODES, noise_file, part_name
+from transforms.release import noise_state
+from transforms.release.release import ESTIMATES, NODES, noise_file, part_names
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.sides import Side
 from transforms.sources.files.listing import Listed, joined
 
 SETTLED = "settled.json"
+
+STATE_VERSION = f"{UNITS.decode()}.{noise_state.VERSION}"
+"""Of the state of units and of that of noise."""
 
 
 def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
@@ -55,7 +60,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
 def files_of(spec: Spec, job: Job) -> FileNames:
     """The files that an attempt at an epoch makes, whatever the data: what is committed is held against them."""
     aggregation, keys = job.aggregation, job.aggregation.node_keys()
-    parts = [f"{part_name(aggregation, key)}.{spec.output.format}" for key in keys]
+    parts = [f"{name}.{spec.output.format}" for key in keys for name in part_names(aggregation, key)]
     noise = [noise_file(key) for key in keys]
     units = [file_of(shard) for shard in range(job.shards)]
     return {NODES: parts, ESTIMATES: parts, STATE: [*units, *noise, SETTLED] if goes_on(spec, job) else ()}
@@ -70,7 +75,7 @@ def keep_settled(attempt: Attempt, job: Job) -> None:
     """Write what all later runs hold to into the state of an attempt."""
     layout = job.layout
     document = {
-        "state": VERSION.decode(),
+        "state": STATE_VERSION,
         "shards": job.shards,
         "entry": layout.entry,
         "order": layout.order,
@@ -97,10 +102,10 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
             "since without its state units would contribute anew"
         )
     document: dict[str, Any] = json.loads(content)
-    if document.get("state") != VERSION.decode():
+    if document.get("state") != STATE_VERSION:
         raise RefusedError(
-            f"{path}: the state of units is not of this version of the program; go on with the version that began the "
-            "release, or choose other output folders and add up both budgets"
+            f"{path}: the state of units and noise is not of this version of the program; go on with the version that "
+            "began the release, or choose other output folders and add up both budgets"
         )
     return Before(
         layout=Layout(

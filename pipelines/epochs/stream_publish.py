@@ -35,7 +35,7 @@ from transforms.aggregation.shard_state import STATE, file_of
 from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
 from transforms.common.sinks import make_folder, read_bytes, write_bytes, write_table
-from transforms.release.release import ESTIMATES, NODES, protect, remember, tell
+from transforms.release.release import ESTIMATES, NODES, protect, remember, tables
 from transforms.sources.files.listing import Listed
 from transforms.streams.close_windows import Proposal, digest
 
@@ -224,11 +224,11 @@ def _write(spec: Spec, job: Job, start: Start, proposals: Sequence[Proposal], fo
     sums = [part for proposal in proposals for part in proposal.sums]
     state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
     for key in job.aggregation.node_keys():
-        noisy = key, protect(release, key, [payload for k, payload in sums if k == key], past=start.past, keep=keep)
-        for side in (NODES, ESTIMATES):
-            name, table = tell(noisy, release, side)
-            write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
-        state += remember(noisy)
+        for noisy in protect(release, key, [payload for k, payload in sums if k == key], past=start.past, keep=keep):
+            for side in (NODES, ESTIMATES):
+                for name, table in tables(noisy, release, side):
+                    write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
+            state += remember(noisy)
     if keep:
         make_folder(FileSystems.join(folder, STATE))
         for name, content in state:

@@ -4,7 +4,7 @@ Publishes nothing and spends nothing, since what it says stays private: exact nu
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,15 @@ from pipelines.spec.load import Spec
 from pipelines.spec.paths import within
 from pipelines.store.store import Store
 from privacy.planning.plan import Released
-from privacy.series import Series, totals
-from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense
+from privacy.series import Family, Series, totals
+from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense, gathered
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_table
 from transforms.release.published_tables import estimates_of, truth_table
 from transforms.release.release import add_noise
+
+TOGETHER = 2**20
+"""Leaves that are worked on at a time; those of several runs of the noise as if they were cells."""
 
 NOTICE = "NOT FOR RELEASE: exact values and errors made from them; keep this on the private side"
 
@@ -79,12 +82,22 @@ def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
         if variant != EXACT:
             continue
         series = [s for s in job.plan.demands[number].series if s.family == family]
-        exact = dense(sums[key], job.aggregation, key)
-        bounded_key = (BOUNDED, number, family, chunk)
-        bounded = dense(sums[bounded_key], job.aggregation, bounded_key)
-        first_cell = chunk * job.aggregation.chunk_cells(number)
-        tables.append(truth_table(exact, bounded, job.aggregation, number, series, first_cell))
+        for first_cell, bounded, exact in _sums(job, sums, number, family, chunk):
+            tables.append(truth_table(exact, bounded, job.aggregation, number, series, first_cell))
     return pa.concat_tables(tables)
+
+
+def _sums(
+    job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: int, family: Family, chunk: int
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The first of some cells with their bounded and exact sums, so many at a time as memory asks for."""
+    query, timeline = job.aggregation.queries[number], job.aggregation.timeline
+    bounded, exact = (gathered(sums[variant, number, family, chunk]) for variant in (BOUNDED, EXACT))
+    cells, rows = job.aggregation.cells_of((BOUNDED, number, family, chunk)), range(timeline.windows + 1)
+    few = len(cells) if query.consistent else max(1, TOGETHER // len(rows))
+    for first in range(cells.start, cells.stop, few):
+        some = range(first, min(first + few, cells.stop))
+        yield first, dense(bounded, query, rows=rows, cells=some), dense(exact, query, rows=rows, cells=some)
 
 
 def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -> list[dict[str, Any]]:
@@ -104,18 +117,11 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         errors = {series: _Errors() for series in job.plan.demands[number].series}
         for released in (r for r in job.plan.released if r.query == number):
             for chunk in range(job.aggregation.chunks(number)):
-                key: NodeKey = (BOUNDED, number, released.family, chunk)
-                exact_key: NodeKey = (EXACT, number, released.family, chunk)
-                bounded = dense(sums[key], job.aggregation, key)
-                exact = dense(sums[exact_key], job.aggregation, exact_key)
-                _compare(errors, job, released, bounded, exact, runs)
+                for _, bounded, exact in _sums(job, sums, number, released.family, chunk):
+                    _compare(errors, job, released, bounded, exact, runs)
         numbers = [{**series_document(series, job.plan), **errors[series].summary()} for series in errors]
         queries.append({"name": query.name, "strategy": job.plan.options[number][0].name, "numbers": numbers})
     return queries
-
-
-SAMPLED_TOGETHER = 2**20
-"""Leaves of several runs of the noise that are worked on at a time, as if they were cells."""
 
 
 class _Errors:
@@ -156,7 +162,7 @@ def _compare(
         found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
         found.add("bounding_rmse", aim - goal)
     cells = bounded.shape[2]
-    together = 1 if job.aggregation.queries[released.query].consistent else max(1, SAMPLED_TOGETHER // bounded[0].size)
+    together = 1 if job.aggregation.queries[released.query].consistent else max(1, TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
         count = min(together, runs - start)
         noisy = add_noise(np.tile(bounded, (1, 1, count)), released)

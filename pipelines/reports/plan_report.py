@@ -121,6 +121,7 @@ def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) 
         "mechanism": f"discrete_{plan.mechanism}",
         "chosen": chosen,
         "why": _why(plan.options[place], number, query.strategy.name),
+        "carried": {"numbers": _carried(plan, place, option, windows // 2), "bounded": option.bounded},
         "paper_epsilon": None if not chosen or None in epsilons else math.fsum(e for e in epsilons if e is not None),
         "share": {plan.share_unit: math.fsum(r.share for r in released)} if chosen else None,
         "families": [_family(r, plan) for r in released],
@@ -148,10 +149,23 @@ def _why(options: tuple[Option, ...], number: int, said: str) -> str:
     if len(options) == 1:
         return "the spec says so" if said != "auto" else "the only strategy for these numbers"
     best, other = options[0].error, options[max(number, 1)].error
+    if number and other < best:
+        return f"{1 - other / best:.1%} less error than the chosen one, but its state grows with the schedule"
     if number:
         return f"{other / best - 1:.1%} more error than the chosen one"
     among = "" if said == "auto" else f" among those that the spec's {said} allows"
+    if other < best:
+        return f"least root mean square error{among}, but for one with {1 - other / best:.1%} less whose state grows"
     return f"least root mean square error{among}; the next best has {other / best - 1:.1%} more"
+
+
+def _carried(plan: Plan, place: int, option: Option, windows: int) -> int:
+    """How many numbers are kept for each cell after so many windows."""
+    components = len(plan.demands[place].measure.components)
+    return components * sum(
+        part.strategy.carried(windows // part.leaf, [series.merged(part.leaf) for series in part.series])
+        for part in option.parts
+    )
 
 
 def _family(released: Released, plan: Plan) -> dict[str, Any]:
@@ -270,12 +284,19 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
             f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {series_text(number):<14} "
             f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
         )
+    if candidate["chosen"]:
+        lines.append(f"{'':<16} {_carried_text(candidate['carried'])}")
     for family in candidate["families"]:
         lines.append(f"{'':<16} {_family_text(family)}")
         if len(family["noise"]) > 1:
             noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
             lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
     return lines
+
+
+def _carried_text(carried: dict[str, Any]) -> str:
+    grows = "however many windows have passed" if carried["bounded"] else "more the longer the schedule is"
+    return f"kept between runs: about {carried['numbers']} numbers for each cell, {grows}"
 
 
 def _family_text(family: dict[str, Any]) -> str:

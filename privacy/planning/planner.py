@@ -33,6 +33,9 @@ from privacy.strategies.touched import touched
 NOMINAL = 1024
 """Over so many windows the error of a release without end is averaged."""
 
+GROWING = 0.01
+"""So much of the error is given for a carry that does not grow with the schedule."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -67,6 +70,11 @@ class Option:
     name: str
     parts: tuple[Part, ...]
     error: float
+
+    @property
+    def bounded(self) -> bool:
+        """Whether what is carried from run to run stays of one size however long the release goes on."""
+        return all(part.strategy.bounded for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +128,8 @@ def nominal(windows: int | None, series: Sequence[Series]) -> int:
 def options(question: Question) -> list[Option]:
     """The best option of each kind that the choice allows, the least error first.
 
+    One whose carry grows with the schedule comes after one with up to `GROWING` more error whose carry does not.
+
     Raises:
         ValueError: none is allowed, or a query has no sensitivity.
     """
@@ -133,10 +143,15 @@ def options(question: Question) -> list[Option]:
     if not found:
         raise ValueError(f"strategy {question.demand.choice.name} cannot be had here: {_lacking(question)}")
     best: dict[tuple[str, ...], Option] = {}
-    for option in sorted(found, key=lambda o: o.error):
+    for option in sorted(found, key=_cost):
         # Options of one kind differ in their numbers alone.
         best.setdefault((option.name, *(part.strategy.variant for part in option.parts)), option)
     return list(best.values())
+
+
+def _cost(option: Option) -> float:
+    """The error, and a little more where what is carried from run to run grows with the schedule."""
+    return option.error if option.bounded else (1 + GROWING) * option.error
 
 
 def certified(option: Option, question: Question) -> Option:

@@ -1,20 +1,24 @@
 """The strategies: which sums get noise, and how published numbers are made from them.
 
-A strategy is a linear map C from leaf sums (the opening and the windows, one column a cell) to nodes, each with an
-independent draw of noise, and for each series a linear map W back with W C = A, where A is what the series asks for:
+A strategy is a linear map C from leaf sums (the initial level and the windows, one column a cell) to nodes, each with
+independent noise, and for each series a linear map W back with W C = A, where A is what the series asks for:
 
     published = W (C x + z) = A x + W z
 
 so that what is published is the exact number plus noise that depends on no data, and is a function of noisy nodes
-alone. A node that is not complete yet has its noise drawn in advance: W may use it, since only A x + W z is told, and
-the node itself once it is complete. Together all that is ever told is a function of C x + z, so its loss is that of
-C x + z (privacy.planning.sensitivity).
+alone. W may use a node that is not complete yet: only A x + W z is published then, and the node itself once it is
+complete. Together all that is ever published is a function of C x + z, so it costs what C x + z costs
+(privacy.planning.sensitivity).
 
-The claim holds for a changelog that reacts to what was published, but for draws in advance with Gaussian noise: there
-it is for one that does not react (docs/proofs/strategies.md#adaptive).
+Publishing goes by steps: from the leaves that closed now, and what an earlier step carried over, to noisy nodes,
+numbers and what the next step needs. When a node's noise is sampled is the strategy's own choice: it is one row, used
+wherever the node is, and carried as long as something later uses it. Many steps give what one gives, to the last bit.
+
+The claim holds for a changelog that reacts to what was published, but where numbers use Gaussian noise of nodes that
+are not complete: there it is for one that does not react (docs/proofs/strategies.md#adaptive).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
@@ -32,10 +36,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """The nodes that are told for some closed windows, in the order of their completion: (end, layer).
+    """Nodes by what they are: their layer and the windows between two boundaries.
 
-    The opening, where it is released as a node, comes first; it begins at series.BEFORE_ALL and ends at 0. More
-    windows only append nodes.
+    The initial level, where it is released as a node, begins at series.BEFORE_ALL and ends at 0.
 
     Attributes:
         layer: [nodes], 0 for leaves.
@@ -45,6 +48,34 @@ class Nodes:
     layer: Ints
     begin: Ints
     end: Ints
+
+
+Sample = Callable[[Nodes], Ints]
+"""Fresh noise for nodes, [nodes, cells]. Each node is asked for once; where noise comes from is not the strategy's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carry:
+    """What a step leaves for the next one: what later numbers need, and no more. Private.
+
+    Attributes:
+        windows: how many have closed, leaves of the strategy.
+        integers, floats: by a name of the strategy's own, [rows, cells]; how many rows follows from `windows`.
+    """
+
+    windows: int
+    integers: Mapping[str, Ints]
+    floats: Mapping[str, Floats]
+
+
+Stepped = tuple[Ints, tuple[Floats, ...], Carry]
+"""Noisy nodes [nodes, cells], the numbers of each series [numbers, cells], and the carry."""
+
+
+def before_each(leaves: Ints) -> Ints:
+    """Sums of the rows before each boundary, [1 + rows, cells]."""
+    sums: Ints = np.concatenate([np.zeros_like(leaves, shape=(1, leaves.shape[1])), np.cumsum(leaves, axis=0)])
+    return sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,41 +156,43 @@ class Strategy(Protocol):
         """The strategy of a document, but for its kind."""
         ...
 
-    def draws(self, windows: int) -> int:
-        """Rows of noise that are needed: one for each told node, then one for each that is drawn in advance."""
+    @property
+    def bounded(self) -> bool:
+        """Whether the carry stays of one size however long the release goes on."""
         ...
 
-    def nodes(self, windows: int) -> Nodes:
-        """Which nodes are told."""
-        ...
-
-    def advance(self, carry: Any, leaves: Ints) -> tuple[Ints, Any]:
-        """Exact values of the nodes that these leaves complete.
+    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
+        """Which nodes are published by then, in the order of their ends, then layers.
 
         Args:
-            carry: what an earlier call gave back; None at first, when row 0 of `leaves` is the opening.
+            since: not those that were published when so many windows had closed; None: all, the initial level first.
+        """
+        ...
+
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
+        """Nodes and numbers that end with these leaves. Everything is in steps of a leaf sum.
+
+        Args:
+            carry: what the step before left; None in the first, where row 0 of `leaves` is the initial level.
             leaves: [rows, cells].
-
-        Returns:
-            [nodes, cells] in the order of `nodes`, and the carry.
+            series: what is published, the same in all steps.
+            sample: noise for nodes.
         """
         ...
 
-    def publish(self, series: Series, leaves: Ints, noise: Ints) -> Floats:
-        """A x + W z: the numbers of a series, [numbers, cells]. Everything is in steps of a leaf sum.
+    def carried(self, windows: int, series: Sequence[Series]) -> int:
+        """How many rows the carry has after so many windows: numbers for each cell."""
+        ...
 
-        Args:
-            leaves: [1 + windows, cells], row 0 the opening.
-            noise: [draws, cells].
+    def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
+        """[numbers]: the sum of squares of each row of W: how often the variance of one node is in a number.
+
+        Of the numbers that end after `since` windows and by `windows`.
         """
         ...
 
-    def variances(self, series: Series, windows: int) -> Floats:
-        """[numbers]: the sum of squares of each row of W: how often the variance of one node is in a number."""
-        ...
-
-    def weights(self, series: Series, windows: int) -> list[Floats]:
-        """For each number the sizes of the non-zero entries of its row of W, in any order."""
+    def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
+        """For each of these numbers the sizes of the non-zero entries of its row of W, in any order."""
         ...
 
     @property

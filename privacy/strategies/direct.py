@@ -2,6 +2,8 @@
 
 Sliding windows overlap, so a change lies in up to ceil(width / every) nodes: against a tree on the windows this pays
 off where few overlap.
+A node's noise is sampled when its first window closes: what is carried of each open node is a noisy sum, `noisy`, that
+is published once it is complete, and nothing exact.
 Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
 """
 
@@ -15,19 +17,11 @@ import numpy as np
 
 from privacy.checks import at_least
 from privacy.exact import Json, Members
-from privacy.series import Ints, Series, totals
+from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Floats, Moved, Nodes
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped, before_each
 from privacy.strategies.candidates import Asked, Candidate, Offer, Piece, leaf_of
 from privacy.strategies.touched import Touched, at_most
-
-
-@dataclass(frozen=True, slots=True)
-class Carry:
-    """How many windows have closed, and the leaves of the last of them, at most width - 1: [rows, cells]."""
-
-    windows: int
-    last: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +31,8 @@ class Direct:
     It publishes that series alone. `windows` is the horizon, None if there is none.
 
     >>> weekly = Direct(width=7, every=7, windows=None)
-    >>> weekly.draws(30)
-    4
+    >>> weekly.nodes(30).end.tolist()
+    [7, 14, 21, 28]
     """
 
     kind: ClassVar[str] = "sliding"
@@ -81,38 +75,40 @@ class Direct:
     def from_json(told: Members) -> "Direct":
         return Direct(width=told.count("width"), every=told.count("every"), windows=told.optional_count("windows"))
 
-    def draws(self, windows: int) -> int:
-        return len(self._ends(windows))
+    @property
+    def bounded(self) -> bool:
+        return True
 
-    def nodes(self, windows: int) -> Nodes:
-        ends = self._ends(windows)
-        return Nodes(layer=np.zeros_like(ends), begin=ends - self.width, end=ends)
+    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
+        return self._nodes(self._complete(since or 0), self._complete(windows))
 
-    def advance(self, carry: Carry | None, leaves: Ints) -> tuple[Ints, Carry]:
-        if carry is None:  # row 0 is the opening, which no sliding window holds
-            carry, leaves = Carry(0, leaves[:0]), leaves[1:]
-        windows = carry.windows + len(leaves)
-        rows = np.concatenate([carry.last, leaves])
-        since = np.concatenate([np.zeros_like(rows, shape=(1, rows.shape[1])), np.cumsum(rows, axis=0)])
-        ends = self._ends(windows)
-        ends = ends[ends > carry.windows] - (carry.windows - len(carry.last))
-        return since[ends] - since[ends - self.width], Carry(windows, rows[max(0, len(rows) - self.width + 1) :].copy())
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
+        for one in series:
+            self._own(one)
+        if carry is None:  # row 0 is the initial level, which no sliding window holds
+            start, leaves, noisy = 0, leaves[1:], leaves[:0]
+        else:
+            start, noisy = carry.windows, carry.integers["noisy"]
+        stop, since = start + len(leaves), before_each(leaves)
+        first, last = self._complete(start), self._complete(stop)
+        fresh = sample(self._nodes(self._begun(start), self._begun(stop)))
+        noisy = np.concatenate([noisy, fresh])
+        there = self._nodes(first, self._begun(stop))
+        noisy += since[np.minimum(there.end, stop) - start] - since[np.maximum(there.begin - start, 0)]
+        nodes = noisy[: last - first]
+        numbers = tuple(nodes.astype(np.float64) for _ in series)
+        return nodes, numbers, Carry(windows=stop, integers={"noisy": noisy[last - first :].copy()}, floats={})
 
-    def publish(self, series: Series, leaves: Ints, noise: Ints) -> Floats:
+    def carried(self, windows: int, series: Sequence[Series]) -> int:
+        return self._begun(windows) - self._complete(windows)
+
+    def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
         self._own(series)
-        exact = totals(series, leaves)
-        if len(noise) != len(exact):
-            raise ValueError(f"{len(noise)} rows of noise for {len(exact)} draws")
-        told: Floats = (exact + noise).astype(np.float64)
-        return told
+        return np.ones(self._complete(windows) - self._complete(since))
 
-    def variances(self, series: Series, windows: int) -> Floats:
+    def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
         self._own(series)
-        return np.ones(self.draws(windows))
-
-    def weights(self, series: Series, windows: int) -> list[Floats]:
-        self._own(series)
-        return [np.broadcast_to(1.0, 1)] * self.draws(windows)
+        return [np.broadcast_to(1.0, 1)] * (self._complete(windows) - self._complete(since))
 
     @property
     def disjoint_layers(self) -> tuple[int, ...]:
@@ -147,16 +143,26 @@ class Direct:
         """How many sliding windows one entry can move."""
         moved = self._touched(leaves).appearing
         met = -(-(self.width + moved - 1) // self.every) if leaves.in_a_row else self._overlap * moved
-        return met if self.windows is None else min(met, len(self._ends(self.windows)))
+        return met if self.windows is None else min(met, self._complete(self.windows))
 
     def _own(self, series: Series) -> None:
         if (series.kind, series.width, series.every) != ("sliding", self.width, self.every):
             raise ValueError(f"sliding windows of {self.width} every {self.every} hold no other numbers than their own")
 
-    def _ends(self, windows: int) -> Ints:
+    def _complete(self, windows: int) -> int:
+        """How many nodes end by a boundary."""
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return Series(kind="sliding", width=self.width, every=self.every).ends(windows)
+        return max(0, (windows - self.width) // self.every + 1)
+
+    def _begun(self, windows: int) -> int:
+        """How many nodes that will be complete begin before a boundary."""
+        begun = -(-windows // self.every)
+        return begun if self.windows is None else min(begun, self._complete(self.windows))
+
+    def _nodes(self, first: int, last: int) -> Nodes:
+        begin = np.arange(first, last, dtype=np.int64) * self.every
+        return Nodes(layer=np.zeros_like(begin), begin=begin, end=begin + self.width)
 
 
 def _candidates(asked: Asked) -> Iterator[Candidate]:

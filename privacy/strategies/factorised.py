@@ -4,7 +4,7 @@ A factorisation sends the leaves x through a filter C of privacy.strategies.fact
 = C x and independent z, and publishes levels and their differences from that: A C^-1 (y + z) = A x + A C^-1 z. A unit
 that changes a few times moves C x little (privacy.strategies.factorised_energy,
 privacy.strategies.factorised_certificate), and A C^-1 z stays small however many windows have closed. Where the opening
-is released it is the first element of the stream. A node is complete when its leaf is: no draws in advance.
+is released it is the first element of the stream. A node is complete when its leaf is: no noise in advance.
 
 Floating point carries nothing: y is an integer, a function of integer leaves in integer arithmetic, and gets integer
 noise. Decoding is post-processing. Nodes are in steps of a leaf sum, so y is C x rounded, which costs a little
@@ -13,7 +13,8 @@ sensitivity (`Factorised.rounding`) and needs a fine grid, such as the 2^24 step
 square_root, leaky, window: coefficients C_j = round(2^20 c_j), y = floor(sum_j C_j x_(t-j) / 2^20 + 1/2). The linear
     part is C / 2^20 exactly, non-increasing since rounding is monotone. For neighbours at x and x + z,
     floor(v + w) - floor(v) - w lies in (-1, 1): the nodes differ by (C / 2^20) z and less than a step each, and do not
-    differ where C z is 0 because z is. The state is as many past leaves as C has coefficients.
+    differ where C z is 0 because z is. The carry is as many past leaves as C has coefficients, and as many decoded
+    ones: all of them for square_root and leaky, whose coefficients end with the schedule.
 
 arma: c = sum_i u_i / (1 - t_i x), t_i = 1 - a_i / 2^b_i, integers u_i with sum 2^16, and a number of state for each i:
 
@@ -44,28 +45,22 @@ from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
 from privacy.strategies import factorised_coefficients as coefficients
-from privacy.strategies.base import Floats, Moved, Nodes
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
 from privacy.strategies.choice import FORMS, Form
 from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.factorised_step import (
+    BITS,
+    GUARD,
+    WEIGHT,
+    Pole,
+    back_by_coefficients,
+    back_by_decays,
+    boundaries,
+    forward_by_leaves,
+    forward_by_states,
+    refuse_large,
+)
 from privacy.strategies.touched import Touched, at_most
-
-Pole = tuple[int, int, int]
-"""(a, b, u): the exponential u / 2^16 * t^j with t = 1 - a / 2^b."""
-
-BITS = 20
-"""Of a coefficient after the point."""
-
-WEIGHT = 16
-"""Bits of an exponential's weight after the point."""
-
-GUARD = 8
-"""Bits of an exponential's state below one step."""
-
-LARGEST_LEVEL = 2**50
-"""Steps, for levels of either sign."""
-
-ROWS, COLUMNS = 512, 8192
-"""Of one block of the matrix C; sums of 2^13 products of 20-bit numbers are exact in float64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +76,7 @@ class Factorised:
         integers: 2^20 c, rounded, where a plan that is kept holds others than form and leak give here; else None.
 
     >>> year = Factorised(form="leaky", windows=365, opening=True, leak=0.01)
-    >>> year.draws(30), len(year.coefficients)
+    >>> year.leaves(30), len(year.coefficients)
     (31, 366)
     >>> year.variances(Series(kind="level"), 365).max().round(3)
     np.float64(2.137)
@@ -182,70 +177,100 @@ class Factorised:
         """
         if self.form != "arma":
             touched = changes * len(_integers(self))
-            return math.sqrt(touched if self.windows is None else min(touched, self.draws(self.windows))) / steps
+            return math.sqrt(touched if self.windows is None else min(touched, self.leaves(self.windows))) / steps
         assert self.windows is not None
         slow = math.fsum(u * 2.0 ** (b - WEIGHT - GUARD) / a for a, b, u in self.poles if 0 < a < 2**b)
-        return math.sqrt(self.draws(self.windows)) * (1 + slow) / steps
+        return math.sqrt(self.leaves(self.windows)) * (1 + slow) / steps
 
     @property
     def in_advance(self) -> bool:
         return False
 
-    def draws(self, windows: int) -> int:
+    @property
+    def bounded(self) -> bool:
+        return self.form in ("arma", "window")
+
+    def leaves(self, windows: int) -> int:
+        """How many leaves there are when so many windows have closed, the initial level among them if it is one."""
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"windows={windows} lie beyond the horizon of {self.windows}")
         return windows + int(self.opening)
 
-    def nodes(self, windows: int) -> Nodes:
-        ends = np.arange(1 - int(self.opening), windows + 1, dtype=np.int64)
-        begins = np.where(ends == 0, BEFORE_ALL, ends - 1)
-        return Nodes(layer=np.zeros(self.draws(windows), dtype=np.int64), begin=begins, end=ends)
+    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
+        first = 1 - int(self.opening) if since is None else since + 1
+        ends = np.arange(first, self.leaves(windows) + 1 - int(self.opening), dtype=np.int64)
+        return Nodes(layer=np.zeros_like(ends), begin=np.where(ends == 0, BEFORE_ALL, ends - 1), end=ends)
 
-    def advance(self, carry: Ints | None, leaves: Ints) -> tuple[Ints, Ints]:
-        """Nodes of these leaves; the carry is [state, cells].
-
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
+        """
         Raises:
             OverflowError: a leaf, or a level of arma, that 64 bits have no room for.
         """
+        since, stop = None if carry is None else carry.windows, len(leaves) - 1
         if carry is None:
             leaves = leaves if self.opening else leaves[1:]
-            carry = np.zeros((len(self.poles), leaves.shape[1]), dtype=np.int64)
-        if leaves.size and max(-int(leaves.min()), int(leaves.max())) > 2 * LARGEST_LEVEL:
-            raise OverflowError("a change exceeds 2^51 steps; use a coarser grid")
+            carry = self._nothing(leaves.shape[1])
+        else:
+            stop = carry.windows + len(leaves)
+        refuse_large(leaves)
         if self.form == "arma":
-            return _advance_states(self.poles, carry, leaves)
-        return _advance_history(_integers(self), carry, leaves)
-
-    def publish(self, series: Series, leaves: Ints, noise: Ints) -> Floats:
-        windows = len(leaves) - 1
-        nodes, _ = self.advance(None, leaves)
-        told = (nodes + noise[: self.draws(windows)]).astype(np.float64)
-        level = self._levels(told) if len(told) else told
-        if not self.opening:
-            level = np.pad(level, ((1, 0), (0, 0)))
-        numbers: Floats = level[series.ends(windows)]
-        return numbers if series.kind == "level" else numbers - level[series.begins(windows)]
-
-    def _levels(self, told: Floats) -> Floats:
-        """Levels from nodes, oldest first. Sequential filters: later rows never change a bit of earlier ones."""
-        from scipy.signal import lfilter  # slow to import
-
+            nodes, states = forward_by_states(self.poles, carry.integers["states"], leaves)
+            integers = {"states": states}
+        else:
+            nodes, history = forward_by_leaves(_integers(self), carry.integers["leaves"], leaves)
+            integers = {"leaves": history}
+        nodes = nodes + sample(self.nodes(stop, since=since))
+        noisy, before = nodes.astype(np.float64), carry.floats["levels"]
         if self.form == "arma":
-            level = np.zeros_like(told)
-            for weight, gap in zip(*coefficients.decays(*_exponentials(self.poles)), strict=True):
-                level += weight * lfilter([1.0], [1.0, gap - 1], told, axis=0)
-            return level
-        leaves: Floats = lfilter([1.0], self.coefficients[: len(told)], told, axis=0)
-        return np.cumsum(leaves, axis=0)
+            levels, decays = back_by_decays(*_decays(self.poles), carry.floats["decays"], noisy)
+            floats = {"decays": decays}
+        else:
+            levels, decoded = back_by_coefficients(self.coefficients, before[-1], carry.floats["decoded"], noisy)
+            floats = {"decoded": decoded}
+        if since is None and self.opening:  # the level at the start is the first one, not 0
+            before, levels = levels[:1], levels[1:]
+        at, start = boundaries(since or 0, series), since or 0
+        known, levels = np.append(at, np.arange(start + 1, stop + 1)), np.concatenate([before, levels])
 
-    def variances(self, series: Series, windows: int) -> Floats:
-        latest = series.ends(windows) + int(self.opening)
+        def level(places: Ints) -> Floats:
+            return levels[np.searchsorted(known, places)]
+
+        numbers = []
+        for one in series:
+            earlier = len(one.ends(start))
+            ends = level(one.ends(stop)[earlier:])
+            numbers.append(ends if one.kind == "level" else ends - level(one.begins(stop)[earlier:]))
+        floats["levels"] = level(boundaries(stop, series))
+        return nodes, tuple(numbers), Carry(windows=stop, integers=integers, floats=floats)
+
+    def carried(self, windows: int, series: Sequence[Series]) -> int:
+        levels = len(boundaries(windows, series))
+        if self.form == "arma":
+            return len(self.poles) + len(self.poles) - 1 + levels
+        return 2 * min(self.leaves(windows), len(_integers(self)) - 1) + levels
+
+    def _nothing(self, cells: int) -> Carry:
+        """Before the first leaf."""
+        levels = np.zeros((1, cells))
+        if self.form == "arma":
+            states = np.zeros((len(self.poles), cells), dtype=np.int64)
+            floats = {"decays": np.zeros((len(self.poles) - 1, cells)), "levels": levels}
+            return Carry(windows=0, integers={"states": states}, floats=floats)
+        leaves = np.zeros((0, cells), dtype=np.int64)
+        return Carry(windows=0, integers={"leaves": leaves}, floats={"decoded": np.zeros((0, cells)), "levels": levels})
+
+    def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
+        latest = self._latest(series, windows, since)
         found: Floats = np.cumsum(self._newest_first(series, windows) ** 2)[latest - 1]
         return found
 
-    def weights(self, series: Series, windows: int) -> list[Floats]:
+    def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
         newest_first = np.abs(self._newest_first(series, windows))
-        return [newest_first[:latest] for latest in series.ends(windows) + int(self.opening)]
+        return [newest_first[:latest] for latest in self._latest(series, windows, since)]
+
+    def _latest(self, series: Series, windows: int, since: int) -> Ints:
+        """How many leaves there are by each number's end."""
+        return series.ends(windows)[len(series.ends(since)) :] + int(self.opening)
 
     @property
     def disjoint_layers(self) -> tuple[int, ...]:
@@ -281,7 +306,7 @@ class Factorised:
     @property
     def _leaves(self) -> int | None:
         """All of the horizon, the opening among them where it is released."""
-        return None if self.windows is None else self.draws(self.windows)
+        return None if self.windows is None else self.leaves(self.windows)
 
     def _bounds(self, states: States, leaves: Touched, closely: bool) -> list[float]:
         return of_filter(
@@ -290,9 +315,9 @@ class Factorised:
 
     def _newest_first(self, series: Series, windows: int) -> Floats:
         """The weight of the noise of each leaf in a number, from the leaf at its end back."""
-        if self.draws(windows) == 0:
+        if self.leaves(windows) == 0:
             return np.zeros(0)
-        level = _response(self, self.draws(windows))
+        level = _response(self, self.leaves(windows))
         if series.kind == "level":
             return level
         before = np.pad(level, (series.width, 0))[: len(level)]
@@ -320,10 +345,16 @@ def _exponentials(poles: tuple[Pole, ...]) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=16)
+def _decays(poles: tuple[Pole, ...]) -> tuple[Floats, Floats]:
+    """Weights and gaps of what undoes the exponentials."""
+    return coefficients.decays(*_exponentials(poles))
+
+
+@lru_cache(maxsize=16)
 def _integers(factorised: Factorised) -> Ints:
     """2^20 c, rounded, without trailing zeros."""
     if factorised.integers is not None:  # of the first of so many windows, if a shorter release is asked about
-        count = None if factorised.windows is None else factorised.draws(factorised.windows)
+        count = None if factorised.windows is None else factorised.leaves(factorised.windows)
         return np.array(factorised.integers[:count])
     if factorised.windows is not None:
         count = factorised.windows + int(factorised.opening)
@@ -341,41 +372,6 @@ def _integers(factorised: Factorised) -> Ints:
 def _response(factorised: Factorised, leaves: int) -> Floats:
     """Weights of the nodes in a level, newest first."""
     if factorised.form == "arma":
-        return coefficients.exponentials(leaves, *coefficients.decays(*_exponentials(factorised.poles)))
+        return coefficients.exponentials(leaves, *_decays(factorised.poles))
     real = factorised.coefficients[:leaves]
     return coefficients.response(np.pad(real, (0, leaves - len(real))))
-
-
-def _advance_states(poles: tuple[Pole, ...], states: Ints, leaves: Ints) -> tuple[Ints, Ints]:
-    a, b, u = np.array(poles, dtype=np.int64).T[:, :, None]
-    levels = (states[0] >> GUARD) + np.cumsum(leaves, axis=0)
-    if levels.size and max(-int(levels.min()), int(levels.max())) > LARGEST_LEVEL:
-        raise OverflowError("a level exceeds 2^50 steps; use a coarser grid")
-    nodes = np.empty_like(leaves)
-    below, digits = (np.int64(1) << b) - 1, WEIGHT + GUARD
-    for row, leaf in enumerate(leaves):
-        # floor(a s / 2^b) and floor(u s / 2^24) in two parts, since a s and u s would not fit.
-        states = states - a * (states >> b) - (a * (states & below) >> b) + (leaf << GUARD)
-        rest = (u * (states & (2**digits - 1))).sum(axis=0)
-        nodes[row] = (u * (states >> digits)).sum(axis=0) + (rest + 2 ** (digits - 1) >> digits)
-    return nodes, states
-
-
-def _advance_history(integers: Ints, history: Ints, leaves: Ints) -> tuple[Ints, Ints]:
-    stream = np.concatenate((history, leaves))
-    past, cells = len(history), leaves.shape[1]
-    # x = 2^40 x_2 + 2^20 x_1 + x_0 and the same of C x, exactly; only the last part has digits after the point.
-    mask = 2**BITS - 1
-    limbs = np.concatenate((stream >> 2 * BITS, stream >> BITS & mask, stream & mask), axis=1).astype(np.float64)
-    nodes = np.empty_like(leaves)
-    for top in range(past, len(stream), ROWS):
-        rows = np.arange(top, min(top + ROWS, len(stream)))
-        sums = np.zeros((len(rows), 3 * cells), dtype=np.int64)
-        for first in range(0, rows[-1] + 1, COLUMNS):
-            columns = np.arange(first, min(first + COLUMNS, rows[-1] + 1))
-            lags = rows[:, None] - columns
-            matrix = np.where((lags >= 0) & (lags < len(integers)), integers[lags % len(integers)], 0)
-            sums += (matrix.astype(np.float64) @ limbs[columns]).astype(np.int64)
-        high, middle, low = np.split(sums, 3, axis=1)
-        nodes[rows - past] = (high << BITS) + middle + (low + 2 ** (BITS - 1) >> BITS)
-    return nodes, stream[max(0, len(stream) - len(integers) + 1) :]

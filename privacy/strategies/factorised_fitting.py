@@ -30,8 +30,9 @@ from privacy.series import Series
 from privacy.strategies.base import Floats
 from privacy.strategies.candidates import Asked, Candidate, Offer, whole
 from privacy.strategies.choice import Form
-from privacy.strategies.factorised import WEIGHT, Factorised, Pole
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.factorised_step import WEIGHT, Pole
 
 LONG = 4096
 """From so many windows on a fifth decaying pole pays."""

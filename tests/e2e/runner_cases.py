@@ -22,7 +22,7 @@ SPEC = """\
 release: wards
 changelog: {{format: parquet, path: out/data/*.parquet, entry: stay, time: at, order: [lsn, pos],
   before: before_, after: after_}}
-privacy: {{unit: {unit}, epsilon: 1.0, constraint: {constraint}}}
+privacy: {{unit: {unit}, epsilon: 1.0e12, constraint: {constraint}}}
 schedule: {{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-11T00:00:00Z}}
 queries:
   - {{name: beds, measure: count, by: {{ward: [a, b, other], care: [in, other]}}, publish: [level, change, entered]}}
@@ -82,7 +82,10 @@ def stays(seed: int, files: int) -> list[pa.Table]:
 
 CASES = {
     "demo": Case(
-        DEMO.read_text().replace("out/flights/changelog/", "out/data/").replace("releases/flights/", "out/"),
+        DEMO.read_text()
+        .replace("out/flights/changelog/", "out/data/")
+        .replace("releases/flights/", "out/")
+        .replace("epsilon: 1.0", "epsilon: 1.0e12"),
         flights,
         (FLIGHTS_BEGIN + timedelta(days=7),),
         cut=False,

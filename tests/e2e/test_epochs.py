@@ -281,12 +281,12 @@ def test_state_of_another_version_of_the_program_is_refused_in_one_line(
 ) -> None:
     prepare(slackwater, "disjoint")
     [public] = nights(slackwater, [START + timedelta(days=2)])
-    monkeypatch.setattr("pipelines.epochs.settled.VERSION", b"99")
+    monkeypatch.setattr("pipelines.epochs.settled.STATE_VERSION", "99")
 
     said = slackwater("run", "spec.yaml", until(START + timedelta(days=3)))
 
     assert (said.code, said.out, len(said.lines)) == (1, "", 1)
-    assert "settled.json: the state of units is not of this version of the program" in said.err
+    assert "settled.json: the state of units and noise is not of this version of the program" in said.err
     assert contents(slackwater.folder / "public") == public
 
 

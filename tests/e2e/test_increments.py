@@ -221,7 +221,7 @@ def expected(case: Case, parts: Sequence[Increment]) -> dict[Key, float]:
         for one in series:
             (leaves,) = reference.leaf_sums_of_runs(runs, query, one.family, TIMELINE, case.enforced)
             for end, row in zip(one.ends(DAYS), totals(one, leaves), strict=True):
-                for (cell,), value in zip(query.cell_keys(), row, strict=True):
+                for cell, value in zip(query.by[0][1], row, strict=True):
                     numbers[query.name, one.kind, int(end), str(cell)] = float(value) * grid
     return numbers
 

@@ -18,13 +18,13 @@ import pytest
 from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.crash.checks import Watch
-from benchmarks.flink.live import contents, leaves
+from benchmarks.flink.live import contents, exact_sums
 from pipelines.cli import main
 from pipelines.epochs.stream import stream_job
 from pipelines.epochs.stream_publish import Committed, _for_one_worker, _PublishDoFn
 from pipelines.spec.load import load
 from pipelines.store.store import Store
-from tests.e2e.specs import START, WINDOWS, CommandLine, Row, changelog, write, write_spec
+from tests.e2e.specs import NO_NOISE, START, WINDOWS, CommandLine, Row, changelog, write, write_spec
 from tests.e2e.test_streaming import ENDS, FORMS, LAG, by_day
 from tests.runner_states import States, states
 from transforms.common.errors import RefusedError
@@ -145,18 +145,18 @@ def known_from_the_start() -> list[Row]:
 
 def prepare(folder: Path) -> Path:
     (folder / "data").mkdir(parents=True)
-    write_spec(folder, ("  until: 2026-01-06T00:00:00Z\n", ""), *FORMS["hard"])
+    write_spec(folder, ("  until: 2026-01-06T00:00:00Z\n", ""), NO_NOISE, *FORMS["hard"])
     return folder
 
 
 @pytest.fixture(scope="module")
-def sums(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[int]]:
-    """The exact leaf sums of one run over all files."""
+def exact(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], float]:
+    """The exact sums of one run over all files."""
     folder = prepare(tmp_path_factory.mktemp("runs") / "whole")
     write(folder / "data/all.parquet", known_from_the_start())
     with chdir(folder):
         assert main(["run", "spec.yaml", f"--until={ENDS[-1]:%Y-%m-%dT%H:%M:%SZ}"]) == 0
-    return leaves(folder)
+    return exact_sums(folder)
 
 
 def mortal(show: Callable[[Store], None], chance: random.Random) -> Callable[[Store], None]:
@@ -175,7 +175,7 @@ def mortal(show: Callable[[Store], None], chance: random.Random) -> Callable[[St
 @pytest.mark.parametrize("is_late", [False, True], ids=["on time", "late"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_a_runner_repeats_each_number_is_told_once_and_each_row_counts_once(
-    seed, is_late, sums, tmp_path, capsys, monkeypatch
+    seed, is_late, exact, tmp_path, capsys, monkeypatch
 ):
     folder, chance = prepare(tmp_path / "streams"), random.Random(seed)
     waiting = {f"data/day-{day}.parquet": rows for day, rows in enumerate(by_day(known_from_the_start())) if rows}
@@ -206,9 +206,11 @@ def test_whatever_a_runner_repeats_each_number_is_told_once_and_each_row_counts_
 
     watch.look(contents(folder / "public"), contents(folder / "private"))
     assert watch.epochs[-1]["windows"] == WINDOWS
-    found = leaves(folder)
-    assert is_late or found == sums
-    net = ("release-0-net-00000.parquet", "leaves.0")
-    assert [sum(found[net][ward::3]) for ward in range(3)] == [sum(sums[net][ward::3]) for ward in range(3)]
+    found = exact_sums(folder)
+    assert is_late or found == exact
+    assert found.keys() == exact.keys()
+    for ward in ("a", "b", "other"):
+        net = [key for key in exact if (key[0], key[1], key[-1]) == ("beds", 0, ward)]
+        assert sum(found[key] for key in net) == sum(exact[key] for key in net)
     recorded = [source.path for commit in store.commits() for source in commit.sources]
     assert len(recorded) == len(set(recorded))

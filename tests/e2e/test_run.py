@@ -436,7 +436,7 @@ def test_json_is_one_document_with_the_promised_members(slackwater: CommandLine)
     for query in plan["queries"]:
         assert [c["chosen"] for c in query["candidates"]].count(True) == 1
         for candidate in query["candidates"]:
-            members = {"strategy", "parameters", "mechanism", "chosen", "why", "paper_epsilon", "numbers"}
+            members = {"strategy", "parameters", "mechanism", "chosen", "why", "carried", "paper_epsilon", "numbers"}
             assert members <= set(candidate)
             kinds = [number["kind"] for number in candidate["numbers"]]
             assert kinds == ROWS_OF[query["name"]][1]

@@ -13,12 +13,24 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 
-from benchmarks.flink.live import leaves
+from benchmarks.flink.live import exact_sums
 from pipelines.epochs.stream import StreamRelease, stream_job
 from pipelines.epochs.stream_publish import Committed, _PublishDoFn, publish
 from pipelines.spec.load import load
 from pipelines.store.store import Store
-from tests.e2e.specs import DAY, START, WINDOWS, CommandLine, Row, changelog, contents, published, write, write_spec
+from tests.e2e.specs import (
+    DAY,
+    NO_NOISE,
+    START,
+    WINDOWS,
+    CommandLine,
+    Row,
+    changelog,
+    contents,
+    published,
+    write,
+    write_spec,
+)
 from tests.pipelines.spec_text import changed
 from tests.runner_states import states
 from transforms.aggregation.shard_state import file_of
@@ -111,7 +123,7 @@ def two(tmp_path, capsys, request) -> tuple[Path, Path, CommandLine]:
     """A folder for the stream and one for scheduled runs, with the same spec that has no end."""
     for name in ("stream", "runs"):
         (tmp_path / name / "data").mkdir(parents=True)
-        write_spec(tmp_path / name, ("  until: 2026-01-06T00:00:00Z\n", ""), *request.param)
+        write_spec(tmp_path / name, ("  until: 2026-01-06T00:00:00Z\n", ""), NO_NOISE, *request.param)
     return tmp_path / "stream", tmp_path / "runs", CommandLine(tmp_path / "runs", capsys)
 
 
@@ -126,8 +138,8 @@ def test_a_stream_sums_and_tells_what_scheduled_runs_do(two, is_late, monkeypatc
 
     stream(days)
 
-    assert leaves(folder) == leaves(other)
-    assert any(any(values) for values in leaves(folder).values())
+    assert exact_sums(folder) == exact_sums(other)
+    assert any(exact_sums(folder).values())
     for side in ("nodes", "estimates"):
         assert told(folder, side).equals(told(other, side))
     commits = Store("public", "private").commits()
@@ -152,7 +164,7 @@ def test_streams_and_scheduled_runs_take_over_from_each_other(two, capsys, monke
     assert said.code == 0, said.err
     stream(days[3:], begin=3)
 
-    assert leaves(folder) == leaves(other)
+    assert exact_sums(folder) == exact_sums(other)
     after = contents(folder / "public")
     assert {name: after[name] for name in before if name != "manifest.json"} == {
         name: content for name, content in before.items() if name != "manifest.json"
@@ -178,7 +190,7 @@ def test_a_stream_that_is_put_back_goes_on_from_what_is_published(two, monkeypat
         name: content for name, content in before.items() if name != "manifest.json"
     }
     assert Store("public", "private").commits()[:3] == commits
-    assert leaves(folder) == leaves(other)
+    assert exact_sums(folder) == exact_sums(other)
 
 
 @pytest.mark.parametrize("two", [FORMS["hard"]], ids=["hard"], indirect=True)
@@ -196,7 +208,7 @@ def test_a_stream_goes_on_from_what_another_run_has_published(two, capsys, monke
 
     stream(days[1:], begin=1, known=1)
 
-    assert leaves(folder) == leaves(other)
+    assert exact_sums(folder) == exact_sums(other)
     assert [c.windows for c in Store("public", "private").commits()] == [1, 2, 3, 4, 5]
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.flink.live import leaves
+from benchmarks.flink.live import exact_sums
 from pipelines.store.store import Store
 from templates.flink.local import Cluster
 from tests.e2e import prism
 from tests.e2e.flink import ON_FLINK, one_at_a_time
 from tests.e2e.played import LAG, Steps, move, play
-from tests.e2e.specs import DAY, START, CommandLine, Row, mutation, write, write_spec
+from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, Row, mutation, write, write_spec
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"
 FAULTS = yaml.safe_load((FOLDER / "faults.yaml").read_text()) or []
@@ -85,7 +85,7 @@ def prepare(name: str, folder: Path) -> tuple[Path, Steps]:
             steps.append(f"{number:02}.parquet")
         else:
             steps.append(step["watermark"])
-    return write_spec(folder, ("  until: 2026-01-06T00:00:00Z\n", ""), *paths), steps
+    return write_spec(folder, ("  until: 2026-01-06T00:00:00Z\n", ""), NO_NOISE, *paths), steps
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,10 @@ def test_a_transcript(runner, name, tmp_path, capsys, request):
         flags = prism.flags() if runner == "PrismRunner" else [f"--runner={runner}"]
         play(dict([prepare(name, folder)]), shards=2, flags=flags)
 
-    (sums,) = leaves(folder).values()
-    expected = [[window.get(ward, 0) for ward in WARDS] for window in transcript(name)[1]]
-    assert [sums[place : place + 3] for place in range(0, len(sums), 3)] == expected
+    found: dict[datetime, dict[str, float]] = {}
+    for (*_, end, ward), value in exact_sums(folder).items():
+        found.setdefault(end, {})[ward] = value
+    expected = [{ward: window.get(ward, 0) for ward in WARDS} for window in transcript(name)[1]]
+    assert [found[end] for end in sorted(found)] == expected
     commits = Store(str(folder / "public"), str(folder / "private")).commits()
     assert [commit.windows for commit in commits] == list(range(1, len(expected)))

@@ -13,10 +13,11 @@ import pytest
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import Measure
+from tests.dense import dense
 from tests.fates.test_fates import SEED, SPECS
 from tests.strategies import ALL
 from tests.transforms.writing import parts, source
-from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
+from transforms.aggregation.node_sums import Aggregation, NodeKey
 from transforms.aggregation.projection import project
 from transforms.aggregation.queries import Query, Timeline
 from transforms.aggregation.shard_kernel import advance_shard

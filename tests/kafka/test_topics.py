@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import pyarrow.parquet as pq
@@ -16,13 +17,13 @@ from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 from confluent_kafka import Producer
 
-from benchmarks.flink.live import leaves
+from benchmarks.flink.live import exact_sums
 from pipelines import cli
 from pipelines.epochs.stream import StreamRelease, stream_job
 from pipelines.spec.load import load
 from pipelines.store.store import Store
 from templates.flink.distribution import missing
-from tests.e2e.specs import DAY, SECRETS, CommandLine, Row, Said, changelog, write, write_spec
+from tests.e2e.specs import DAY, NO_NOISE, SECRETS, CommandLine, Row, Said, changelog, write, write_spec
 from tests.e2e.test_streaming import ENDS, LAG, by_day
 from tests.kafka.server import PASSWORD, USER, Broker, broker
 from tests.processes import CLEAN
@@ -86,19 +87,19 @@ def release(
     topic = topic or kafka.topic(partitions=PARTITIONS)
     folder = tmp_path / topic
     folder.mkdir()
-    write_spec(folder, JSONL, NO_END, ("data/*.parquet", kafka.path(topic)), *changes)
+    write_spec(folder, JSONL, NO_END, NO_NOISE, ("data/*.parquet", kafka.path(topic)), *changes)
     return Release(folder, topic, CommandLine(folder, capsys))
 
 
-def of_files(folder: Path, days: Sequence[Sequence[Row]]) -> dict[tuple[str, str], list[int]]:
+def of_files(folder: Path, days: Sequence[Sequence[Row]]) -> dict[tuple[Any, ...], float]:
     """The sums of the same release from files, with a run after each day that has rows."""
-    write_spec(folder, JSONL, NO_END, ("data/*.parquet", "data/*.jsonl"))
+    write_spec(folder, JSONL, NO_END, NO_NOISE, ("data/*.parquet", "data/*.jsonl"))
     for day, rows in enumerate(days):
         if rows:
             write(folder / f"data/day-{day}.jsonl", rows)
             with chdir(folder):
                 assert cli.main(["run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3"]) == 0
-    return leaves(folder)
+    return exact_sums(folder)
 
 
 def in_three() -> list[list[Row]]:
@@ -108,7 +109,7 @@ def in_three() -> list[list[Row]]:
 
 
 @pytest.fixture(scope="module")
-def sums(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[int]]:
+def sums(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], float]:
     """What three epochs from files with the same rows sum."""
     found = of_files(tmp_path_factory.mktemp("files"), in_three())
     assert any(any(values) for values in found.values())
@@ -136,7 +137,7 @@ def test_three_epochs_from_a_topic_sum_what_files_with_the_same_rows_do(kafka, t
             for row in rows:
                 counts[int(row["stay"][-4:]) % PARTITIONS] += 1
 
-    assert leaves(own.folder) == sums
+    assert exact_sums(own.folder) == sums
     for partition, parts in own.read().items():
         assert len(parts) == 3  # one an epoch, each where the one before ends
         assert [begin for begin, _ in parts] == [0, *(end for _, end in parts[:-1])]
@@ -166,7 +167,7 @@ def test_a_run_that_is_killed_loses_nothing_and_reads_nothing_twice(kafka, tmp_p
     said = own.run(4)
 
     assert said.code == 0, said.err
-    assert leaves(own.folder) == sums
+    assert exact_sums(own.folder) == sums
     for parts in own.read().values():
         assert len(parts) == 2
         assert [begin for begin, _ in parts] == [0, *(end for _, end in parts[:-1])]
@@ -216,7 +217,7 @@ def test_a_stream_takes_over_from_runs_and_sums_what_files_do(kafka, tmp_path, c
         kafka.delete_before(own.topic, end, partition)  # it is in the state, and nobody asks for it again
     stream(kafka, own, days[2:], begin=2)
 
-    assert leaves(own.folder) == of_files(tmp_path, days)
+    assert exact_sums(own.folder) == of_files(tmp_path, days)
     assert [commit.windows for commit in Store("public", "private").commits()] == [1, 2, 3]
     for parts in own.read().values():
         assert len(parts) == 3

@@ -9,6 +9,7 @@ import pytest
 from privacy.accounting.accounting import Budget, Measurement, calibrate
 from privacy.series import Series
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import Given, listed, stepped
 
 ROOT = Tree(branching=2, height=2, refine="least_squares", windows=2, opening=False)
 """Of an endless row of such roots, which share no noise."""
@@ -21,9 +22,9 @@ def told(leaves: tuple[int, int], noise: np.ndarray) -> tuple[list[tuple], list[
     """All that is told at the end of the first window, and of the second, for each draw of noise."""
     draws = noise.T.astype(np.int64)
     stream = np.array([(0,), *((x,) for x in leaves)]).repeat(draws.shape[1], axis=1)
-    nodes, _ = ROOT.advance(None, stream)
-    levels, ends = ROOT.publish(Series(kind="level"), stream, draws), ROOT.nodes(2).end
-    rows = [np.concatenate([(nodes + draws)[ends == w], levels[w - 1 : w]]).T.tolist() for w in (1, 2)]
+    known = Given(dict(zip(listed(ROOT.nodes(2)), draws, strict=True)), draws.shape[1])
+    nodes, (levels,), _ = stepped(ROOT, stream, known, [Series(kind="level")])
+    rows = [np.concatenate([nodes[ROOT.nodes(2).end == w], levels[w - 1 : w]]).T.tolist() for w in (1, 2)]
     return list(map(tuple, rows[0])), list(map(tuple, rows[1]))
 
 

@@ -10,7 +10,6 @@ import math
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,10 +30,12 @@ from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_filters import of_filter
 from privacy.strategies.touched import touched
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import Given, Recorded, exact_nodes, listed
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline
+from transforms.release import release
 from transforms.release.published_tables import estimates_table, nodes_table
-from transforms.release.release import add_noise, merge
+from transforms.release.release import add_noise, merged
 
 Strategy = Tree | Direct | Factorised
 WINDOW = 10
@@ -73,7 +74,7 @@ def leaves_of(places: np.ndarray, held: np.ndarray, entry: np.ndarray, windows: 
 def nodes_of(strategy: Strategy, leaves: np.ndarray) -> np.ndarray:
     """[tries, nodes, cells * components]."""
     tries, rows, width = leaves.shape
-    nodes, _ = strategy.advance(None, leaves.transpose(1, 0, 2).reshape(rows, tries * width))
+    nodes = exact_nodes(strategy, leaves.transpose(1, 0, 2).reshape(rows, tries * width))
     return nodes.reshape(len(nodes), tries, width).transpose(1, 0, 2)
 
 
@@ -121,7 +122,7 @@ def differing(strategy: Strategy, leaves: np.ndarray) -> int:
     found = 0
     for _ in range(5):
         others = rng.integers(-(2**30), 2**30, leaves.shape)
-        both, without = (strategy.advance(None, data)[0] for data in (others + leaves, others))
+        both, without = (exact_nodes(strategy, data) for data in (others + leaves, others))
         found = max(found, int(np.count_nonzero(both != without)))
     return found
 
@@ -177,7 +178,7 @@ def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves(
 def of_linear(factorised: Factorised, components: tuple[Component, ...], part: Within) -> float:
     return of_filter(
         factorised.coefficients,
-        leaves=factorised.draws(factorised.windows or 0),
+        leaves=factorised.leaves(factorised.windows or 0),
         opening=factorised.opening,
         touched=touched(part, WINDOW),
         states=in_l2_squared(components, 1),
@@ -204,19 +205,6 @@ def strategies(windows: int | None, *, opening: bool) -> list[Strategy]:
     return [*trees, *factorised]
 
 
-class Given:
-    """A distribution that draws what it is told to, once."""
-
-    def __init__(self, draws: np.ndarray) -> None:
-        self.draws: np.ndarray | None = draws
-
-    def noise(self, size: int) -> np.ndarray:
-        draws, self.draws = self.draws, None
-        assert draws is not None
-        assert draws.size == size
-        return draws.ravel()
-
-
 def released_from(strategy: Strategy, leaf: int, series: tuple[Series, ...], measure: Measure) -> Released:
     nothing = Sensitivity(l1=1, l2=1, nodes=1, node_l1=1, node_l2=1, coordinates=1)
     return Released(
@@ -241,7 +229,7 @@ def aggregation_of(measure: Measure, windows: int) -> Aggregation:
 
 @pytest.mark.parametrize(("horizon", "closed"), [(24, 24), (24, 17), (None, 13)])
 @pytest.mark.parametrize(("leaf", "series"), [(1, LEVELS), (1, LEVELS[1:]), (2, WEEKS)])
-def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, series, horizon, closed):
+def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, series, horizon, closed, monkeypatch):
     """x and z give what x + d and z - C d give: all that is published is a function of noisy nodes, to the last bit.
 
     The noise of unfinished nodes is moved as well, by what they hold so far.
@@ -249,24 +237,30 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
     measure, rng = Measure(kind="variance", low=0, high=10, fine=True), np.random.default_rng(3)
     aggregation = aggregation_of(measure, closed)
     for strategy in strategies(None if horizon is None else horizon // leaf, opening=series[0].kind == "level"):
-        released, rows = released_from(strategy, leaf, series, measure), strategy.draws(closed // leaf)
+        released = released_from(strategy, leaf, series, measure)
         exact, moved = rng.integers(-(2**36), 2**36, (2, 3, closed + 1, 2))
-        noise = rng.integers(-(2**30), 2**30, (3, rows, 2))
+        end = strategy.windows or 10 * closed
+        names = listed(strategy.nodes(end))
 
-        def all_nodes(leaves: np.ndarray, strategy=strategy, rows=rows) -> np.ndarray:
-            told = merge(leaves, leaf)
-            end = strategy.windows or 10 * len(told)  # nothing changes from here on
-            after = np.zeros((max(0, end + 1 - len(told)), 2), dtype=np.int64)
-            nodes, _ = strategy.advance(None, np.concatenate([told, after]))
-            return nodes[:rows]
+        def all_nodes(leaves: np.ndarray, strategy=strategy, end=end) -> np.ndarray:
+            told, _, _ = merged(leaves, None, leaf)
+            after = np.zeros((end + 1 - len(told), 2), dtype=np.int64)  # nothing changes from here on
+            return exact_nodes(strategy, np.concatenate([told, after]))
 
-        less = [z - all_nodes(x + d) + all_nodes(x) for x, d, z in zip(exact, moved, noise, strict=True)]
-        here, there = (
-            add_noise(data, replace(released, noise=tuple(map(Given, draws))))  # type: ignore[arg-type]
-            for data, draws in ((exact, noise), (exact + moved, less))
-        )
+        noise = [Recorded(2, salt=component) for component in range(3)]
+        less = [
+            {name: z.row(name) - row for name, row in zip(names, all_nodes(x + d) - all_nodes(x), strict=True)}
+            for x, d, z in zip(exact, moved, noise, strict=True)
+        ]
+        protected = []
+        for data, known in ((exact, noise), (exact + moved, [Given(rows, 2) for rows in less])):
+            monkeypatch.setattr(
+                release, "sample_noise", lambda _, nodes, *, component, cells, known=known: known[component](nodes)
+            )
+            protected.append(add_noise(data, released))
         for table in (estimates_table, nodes_table):
-            assert table(here, aggregation, released, 0).equals(table(there, aggregation, released, 0)), strategy
+            here, there = (table(one, aggregation, released, 0) for one in protected)
+            assert here.equals(there), strategy
 
 
 @pytest.mark.parametrize("refine", [*REFINES, "factorised"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from privacy.series import KINDS, Series
 from privacy.strategies.direct import Direct
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import Given, Recorded, exact_nodes, publish, stepped
 
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 
@@ -19,22 +20,6 @@ def slices(direct: Direct, windows: int) -> list[slice]:
         found.append(slice(begin + 1, begin + direct.width + 1))
         begin += direct.every
     return found
-
-
-@given(SHAPES, st.integers(0, 30), st.lists(st.integers(1, 30), max_size=4), st.integers(0, 2**32))
-def test_advance_gives_the_exact_sums_however_it_is_fed(shape, windows, cuts, seed):
-    direct = Direct(width=shape[0], every=shape[1], windows=None)
-    leaves = np.random.default_rng(seed).integers(-(1 << 50), 1 << 50, size=(1 + windows, 2))
-
-    carry, told = None, []
-    for rows in np.split(leaves, sorted(cut for cut in cuts if cut <= windows)):
-        nodes, carry = direct.advance(carry, rows)
-        told.append(nodes)
-        assert len(carry.last) < direct.width
-
-    exact = [leaves[rows].sum(axis=0) for rows in slices(direct, windows)]
-    np.testing.assert_array_equal(np.concatenate(told), np.reshape(exact, (-1, 2)))
-    assert direct.draws(windows) == len(exact)
 
 
 @given(SHAPES, st.integers(0, 30))
@@ -51,20 +36,15 @@ def test_nodes_are_the_sliding_windows_in_order(shape, windows):
 
 @pytest.mark.parametrize(("width", "every"), [(7, 1), (7, 7), (3, 5)])
 def test_a_published_number_is_one_noisy_node(width, every):
-    """What is told does not depend on how a noisy node is made up of data and noise, and never changes."""
     direct = Direct(width=width, every=every, windows=20)
     series = Series(kind="sliding", width=width, every=every)
-    rng = np.random.default_rng(1)
-    leaves, noise = rng.integers(-(1 << 50), 1 << 50, (21, 3)), rng.integers(-(1 << 45), 1 << 45, (direct.draws(20), 3))
-    exact, _ = direct.advance(None, leaves)
+    leaves = np.random.default_rng(1).integers(-(1 << 50), 1 << 50, (21, 3))
 
-    told = direct.publish(series, leaves, noise)
+    nodes, (numbers,), _ = stepped(direct, leaves, Recorded(3, bits=45), [series], [5, 14])
 
-    np.testing.assert_array_equal(told, (exact + noise).astype(float))
-    early = direct.publish(series, leaves[:15], noise[: direct.draws(14)])
-    assert early.tobytes() == told[: len(early)].tobytes()
-    assert direct.variances(series, 20).tolist() == [1.0] * len(told)
-    assert [w.tolist() for w in direct.weights(series, 20)] == [[1.0]] * len(told)
+    np.testing.assert_array_equal(numbers, nodes.astype(float))
+    assert direct.variances(series, 20, since=3).tolist() == [1.0] * len(series.ends(20)[len(series.ends(3)) :])
+    assert [w.tolist() for w in direct.weights(series, 20)] == [[1.0]] * len(numbers)
 
 
 @pytest.mark.parametrize("width", [7, 30, 90, 365])
@@ -88,7 +68,7 @@ def test_direct_and_derived_sliding_windows_are_the_same_numbers_but_for_noise()
     direct = Direct(width=6, every=2, windows=30)
     tree = Tree(branching=3, height=3, refine="least_squares", windows=30, opening=False)
 
-    both = [s.publish(series, leaves, np.zeros((s.draws(30), 4), dtype=np.int64)) for s in (direct, tree)]
+    both = [publish(s, series, leaves, Given({}, 4)) for s in (direct, tree)]
 
     np.testing.assert_array_equal(both[0], both[1])
     assert both[0][3].tolist() == leaves[7:13].sum(axis=0).tolist()
@@ -100,25 +80,24 @@ def test_only_its_own_series_is_published():
         Series(kind="sliding", width=7),
         Series(kind="sliding", width=6, every=2),
     ]
-    leaves, noise = np.zeros((31, 1), dtype=np.int64), np.zeros((direct.draws(30), 1), dtype=np.int64)
+    leaves = np.zeros((31, 1), dtype=np.int64)
     for series in others:
-        for publish in (
-            lambda s: direct.publish(s, leaves, noise),
+        for ask in (
+            lambda s: publish(direct, s, leaves, Given({}, 1)),
             lambda s: direct.variances(s, 30),
             lambda s: direct.weights(s, 30),
         ):
             with pytest.raises(ValueError, match="sliding windows of 7 every 2"):
-                publish(series)
+                ask(series)
 
 
 def test_what_cannot_be_is_refused():
     direct = Direct(width=7, every=2, windows=30)
     assert (direct.name, direct.parameters) == ("sliding", {"width": 7, "every": 2})
-    series = Series(kind="sliding", width=7, every=2)
     with pytest.raises(ValueError, match="31 windows are more than the horizon of 30"):
         direct.nodes(31)
-    with pytest.raises(ValueError, match="2 rows of noise for 12 draws"):
-        direct.publish(series, np.zeros((31, 1), dtype=np.int64), np.zeros((2, 1), dtype=np.int64))
+    with pytest.raises(ValueError, match="31 windows are more than the horizon of 30"):
+        exact_nodes(direct, np.zeros((32, 1), dtype=np.int64))
     for name, wrong in (("width", 0), ("every", 0), ("windows", 6)):
         with pytest.raises(ValueError, match=f"{name}={wrong} must be at least"):
             Direct(**{"width": 7, "every": 2, "windows": 30} | {name: wrong})

@@ -5,13 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies import factorised_coefficients as coefficients
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
+from tests.privacy.steps import Given, Recorded, exact_nodes, listed, publish, stepped
 
 POLES = dyadic(*zolotarev(0.02, 0.02, 4))
 SERIES = [
@@ -50,9 +49,9 @@ def toeplitz(column: np.ndarray, size: int) -> np.ndarray:
 
 
 def noise_weights(chosen: Factorised, series: Series, windows: int) -> np.ndarray:
-    """W = A C^-1, dense, [numbers, draws], from the coefficients alone."""
+    """W = A C^-1, dense, [numbers, nodes], from the coefficients alone."""
     demand = totals(series, np.eye(windows + 1, dtype=np.int64))[:, 0 if chosen.opening else 1 :]
-    filtered = toeplitz(chosen.coefficients, chosen.draws(windows))
+    filtered = toeplitz(chosen.coefficients, chosen.leaves(windows))
     return np.linalg.solve(filtered.T, demand.T.astype(float)).T
 
 
@@ -67,13 +66,13 @@ def most_rounding(chosen: Factorised) -> float:
 def test_published_is_the_exact_number_plus_filtered_noise(form, opening, series):
     chosen = factorised(form, opening=opening)
     leaves = leaves_within(2**40, windows=40, cells=3)
-    noise = np.random.default_rng(1).integers(-(2**35), 2**35, (chosen.draws(40), 3))
+    noise = Recorded(3, bits=35)
     weights = noise_weights(chosen, series, 40)
     exact = totals(series, leaves if opening else np.vstack([0 * leaves[:1], leaves[1:]]))
 
-    published = chosen.publish(series, leaves, noise)
+    _, (published,), _ = stepped(chosen, leaves, noise, [series], [1, 2, 9, 30])
 
-    error = np.abs(published - (exact + weights @ noise)).max()
+    error = np.abs(published - (exact + weights @ [noise.row(node) for node in listed(chosen.nodes(40))])).max()
     assert error <= most_rounding(chosen) * np.abs(weights).sum(axis=1).max() + 1
     assert error <= 1e-9 * np.abs(exact).max()
 
@@ -104,7 +103,7 @@ def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
         leaves[1] += leaves[0]
         leaves[0] = 12345
 
-    nodes, _ = chosen.advance(None, leaves)
+    nodes = exact_nodes(chosen, leaves)
 
     for cell in range(2):
         stream = leaves[0 if opening else 1 :, cell].tolist()
@@ -127,71 +126,24 @@ def test_long_histories_are_exact():
     leaves = leaves_within(2**50, windows=windows, cells=1)
     rounded = np.rint(chosen.coefficients * 2**20).astype(int).tolist()
 
-    nodes, carry = chosen.advance(None, leaves[:-1])
-    last, _ = chosen.advance(carry, leaves[-1:])
+    nodes, _, _ = stepped(chosen, leaves, Given({}, 1), [], [windows])
 
     stream = leaves[1:, 0].tolist()
-    for t in (511, 512, 8191, 8192, 8998):
+    for t in (511, 512, 8191, 8192, 8998, 8999):
         assert nodes[t, 0] == sum(rounded[j] * stream[t - j] for j in range(t + 1)) + 2**19 >> 20
-    assert last[0, 0] == sum(rounded[j] * stream[8999 - j] for j in range(9000)) + 2**19 >> 20
-
-
-@FORMS
-@OPENINGS
-@given(cuts=st.lists(st.integers(1, 40), max_size=6))
-@settings(max_examples=15)
-def test_advancing_in_parts_is_advancing_at_once(form, opening, cuts):
-    chosen = factorised(form, opening=opening)
-    leaves = leaves_within(2**49, windows=40, cells=3)
-    at_once, _ = chosen.advance(None, leaves)
-
-    carry, parts = None, []
-    for part in np.split(leaves, sorted(cuts)):
-        if len(part) or carry is not None:
-            nodes, carry = chosen.advance(carry, part)
-            parts.append(nodes)
-
-    np.testing.assert_array_equal(np.concatenate(parts), at_once)
-
-
-@FORMS
-def test_advancing_leaf_by_leaf_is_advancing_at_once(form):
-    chosen = factorised(form)
-    leaves = leaves_within(2**49, windows=40, cells=3)
-
-    carry, parts = None, []
-    for row in leaves:
-        nodes, carry = chosen.advance(carry, row[None])
-        parts.append(nodes)
-
-    assert len(parts[0]) == 0
-    np.testing.assert_array_equal(np.concatenate(parts), chosen.advance(None, leaves)[0])
-
-
-@FORMS
-@pytest.mark.parametrize("series", SERIES[:3], ids=lambda series: series.kind)
-def test_later_windows_change_no_bit_of_earlier_numbers(form, series):
-    chosen = factorised(form, opening=True)
-    leaves = leaves_within(2**45, windows=40, cells=3)
-    noise = np.random.default_rng(2).integers(-(2**40), 2**40, (41, 3))
-
-    early = chosen.publish(series, leaves[:24], noise[:24])
-
-    assert early.tobytes() == chosen.publish(series, leaves, noise)[: len(early)].tobytes()
 
 
 @FORMS
 def test_the_opening_counts_only_where_it_is_released(form):
     chosen = factorised(form)
     leaves = leaves_within(2**40, windows=40, cells=1)
-    noise = np.zeros((40, 1), dtype=np.int64)
     other = np.vstack([leaves[:1] + 2**30, leaves[1:]])
     level = Series(kind="level")
 
-    np.testing.assert_array_equal(chosen.publish(level, leaves, noise), chosen.publish(level, other, noise))
+    here, there = (publish(chosen, level, data, Given({}, 1)) for data in (leaves, other))
+    np.testing.assert_array_equal(here, there)
     opened = factorised(form, opening=True)
-    more = opened.publish(level, other, np.zeros((41, 1), dtype=np.int64))
-    less = opened.publish(level, leaves, np.zeros((41, 1), dtype=np.int64))
+    more, less = (publish(opened, level, data, Given({}, 1)) for data in (other, leaves))
     np.testing.assert_allclose(more - less, 2**30, atol=100)
 
 
@@ -202,7 +154,6 @@ def test_a_node_is_told_for_every_leaf():
     assert told.end.tolist() == [0, 1, 2, 3]
     assert told.layer.tolist() == [0, 0, 0, 0]
     assert factorised("leaky").nodes(3).begin.tolist() == [0, 1, 2]
-    assert factorised("leaky").draws(3) == 3
 
 
 @pytest.mark.parametrize(
@@ -225,7 +176,7 @@ def test_rounding_moves_neighbours_by_no_more_than_its_bound(chosen):
         moved[times, cell] = np.diff(generator.integers(0, steps, changes, endpoint=True), prepend=0)
     linear = toeplitz(chosen.coefficients, windows) @ moved[1:]
 
-    difference = chosen.advance(None, leaves + moved)[0] - chosen.advance(None, leaves)[0]
+    difference = exact_nodes(chosen, leaves + moved) - exact_nodes(chosen, leaves)
 
     norms = np.sqrt(((difference - linear) ** 2).sum(axis=0))
     assert norms.min() > 1
@@ -239,7 +190,7 @@ def test_without_end_what_is_rounded_is_forgotten():
     moved = np.zeros_like(leaves)
     moved[1] = 2**24
 
-    difference = chosen.advance(None, leaves + moved)[0] - chosen.advance(None, leaves)[0]
+    difference = exact_nodes(chosen, leaves + moved) - exact_nodes(chosen, leaves)
 
     assert difference[:support].all()
     assert not difference[support:].any()
@@ -255,38 +206,33 @@ def test_a_state_that_stands_still_stays_within_the_bound():
     leaves[1] = 15
     linear = 15 * chosen.coefficients
 
-    error = np.abs(chosen.advance(None, leaves)[0][:, 0] - linear)
+    error = np.abs(exact_nodes(chosen, leaves)[:, 0] - linear)
 
     bound = chosen.rounding(1, 1) / math.sqrt(windows)
     assert 8 < error.max() < bound < 11
 
 
-@pytest.mark.slow
-def test_twenty_cells_pass_a_hundred_thousand_windows_at_constant_state():
-    windows, cells = 100_000, 20
-    chosen = Factorised(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(1e-5, 1e-5, 5)))
+def test_twenty_cells_pass_twenty_thousand_windows_at_constant_state():
+    windows, cells = 20_000, 20
+    chosen = Factorised(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(5e-5, 5e-5, 5)))
     leaves = leaves_within(2**50, windows=windows, cells=cells)
 
-    carry, sizes, parts = None, set(), []
-    for part in np.array_split(leaves, 10):
-        nodes, carry = chosen.advance(carry, part)
-        parts.append(nodes)
-        sizes.add(carry.nbytes)
+    nodes, _, carries = stepped(chosen, leaves, Given({}, cells), [], range(2_000, windows, 2_000))
 
-    assert sizes == {len(chosen.poles) * cells * 8}
+    sizes = {sum(r.size for rows in (c.integers, c.floats) for r in rows.values()) for c in carries}
+    assert sizes == {2 * len(chosen.poles) * cells}
     smooth = coefficients.convolve(chosen.coefficients, leaves[:, :2].astype(float))
-    np.testing.assert_allclose(np.concatenate(parts)[:, :2], smooth, atol=1e-12 * 2**50)
+    np.testing.assert_allclose(nodes[:, :2], smooth, atol=1e-12 * 2**50)
 
 
 def test_what_64_bits_cannot_hold_is_refused():
     with pytest.raises(OverflowError, match="change exceeds 2\\^51 steps"):
-        factorised("leaky").advance(None, np.array([[0], [2**51 + 1]]))
+        exact_nodes(factorised("leaky"), np.array([[0], [2**51 + 1]]))
     with pytest.raises(OverflowError, match="level exceeds 2\\^50 steps"):
-        factorised("arma").advance(None, np.array([[0], [2**50], [1]]))
-    nodes, carry = factorised("arma").advance(None, np.array([[0], [2**50]]))
-    assert nodes.tolist() == [[2**50]]
+        exact_nodes(factorised("arma"), np.array([[0], [2**50], [1]]))
+    assert exact_nodes(factorised("arma"), np.array([[0], [2**50]])).tolist() == [[2**50]]
     with pytest.raises(OverflowError, match="level"):
-        factorised("arma").advance(carry, np.array([[1]]))
+        stepped(factorised("arma"), np.array([[0], [2**50], [1]]), Given({}, 1), [], [2])
 
 
 @pytest.mark.parametrize(

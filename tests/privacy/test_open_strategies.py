@@ -29,6 +29,7 @@ from privacy.strategies.factorised import Factorised
 from privacy.strategies.table import OFFERS, STRATEGIES
 from privacy.strategies.touched import Touched, at_most
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import exact_nodes
 
 LEVEL = Series(kind="level")
 
@@ -39,7 +40,7 @@ class Levels:
 
     windows: int
     kind, name, variant = "levels", "levels", ""
-    sparse, certifiable, in_advance = True, False, False
+    sparse, certifiable, in_advance, bounded = True, False, False, True
     disjoint_layers = ()
 
     @property
@@ -96,6 +97,33 @@ def test_a_strategy_in_the_table_is_planned_spent_kept_and_stated(monkeypatch: p
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Growing(Levels):
+    """The same with less error, and a carry that grows."""
+
+    share: float
+    variant, bounded = "growing", False
+
+    def variances(self, series, windows):
+        return self.share * np.ones(windows)
+
+
+@pytest.mark.parametrize(("share", "taken"), [(0.99, Levels), (0.97, Growing)])
+def test_a_carry_that_does_not_grow_is_worth_one_percent_of_error(monkeypatch, share, taken) -> None:
+    """Half a percent less error is not enough, one and a half are."""
+    both = (Levels(windows=10), Growing(windows=10, share=share))
+    offer = Offer(sparse=True, candidates=lambda asked: (whole(asked, one) for one in both), lacking="")
+    for name in OFFERS:
+        monkeypatch.setitem(OFFERS, name, replace(offer, candidates=lambda _: iter(())))
+    monkeypatch.setitem(OFFERS, "sliding", offer)
+    demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(LEVEL,))
+    asked = {"windows": 10, "owner": False, "budget": Budget(epsilon=1), "mechanism": "laplace", "accounting": None}
+
+    (released,) = make_plan([demand], constraint=AtMost(40), window=10, **asked).released
+
+    assert type(released.strategy) is taken
+
+
 SPAN, WINDOWS = 3, 7
 """Neighbours that are equal outside of 3 windows in a row, where each may be there or not: g in {-1, 0, 1}."""
 
@@ -116,7 +144,7 @@ def differences() -> np.ndarray:
 
 def columns(strategy: Tree | Direct | Factorised) -> np.ndarray:
     """C, [nodes, 1 + WINDOWS], in steps fine enough for any."""
-    return strategy.advance(None, np.eye(1 + WINDOWS, dtype=np.int64) << 24)[0] / 2**24
+    return exact_nodes(strategy, np.eye(1 + WINDOWS, dtype=np.int64) << 24) / 2**24
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What one entry can reach, against every trajectory of small releases and a search over large ones.
 
-Trajectories are sequences of states; the strategies' own `advance` gives the nodes, so that the claim is held against
+Trajectories are sequences of states; the strategies' own step gives the nodes, so that the claim is held against
 the code that releases. All arithmetic is on integers; nothing is sampled but the cases.
 """
 
@@ -18,6 +18,7 @@ from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, o
 from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import exact_nodes
 
 COUNT = Measure(kind="count").components
 FINE = Measure(kind="count", fine=True).components
@@ -57,7 +58,7 @@ def norms(
     strategy: Tree | Direct | Factorised, states: Trajectory, cells: int, largest: int
 ) -> tuple[float, float, int]:
     """L1, L2 and the number of told nodes that are not zero."""
-    nodes = strategy.advance(None, leaves_of(states, cells))[0] / largest
+    nodes = exact_nodes(strategy, leaves_of(states, cells)) / largest
     return float(np.abs(nodes).sum()), float(np.sqrt((nodes**2).sum())), int(np.count_nonzero(nodes.any(axis=1)))
 
 
@@ -193,7 +194,7 @@ def test_no_events_reach_further_than_claimed(c, h, cells, owner):
         leaves = np.zeros((windows + 1, cells), dtype=np.int64)
         for place in places:
             leaves[place] += 1
-        nodes, _ = tree.advance(None, leaves)
+        nodes = exact_nodes(tree, leaves)
         assert np.abs(nodes).sum() <= claimed.l1
         assert math.sqrt((nodes**2).sum()) <= claimed.l2 * (1 + 1e-12)
         farthest = max(farthest, math.sqrt((nodes**2).sum()))
@@ -208,7 +209,7 @@ def test_no_owner_of_two_entries_reaches_further_than_claimed(shape):
     found = [(changes(s), leaves_of(s, 1)) for s in trajectories(windows, k, ONE_CELL)]
     for (j, first), (i, second) in itertools.combinations_with_replacement(found, 2):
         if i + j <= k:
-            nodes, _ = strategy.advance(None, first + second)
+            nodes = exact_nodes(strategy, first + second)
             assert np.abs(nodes).sum() <= claimed.l1
             assert math.sqrt((nodes**2).sum()) <= claimed.l2 * (1 + 1e-12)
 
@@ -231,7 +232,7 @@ def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
     farthest = 0.0
     for first, second in itertools.combinations_with_replacement(found, 2):
         if changes(first) + changes(second) <= k and not any(map(all, zip(first, second, strict=True))):
-            nodes = strategy.advance(None, leaves_of(first, cells) + leaves_of(second, cells))[0] / unit_steps
+            nodes = exact_nodes(strategy, leaves_of(first, cells) + leaves_of(second, cells)) / unit_steps
             assert np.abs(nodes).sum() <= claimed.l1 * (1 + 1e-12)
             farthest = max(farthest, float(np.sqrt((nodes**2).sum())))
     assert farthest <= claimed.l2 * (1 + 1e-12)
@@ -274,7 +275,7 @@ def test_search_at_a_thousand_windows_stays_within_the_claim():
             leaves = np.zeros((windows + 1, len(places)), dtype=np.int64)
             for column, row in enumerate(np.sort(places, axis=1)):
                 np.add.at(leaves[:, column], row, (-1) ** np.arange(k))
-            return np.sqrt(((strategy.advance(None, leaves << 24)[0] / 2**24) ** 2).sum(axis=0))
+            return np.sqrt(((exact_nodes(strategy, leaves << 24) / 2**24) ** 2).sum(axis=0))
 
         best = rng.integers(1, windows + 1, (60, k))
         length = lengths(best)

@@ -18,7 +18,9 @@ from privacy.planning.spent import spent, whole
 from privacy.series import Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import Choice
+from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import Node, exact_nodes, listed, nodes_matrix, noise_matrix, sampled
 
 LEVEL, CHANGE, ENTERED = Series(kind="level"), Series(kind="change"), Series(kind="entered")
 SLIDING = Series(kind="sliding", width=3)
@@ -96,27 +98,25 @@ def units(windows: int, cells: int, changes: int, opening: bool) -> np.ndarray:
     return sums
 
 
+def begun(strategy: Strategy, windows: int) -> list[Node]:
+    """The nodes that what was published by then may hold: complete ones, and those that numbers use in advance."""
+    complete = set(listed(strategy.nodes(windows)))
+    return [node for node in sampled(strategy, windows) if strategy.in_advance or node in complete]
+
+
 def drawn(strategy: Strategy, windows: int) -> np.ndarray:
-    """C, [draws, 1 + windows]: the nodes whose noise is drawn by then, of leaves that are 0 afterwards."""
-    if not isinstance(strategy, Tree):
-        fine = np.eye(1 + windows, dtype=np.int64) * STEPS
-        return strategy.advance(None, fine)[0] / STEPS
-    rows = []
-    for layer, index in strategy.places(windows).tolist():
-        span = strategy.branching**layer
-        inside = (np.arange(1 + windows) - 1) // span == index
-        inside[0] = index < 0
-        rows.append(inside if index >= 0 else np.arange(1 + windows) == 0)
-    return np.array(rows, dtype=np.float64).reshape(len(rows), 1 + windows)
+    """C, [nodes, 1 + windows], of these nodes and of leaves that are 0 afterwards."""
+    if isinstance(strategy, Factorised):
+        return exact_nodes(strategy, np.eye(1 + windows, dtype=np.int64) * STEPS) / STEPS
+    return nodes_matrix(begun(strategy, windows), windows).astype(np.float64)
 
 
 def told(strategy: Strategy, series: tuple[Series, ...], windows: int) -> np.ndarray:
-    """[numbers, draws]: what each draw does to the nodes and the numbers that were told by then."""
-    draws = strategy.draws(windows)
-    nothing = np.zeros((1 + windows, draws), dtype=np.int64)
-    noise = np.eye(draws, dtype=np.int64)
-    published = [strategy.publish(s, nothing, noise) for s in series]
-    return np.concatenate([noise[: len(strategy.nodes(windows).end)], *published])
+    """[numbers, nodes]: what the noise of each node does to the nodes and the numbers that were published by then."""
+    nodes, complete = begun(strategy, windows), set(listed(strategy.nodes(windows)))
+    published = [noise_matrix(strategy, one, windows, nodes) for one in series]
+    own = np.eye(len(nodes))[[place for place, node in enumerate(nodes) if node in complete]]
+    return np.concatenate([own, *published])
 
 
 STRATEGIES = [
@@ -194,7 +194,7 @@ def test_a_shorter_factorisation_is_the_first_rows_of_the_longer_one(form):
     whole, near = released.strategy, replace(released.strategy, windows=17)
     leaves = np.random.default_rng(5).integers(-STEPS, STEPS, size=(18, 3))
 
-    np.testing.assert_array_equal(near.advance(None, leaves)[0], whole.advance(None, leaves)[0])
+    np.testing.assert_array_equal(exact_nodes(near, leaves), exact_nodes(whole, leaves))
     np.testing.assert_array_equal(near.coefficients, whole.coefficients[: len(near.coefficients)])
 
 

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from privacy.series import BEFORE_ALL, Series, totals
+from privacy.series import BEFORE_ALL, Series
 from privacy.strategies.choice import FORMS
 from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import fit
 from privacy.strategies.tree import Tree
+from tests.privacy.steps import listed, noise_matrix, sampled
 
 WINDOWS = 53
 LEVEL, CHANGE, WEEK = Series(kind="level"), Series(kind="change"), Series(kind="sliding", width=7, every=2)
@@ -50,89 +51,31 @@ def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Direct | Facto
     return MADE[name][0](request.param)
 
 
-@pytest.fixture
-def leaves() -> np.ndarray:
-    return np.random.default_rng(2).integers(-(2**30), 2**30, (WINDOWS + 1, 3))
+def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_first(strategy):
+    found = strategy.nodes(WINDOWS)
+
+    assert (np.diff(found.end) >= 0).all()
+    assert found.end.max() <= WINDOWS
+    assert (found.begin < found.end).all()
+    assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Direct) and strategy.opening)
+    assert BEFORE_ALL not in found.begin[1:]
 
 
-def noise_for(strategy: Tree | Direct | Factorised, windows: int = WINDOWS) -> np.ndarray:
-    """Rows of noise stay where they are when more windows close."""
-    all_rows = np.random.default_rng(3).integers(-(2**30), 2**30, (strategy.draws(WINDOWS), 3))
-    return all_rows[: strategy.draws(windows)]
-
-
-def test_an_estimate_never_changes_by_a_byte_whatever_comes_later(name, strategy, leaves):
-    for series in MADE[name][1]:
-        final = strategy.publish(series, leaves, noise_for(strategy))
-        for windows in (1, 6, 7, 8, 26, 27, 28, 52):
-            early = strategy.publish(series, leaves[: windows + 1], noise_for(strategy, windows))
-            assert early.tobytes() == final[: len(early)].tobytes()
-            assert len(early) == len(series.ends(windows))
-
-
-def test_told_nodes_never_change_and_more_are_appended(strategy, leaves):
-    final, (nodes, _) = strategy.nodes(WINDOWS), strategy.advance(None, leaves)
-    noise = noise_for(strategy)
+def test_nodes_of_two_runs_are_those_of_one(strategy):
     for windows in (0, 1, 8, 27, 52):
-        told, (exact, _) = strategy.nodes(windows), strategy.advance(None, leaves[: windows + 1])
-        count = len(told.layer)
-        assert count == len(exact) <= strategy.draws(windows)
-        assert np.array_equal(exact + noise_for(strategy, windows)[:count], (nodes + noise[: len(nodes)])[:count])
-        for column in ("layer", "begin", "end"):
-            assert np.array_equal(getattr(told, column), getattr(final, column)[:count])
+        both = strategy.nodes(windows), strategy.nodes(WINDOWS, since=windows)
+        assert [node for part in both for node in listed(part)] == listed(strategy.nodes(WINDOWS))
 
 
-def test_nodes_end_when_their_leaves_have_closed_and_the_opening_comes_first(strategy):
-    told = strategy.nodes(WINDOWS)
-
-    assert (np.diff(told.end) >= 0).all()
-    assert told.end.max() <= WINDOWS
-    assert (told.begin < told.end).all()
-    assert (told.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Direct) and strategy.opening)
-    assert BEFORE_ALL not in told.begin[1:]
-
-
-def test_leaf_by_leaf_is_all_at_once(strategy, leaves):
-    at_once, _ = strategy.advance(None, leaves)
-    parts, carry = [], None
-    for start, stop in ((0, 1), (1, 2), (2, 9), (9, 10), (10, 40), (40, WINDOWS + 1)):
-        nodes, carry = strategy.advance(carry, leaves[start:stop])
-        parts.append(nodes)
-
-    assert np.array_equal(np.concatenate(parts), at_once)
-
-
-def test_what_is_published_is_exact_plus_weighted_noise(name, strategy, leaves):
-    """The weights are found from unit vectors of noise, one draw at a time; the stated ones have the same sizes."""
-    rows = strategy.draws(WINDOWS)
+def test_variances_and_weights_are_those_of_the_noise_in_published_numbers(name, strategy):
+    """Which noise is in a number is found from unit vectors, a node at a time."""
+    nodes = sampled(strategy, WINDOWS)
     for series in MADE[name][1]:
-        nothing = np.zeros((WINDOWS + 1, rows), dtype=np.int64)
-        found = strategy.publish(series, nothing, np.eye(rows, dtype=np.int64) << 40) / 2**40
-        variances = strategy.variances(series, WINDOWS)
-
-        np.testing.assert_allclose((found**2).sum(axis=1), variances, rtol=1e-6)
-        for row, weights in zip(found, strategy.weights(series, WINDOWS), strict=True):
-            np.testing.assert_allclose(
-                np.sort(np.abs(row))[::-1], np.pad(np.sort(weights)[::-1], (0, rows - len(weights))), atol=1e-6
-            )
-        noise = noise_for(strategy)
-        exact = totals(
-            series, leaves if strategy_has_opening(strategy) else leaves * (np.arange(WINDOWS + 1) > 0)[:, None]
-        )
-        told = strategy.publish(series, leaves, noise)
-        np.testing.assert_allclose(told - found @ noise, exact, atol=2.0**30 * 1e-4)
-
-
-def strategy_has_opening(strategy: Tree | Direct | Factorised) -> bool:
-    return isinstance(strategy, Direct) or strategy.opening
-
-
-def test_the_noise_of_a_told_node_is_its_own_row(strategy, leaves):
-    """Without data and with noise in one row alone, no number before the row is drawn is told otherwise than 0."""
-    series = WEEK if isinstance(strategy, Direct) else CHANGE
-    rows = strategy.draws(WINDOWS)
-    noise = np.eye(rows, dtype=np.int64) << 20
-    told = strategy.publish(series, np.zeros((WINDOWS + 1, rows), dtype=np.int64), noise)
-    for windows in (1, 8, 27):
-        count, drawn = len(series.ends(windows)), strategy.draws(windows)
-        assert not told[:count, drawn:].any()
+        matrix = noise_matrix(strategy, series, WINDOWS, nodes, scale=1 << 40)
+        for since in (0, 25):
+            found = matrix[len(series.ends(since)) :]
+            variances = strategy.variances(series, WINDOWS, since=since)
+            np.testing.assert_allclose((found**2).sum(axis=1), variances, rtol=1e-6)
+            for row, weights in zip(found, strategy.weights(series, WINDOWS, since=since), strict=True):
+                sizes = np.pad(np.sort(weights)[::-1], (0, len(nodes) - len(weights)))
+                np.testing.assert_allclose(np.sort(np.abs(row))[::-1], sizes, atol=1e-6)

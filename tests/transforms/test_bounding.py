@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from tests import reference
+from tests.dense import dense
 from tests.reference import Mutation, batch_table
 from tests.strategies import COLUMNS, QUERIES, TIMELINE, changelogs
-from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, dense
+from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.shard_kernel import sum_shard
 from transforms.aggregation.sharding import shard_table

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within, parts
 from tests import reference
+from tests.dense import dense
 from tests.privacy.test_sensitivity import claim, norms, wild_units
 from tests.reference import Mutation, Runs, batch_table
 from tests.strategies import ALONE, COLUMNS, COUNT, QUERIES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, stay
-from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, dense
+from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.queries import Query, Timeline
 from transforms.aggregation.shard_kernel import advance_shard, sum_shard

@@ -154,7 +154,6 @@ MISMATCHES: dict[str, Callable[[], Parts]] = {
     ),
     "sums without the constraint are released": lambda: Parts(bound=other(exact=True), release=other(exact=True)),
     "sums without the constraint are handed on": lambda: Parts(bound=other(exact=True)),
-    "chunks are cut otherwise": lambda: Parts(bound=other(span=2**21)),
     "a step stands between projection and sums": lambda: Parts(between=("project",)),
     "a step stands between sums and release": lambda: Parts(between=("sums",)),
     "windows are released already, and no state is given": lambda: Parts(project=LATER, bound=LATER, release=LATER),

@@ -16,8 +16,9 @@ from apache_beam.testing.util import assert_that
 
 from examples import own_pipeline
 from examples.elsewhere import bounded
+from tests.dense import dense
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
-from transforms.aggregation.node_sums import NodeKey, dense
+from transforms.aggregation.node_sums import NodeKey
 from transforms.aggregation.projection import Project
 from transforms.common.errors import InputError, RefusedError, SlackwaterError
 from transforms.common.source import Source

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost
 from privacy.measure import Measure
+from tests.dense import dense
 from transforms.aggregation.expression import Condition
-from transforms.aggregation.node_sums import Aggregation, NodeKey, dense
+from transforms.aggregation.node_sums import Aggregation, NodeKey
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.queries import Query, Timeline
 from transforms.aggregation.shard_kernel import advance_shard

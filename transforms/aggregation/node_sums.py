@@ -1,10 +1,12 @@
 """Exact sums of nodes: what is summed, under which keys, and how chunks of cells are packed.
 
-A large release is cut into chunks of cells, each with all its windows, so that no step holds all nodes at once.
+A large release is cut into chunks of cells, the same in all runs, each with a state of its own. A run that closes many
+windows works on a chunk in blocks of them, so that no step holds all nodes at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +24,11 @@ NodeKey = tuple[str, int, Family, int]
 BOUNDED = "bounded"
 EXACT = "exact"
 
-CHUNK_NODES = 2**20
-"""About so many nodes are in one chunk."""
+CHUNK_CELLS = 2**16
+"""Most cells in one chunk: a night of a million cells has sixteen chunks, each with a few files."""
+
+BLOCK_LEAVES = 2**20
+"""About so many leaves are in one block of a chunk's windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,6 @@ class Aggregation:
         owner: the column that names the owner of an entry, of the mutation or of its states; None if the unit is the
             entry.
         exact: whether to sum all changes as well, without the constraint (for the owner's eyes).
-        span: windows that chunks are sized for, the same in all runs of a release; None: those of the timeline.
     """
 
     queries: tuple[Query, ...]
@@ -44,7 +48,6 @@ class Aggregation:
     constraint: Constraint
     owner: str | None = None
     exact: bool = False
-    span: int | None = None
 
     @property
     def projection(self) -> Projection:
@@ -55,10 +58,21 @@ class Aggregation:
 
     def chunk_cells(self, query: int) -> int:
         """Cells in one chunk of a query; all of them where they are made consistent with each other."""
-        if self.queries[query].consistent:
-            return self.queries[query].cells
-        windows = self.timeline.windows if self.span is None else self.span
-        return max(1, min(self.queries[query].cells, CHUNK_NODES // (windows + 1)))
+        cells = self.queries[query].cells
+        return cells if self.queries[query].consistent else min(cells, CHUNK_CELLS)
+
+    def cells_of(self, key: NodeKey) -> range:
+        """The cells of a chunk."""
+        _, query, _, chunk = key
+        size = self.chunk_cells(query)
+        return range(chunk * size, min((chunk + 1) * size, self.queries[query].cells))
+
+    def blocks(self, query: int) -> list[tuple[int, int]]:
+        """Boundaries of the blocks in which this run's windows are worked on, at least one."""
+        size = max(1, BLOCK_LEAVES // self.chunk_cells(query))
+        released, windows = self.timeline.released, self.timeline.windows
+        cuts = [*range(released, windows, size), windows] if released < windows else [released, windows]
+        return list(pairwise(cuts))
 
     def chunks(self, query: int) -> int:
         return -(-self.queries[query].cells // self.chunk_cells(query))
@@ -99,17 +113,35 @@ def encode(leaves: LeafSums) -> bytes:
     return to_bytes(pa.table({"node": leaves.node, **{f"sum.{i}": row for i, row in enumerate(leaves.sums)}}))
 
 
-def dense(payloads: Iterable[bytes], aggregation: Aggregation, key: NodeKey) -> np.ndarray:
-    """All nodes of a chunk, empty ones too: [components, 1 + windows, cells of the chunk], int64."""
-    _, number, _, chunk = key
-    query = aggregation.queries[number]
-    size = aggregation.chunk_cells(number)
-    begin = chunk * size
-    width = min(size, query.cells - begin)
-    sums = np.zeros((len(query.measure.components), aggregation.timeline.windows + 1, width), dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Exact sums of a chunk from one shard: `node` increasing, and for each component a sum."""
+
+    node: np.ndarray
+    sums: tuple[np.ndarray, ...]
+
+
+def gathered(payloads: Iterable[bytes]) -> list[Gathered]:
+    """The sums of some shards."""
+    found = []
     for payload in payloads:
         table = from_bytes(payload)
-        window, cell = np.divmod(table["node"].to_numpy(), query.cells)
-        for component in range(len(sums)):
-            np.add.at(sums[component], (window, cell - begin), table[f"sum.{component}"].to_numpy())
-    return sums
+        node, *sums = (table[name].to_numpy() for name in table.column_names)
+        if len(node) and (np.diff(node) < 0).any():  # of several shards, one after another
+            order = np.argsort(node, kind="stable")
+            node, sums = node[order], [values[order] for values in sums]
+        found.append(Gathered(node, tuple(sums)))
+    return found
+
+
+def dense(sums: Sequence[Gathered], query: Query, *, rows: range, cells: range) -> np.ndarray:
+    """Nodes of some rows and cells, empty ones too: [components, rows, cells], int64; row 0 is the initial level."""
+    filled = np.zeros((len(query.measure.components), len(rows), len(cells)), dtype=np.int64)
+    for part in sums:
+        first, last = np.searchsorted(part.node, [rows.start * query.cells, rows.stop * query.cells])
+        row, cell = np.divmod(part.node[first:last], query.cells)
+        inside = (cells.start <= cell) & (cell < cells.stop)
+        place = row[inside] - rows.start, cell[inside] - cells.start
+        for component, values in zip(filled, part.sums, strict=True):
+            np.add.at(component, place, values[first:last][inside])
+    return filled

@@ -78,13 +78,6 @@ class Query:
         read = {key for key, _ in self.by} | ({self.column} if self.column is not None else set())
         return frozenset(read | (self.where.columns if self.where is not None else set()))
 
-    def cell_keys(self) -> list[tuple[Scalar, ...]]:
-        """The key values of each cell, in cell order (the last key runs fastest)."""
-        keys: list[tuple[Scalar, ...]] = [()]
-        for _, values in self.by:
-            keys = [(*prefix, value) for prefix in keys for value in values]
-        return keys
-
 
 def planned(queries: Iterable[Query], plan: Plan) -> tuple[Query, ...]:
     """The queries of a plan, with their measures on the grids that its noise is scaled to."""

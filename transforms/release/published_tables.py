@@ -9,7 +9,6 @@ or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,33 +23,21 @@ from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies.base import Strategy
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Scalar
+from transforms.release.protected import Protected
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protected:
-    """What one part of a release makes public of one chunk of cells in one run, in grid steps.
-
-    Attributes:
-        nodes: for each component [nodes, cells], those that the windows of the run complete.
-        sums: for each series and component [numbers, cells], those that end in them.
-    """
-
-    nodes: list[np.ndarray]
-    sums: list[list[np.ndarray]]
-
-
 def estimates_table(protected: Protected, aggregation: Aggregation, released: Released, first_cell: int) -> pa.Table:
-    """Published numbers of one chunk."""
+    """Published numbers of some cells, those that end in the timeline's new windows."""
     tables = []
     for series, sums in zip(released.series, protected.sums, strict=True):
-        told = estimates_of(series, sums, aggregation, released)
+        found = estimates_of(series, sums, aggregation, released)
         numbers = {
-            "value": told.value.ravel(),
-            "stddev": told.stddev.ravel(),
-            "ci_low": told.ci_low.ravel(),
-            "ci_high": told.ci_high.ravel(),
+            "value": found.value.ravel(),
+            "stddev": found.stddev.ravel(),
+            "ci_low": found.ci_low.ravel(),
+            "ci_high": found.ci_high.ravel(),
         }
         tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
     return pa.concat_tables(tables)
@@ -59,27 +46,22 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Re
 def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released) -> Estimates:
     """The numbers of one series with their errors, [numbers, cells]."""
     query = aggregation.queries[released.query]
-    leaves = aggregation.timeline.windows // released.leaf
-    first = len(series.ends(aggregation.timeline.released))
-    spread = [
-        _spreads(
-            distribution, released.strategy, series.merged(released.leaf), leaves, confidence_of(len(released.noise))
-        )
-        for distribution in released.noise
-    ]
-    found = estimate(query.measure, sums, [d[first:] for d, _ in spread], [w[first:] for _, w in spread])
+    windows, since = (count // released.leaf for count in (aggregation.timeline.windows, aggregation.timeline.released))
+    merged, confidence = series.merged(released.leaf), confidence_of(len(released.noise))
+    spread = [_spreads(noise, released.strategy, merged, windows, since, confidence) for noise in released.noise]
+    found = estimate(query.measure, sums, [d for d, _ in spread], [w for _, w in spread])
     return consistent(found) if query.consistent and series.kind in ("level", "entered", "left") else found
 
 
 @lru_cache(maxsize=256)
 def _spreads(
-    distribution: NoiseDistribution, strategy: Strategy, series: Series, windows: int, confidence: float
+    distribution: NoiseDistribution, strategy: Strategy, series: Series, windows: int, since: int, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviation and half width of each number, in grid steps; the same for all chunks."""
+    """Standard deviation and half width of each new number, in grid steps; the same for all chunks."""
     return spreads(
         distribution,
-        variances=strategy.variances(series, windows),
-        weights=lambda: strategy.weights(series, windows),
+        variances=strategy.variances(series, windows, since=since),
+        weights=lambda: strategy.weights(series, windows, since=since),
         confidence=confidence,
     )
 
@@ -105,14 +87,17 @@ def truth_table(
 
 
 def nodes_table(protected: Protected, aggregation: Aggregation, released: Released, first_cell: int) -> pa.Table:
-    """Noisy nodes of one chunk, in the measure's units; the opening node only if it is released."""
+    """Noisy nodes of some cells, in the measure's units: those that end in the timeline's new windows.
+
+    The initial level comes with the first windows, if it is released.
+    """
     query, timeline = aggregation.queries[released.query], aggregation.timeline
     cells = protected.nodes[0].shape[1]
-    nodes = released.strategy.nodes(timeline.windows // released.leaf)
-    new = slice(len(nodes.end) - len(protected.nodes[0]), None)
+    since = timeline.released // released.leaf if timeline.released else None
+    nodes = released.strategy.nodes(timeline.windows // released.leaf, since=since)
     length = timeline.every * released.leaf
-    starts, ends = ((timeline.start + at[new] * length).repeat(cells) for at in (nodes.begin, nodes.end))
-    untold = (nodes.begin[new] == BEFORE_ALL).repeat(cells)
+    starts, ends = ((timeline.start + at * length).repeat(cells) for at in (nodes.begin, nodes.end))
+    initial = (nodes.begin == BEFORE_ALL).repeat(cells)
     rows = len(starts)
     tables = []
     for component, values, distribution in zip(query.measure.components, protected.nodes, released.noise, strict=True):
@@ -123,8 +108,8 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
         names += [component.name] if len(released.noise) > 1 else []
         columns: dict[str, pa.Array] = {
             "query": _constant("/".join(names), rows),
-            "layer": pa.array(nodes.layer[new].astype(np.int32).repeat(cells)),
-            "node_start": pa.array(starts, type=pa.int64(), mask=untold).cast(TIME),
+            "layer": pa.array(nodes.layer.astype(np.int32).repeat(cells)),
+            "node_start": pa.array(starts, type=pa.int64(), mask=initial).cast(TIME),
             "node_end": pa.array(ends, type=pa.int64()).cast(TIME),
             **_keys(aggregation, released.query, first_cell, cells, rows),
             "noisy_value": pa.array(values.ravel() * component.grid),
@@ -161,18 +146,14 @@ def _by_number(
 def _keys(aggregation: Aggregation, number: int, first_cell: int, cells: int, rows: int) -> dict[str, pa.Array]:
     """Key columns of all queries; this query's hold its cells' values, window after window."""
     query = aggregation.queries[number]
-    keys = query.cell_keys()[first_cell : first_cell + cells]
-    own = [key for key, _ in query.by]
-    columns = {}
-    for name, kind in key_types(aggregation.queries).items():
-        if name in own:
-            place = own.index(name)
-            values = [_as(key[place], kind) for key in keys]
-            column = pa.array(values, type=kind).dictionary_encode()
-            indices = pa.array(np.tile(column.indices.to_numpy(), rows // cells if cells else 0))
-            columns[name] = pa.DictionaryArray.from_arrays(indices, column.dictionary).cast(kind)
-        else:
-            columns[name] = pa.nulls(rows, kind)
+    cell = np.arange(first_cell, first_cell + cells)
+    columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
+    for key, listed in reversed(query.by):  # the last key runs fastest
+        cell, place = np.divmod(cell, len(listed))
+        kind = columns[key].type
+        values = pa.array([_as(value, kind) for value in listed], type=kind)
+        indices = pa.array(np.tile(place, rows // cells if cells else 0))
+        columns[key] = pa.DictionaryArray.from_arrays(indices, values).cast(kind)
     return columns
 
 

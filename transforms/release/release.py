@@ -1,38 +1,43 @@
-"""Add noise to every node, once, and turn noisy nodes into what is published. The only file that adds noise.
+"""Add noise to every node, once, and turn noisy nodes into what is published. The only file that samples noise.
 
     in    (NodeKey, bytes)         exact sums (transforms.aggregation.bounded_sums)
     out   (part name, bytes)       under `nodes` and `estimates`: Arrow IPC streams of published tables
-          (file name, bytes)       under `state`: what the next run needs, leaf sums and noise so far; private
+          (file name, bytes)       under `state`: what the next run needs (transforms.release.noise_state); private
 
-Which nodes are drawn for follows from the plan alone: every window and every cell, so an empty changelog gives the same
-rows as a full one. A runner may run any step twice, so the draw is followed by a Reshuffle: what comes
-after it sees one draw. A second attempt of a whole run draws again, and nothing of the first may have been published.
+A chunk is all windows of some cells. It is worked on in blocks of windows, one step of its strategies each, so that
+memory is bounded however many windows a run closes; a table and its file hold one block. Many steps give what one
+gives, so blocks, epochs and streams publish the same numbers on the same noise.
+
+Which nodes get noise follows from the plan alone: every window and every cell, so an empty changelog gives the same
+rows as a full one. A runner may run any step twice, so noise is followed by a Reshuffle: what comes after it sees one
+sample. A second attempt of a whole run samples again, and nothing of the first may have been published.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
-from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense
+from privacy.series import Ints
+from privacy.strategies.base import Nodes, before_each
+from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense, gathered
 from transforms.aggregation.shard_state import STATE
-from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.ipc import to_bytes
 from transforms.common.joined import refuse_other
-from transforms.common.parquet_state import from_parquet, list_of, to_parquet
 from transforms.common.payloads import pack, unpack
 from transforms.common.several import Collections
 from transforms.common.sinks import read_bytes
-from transforms.release.published_tables import Protected, estimates_table, nodes_table
+from transforms.release.noise_state import Held, state_from_bytes, state_to_bytes
+from transforms.release.protected import Protected, protected_from_bytes, protected_to_bytes
+from transforms.release.published_tables import estimates_table, nodes_table
 
 NODES = "nodes"
 ESTIMATES = "estimates"
-
-PLAN = b"plan"
-"""In the metadata of state: the digest of the plan that it was made under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,18 +100,18 @@ class Release(beam.PTransform):
             [(key, b"") for key in self._release.aggregation.node_keys()],
             reshuffle=False,
         ).with_output_types(tuple[NodeKey, bytes])
-        drawn = (
+        noisy = (
             (sums, every)
             | "WithEmptyOnes" >> beam.Flatten()
             | "GatherChunks" >> beam.GroupByKey()
             | "AddNoise"
             >> beam.ParDo(_AddNoise(self._release, self._past, self._keep)).with_output_types(tuple[NodeKey, bytes])
-            | "OneDraw" >> beam.Reshuffle()
+            | "OneSample" >> beam.Reshuffle()
         )
         return {
-            NODES: drawn | "TellNodes" >> beam.Map(tell, release=self._release, side=NODES),
-            ESTIMATES: drawn | "Estimate" >> beam.Map(tell, release=self._release, side=ESTIMATES),
-            STATE: drawn | "Remember" >> beam.FlatMap(remember).with_output_types(tuple[str, bytes]),
+            NODES: noisy | "PublishNodes" >> beam.FlatMap(tables, release=self._release, side=NODES),
+            ESTIMATES: noisy | "Estimate" >> beam.FlatMap(tables, release=self._release, side=ESTIMATES),
+            STATE: noisy | "Remember" >> beam.FlatMap(remember).with_output_types(tuple[str, bytes]),
         }
 
 
@@ -118,11 +123,13 @@ class _AddNoise(beam.DoFn):
 
     def process(self, chunk: tuple[NodeKey, Iterable[bytes]]) -> Iterator[tuple[NodeKey, bytes]]:
         key, payloads = chunk
-        yield key, protect(self._release, key, (p for p in payloads if p), past=self._past, keep=self._keep)
+        yield from protect(self._release, key, (p for p in payloads if p), past=self._past, keep=self._keep)
 
 
-def protect(release: ReleasePlan, key: NodeKey, payloads: Iterable[bytes], *, past: str | None, keep: bool) -> bytes:
-    """Draw the noise of one chunk. A second call draws anew: it is the release store that lets one draw count.
+def protect(
+    release: ReleasePlan, key: NodeKey, payloads: Iterable[bytes], *, past: str | None, keep: bool
+) -> Iterator[tuple[NodeKey, bytes]]:
+    """Sample the noise of one chunk. A second call samples anew: the release store lets one of them count.
 
     Args:
         payloads: exact sums of the chunk, from all shards.
@@ -130,163 +137,125 @@ def protect(release: ReleasePlan, key: NodeKey, payloads: Iterable[bytes], *, pa
         keep: whether to make a state for the next run.
 
     Returns:
-        for `tell` and `remember`.
+        the key with each block and with the state, for `tables` and `remember`.
     """
     _, number, family, _ = key
     aggregation, parts = release.aggregation, release.plan.of(number, family)
-    exact = dense(payloads, aggregation, key)
-    before = None if past is None else _unpack_state(read_bytes(f"{past}/{noise_file(key)}"), exact, release.plan)
-    drawn = []
-    for place, released in enumerate(parts):
-        noise = None if before is None else before[place]
-        drawn.append(draw(exact, released, aggregation.timeline.released, noise))
-    state = _pack_state(exact, [noise for noise, _ in drawn], release.plan) if keep else b""
-    return pack([_pack([protected for _, protected in drawn]), state])
+    sums, cells, plan = gathered(payloads), aggregation.cells_of(key), digest(release.plan)
+    held: list[list[Held]] | None = None
+    if past is not None:
+        held = state_from_bytes(
+            read_bytes(f"{past}/{noise_file(key)}"),
+            [released.leaf for released in parts],
+            windows=aggregation.timeline.released,
+            cells=len(cells),
+            plan=plan,
+        )
+    for block, (first, last) in enumerate(aggregation.blocks(number)):
+        rows = range(first + 1 if first else 0, last + 1)
+        leaves = dense(sums, aggregation.queries[number], rows=rows, cells=cells)
+        stepped = [step(part, None if held is None else held[p], leaves) for p, part in enumerate(parts)]
+        held = [after for after, _ in stepped]
+        yield key, pack([str(block).encode(), protected_to_bytes([protected for _, protected in stepped])])
+    if keep and held is not None:
+        yield (
+            key,
+            pack([STATE.encode(), state_to_bytes(held, windows=aggregation.timeline.windows, plan=plan)]),
+        )
 
 
-Noise = list[np.ndarray]
-"""For each component [draws, cells]: all rows that were drawn so far."""
-
-
-def draw(exact: np.ndarray, released: Released, windows: int, past: Noise | None = None) -> tuple[Noise, Protected]:
-    """One part's noise, and its noisy nodes and published numbers for the windows of this run.
+def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) -> tuple[list[Held], Protected]:
+    """One part's noisy nodes and published numbers for some windows, and what the next ones need.
 
     Neighbours, sensitivity, guarantee and source: privacy.strategies.base, privacy.planning.sensitivity and
-    privacy.accounting. The noise of component i is `released.noise[i]`, one independent draw for each node and cell,
-    also for those drawn in advance. Rows of noise that an earlier run drew are used again, since nodes and numbers told
-    before are made from them; what was told before is not told again.
+    privacy.accounting. The noise of component i is `released.noise[i]`, independent for each node and cell.
 
     Args:
-        exact: leaf sums [components, 1 + windows, cells] since the start, row 0 the opening.
-        windows: how many were released before.
-        past: the noise drawn before.
+        held: what the step before left, by component; None in the first, whose row 0 is the initial level.
+        leaves: exact sums of these windows, [components, windows, cells].
     """
-    strategy, earlier = released.strategy, windows // released.leaf
-    noises, nodes, sums = [], [], []
+    series = [one.merged(released.leaf) for one in released.series]
+    after, nodes, sums = [], [], []
     for component, distribution in enumerate(released.noise):
-        leaves = merge(exact[component], released.leaf)
-        rows, cells = strategy.draws(len(leaves) - 1), leaves.shape[1]
-        noise = np.empty((0, cells), dtype=np.int64) if past is None else past[component]
-        fresh = distribution.noise((rows - len(noise)) * cells).reshape(-1, cells)
-        noise = np.concatenate([noise, fresh])
-        exact_nodes, _ = strategy.advance(None, leaves)
-        told = 0 if windows == 0 else len(strategy.nodes(earlier).end)
-        noises.append(noise)
-        nodes.append((exact_nodes + noise[: len(exact_nodes)])[told:])
-        numbers = [
-            (series, strategy.publish(series.merged(released.leaf), leaves, noise)) for series in released.series
-        ]
-        sums.append([values[len(series.ends(windows)) :] for series, values in numbers])
-    return noises, Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
+        before = None if held is None else held[component]
+        whole, rest, windows = merged(leaves[component], before, released.leaf)
+
+        def sample(nodes: Nodes, distribution: NoiseDistribution = distribution, component: int = component) -> Ints:
+            return sample_noise(distribution, nodes, component=component, cells=leaves.shape[2])
+
+        found, numbers, carry = released.strategy.step(
+            None if before is None else before.carry, whole, series=series, sample=sample
+        )
+        after.append(Held(carry=carry, leaf=rest, windows=windows))
+        nodes.append(found)
+        sums.append(numbers)
+    return after, Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
+
+
+def sample_noise(distribution: NoiseDistribution, nodes: Nodes, *, component: int, cells: int) -> Ints:
+    """Fresh independent noise, [nodes, cells], whichever nodes and component it is for. All noise comes from here."""
+    return distribution.noise(len(nodes.end) * cells).reshape(-1, cells)
+
+
+def merged(leaves: Ints, held: Held | None, leaf: int) -> tuple[Ints, Ints, int]:
+    """Sums of `leaf` windows each; the windows that are left over, as one row or none, and how many these are.
+
+    >>> whole, rest, windows = merged(np.array([[9], [1], [2], [3]]), None, 2)
+    >>> whole.ravel().tolist(), rest.ravel().tolist(), windows
+    ([9, 3], [3], 1)
+    """
+    initial, rows = (leaves[:1], leaves[1:]) if held is None else (leaves[:0], leaves)
+    if leaf == 1:
+        return leaves, rows[:0], 0
+    before = 0 if held is None else held.windows
+    sums = before_each(rows) + (0 if held is None else held.leaf.sum(axis=0))
+    ends = np.arange(leaf, before + len(rows) + 1, leaf) - before
+    whole, left = sums[ends], (before + len(rows)) % leaf
+    whole[1:] -= sums[ends[:-1]]
+    rest = sums[-1:] - (sums[ends[-1]] if len(ends) else 0)
+    return np.concatenate([initial, whole]), rest[: int(left > 0)], left
 
 
 def add_noise(exact: np.ndarray, released: Released) -> Protected:
-    """`draw` for a release that is made in one run."""
-    return draw(exact, released, 0)[1]
+    """`step` for a release that is made at once, from [components, 1 + windows, cells]."""
+    return step(released, None, exact)[1]
 
 
-def merge(leaves: np.ndarray, windows: int) -> np.ndarray:
-    """Leaf sums of `windows` windows each; the opening stays, an unfinished leaf is left out.
+def tables(noisy: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> Iterator[tuple[str, bytes]]:
+    """A block as one kind of published table, with the name of its part; nothing of a state."""
+    key, payload = noisy
+    _, number, family, _ = key
+    kind, content = unpack(payload)
+    if kind == STATE.encode():
+        return
+    block, aggregation = int(kind), release.aggregation
+    parts, cells = release.plan.of(number, family), aggregation.cells_of(key)
+    first, last = aggregation.blocks(number)[block]
+    timeline = replace(aggregation.timeline, released=first, windows=last)
+    table_of = nodes_table if side == NODES else estimates_table
+    found = [
+        table_of(protected, replace(aggregation, timeline=timeline), released, cells.start)
+        for protected, released in zip(protected_from_bytes(content, parts, len(cells)), parts, strict=True)
+    ]
+    yield part_names(aggregation, key)[block], to_bytes(pa.concat_tables(found))
 
-    >>> merge(np.array([[9], [1], [2], [3]]), 2).ravel().tolist()
-    [9, 3]
-    """
-    if windows == 1:
-        return leaves
-    whole = (len(leaves) - 1) // windows
-    merged = leaves[1 : 1 + whole * windows].reshape(whole, windows, leaves.shape[1]).sum(axis=1)
-    return np.concatenate([leaves[:1], merged])
 
-
-def remember(drawn: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
-    """The state for the next run, with its file's name, if one was made."""
-    key, payload = drawn
-    _, state = unpack(payload)
-    if state:
-        yield noise_file(key), state
+def remember(noisy: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
+    """The state for the next run, with its file's name."""
+    key, payload = noisy
+    kind, content = unpack(payload)
+    if kind == STATE.encode():
+        yield noise_file(key), content
 
 
 def noise_file(key: NodeKey) -> str:
     """What the state of a chunk is called."""
-    _, number, family, part = key
-    return f"release-{number}-{family}-{part:05d}.parquet"
+    _, number, family, chunk = key
+    return f"release-{number}-{family}-{chunk:05d}.parquet"
 
 
-def part_name(aggregation: Aggregation, key: NodeKey) -> str:
-    """What the published tables of a chunk are called."""
-    _, number, family, part = key
-    return f"{aggregation.queries[number].name}-{family}-{part:05d}"
-
-
-def _pack_state(exact: np.ndarray, noises: list[Noise], plan: Plan) -> bytes:
-    """Exact leaf sums and all noise sampled so far under a plan: private, the most secret of all."""
-    columns = {f"leaves.{c}": leaves for c, leaves in enumerate(exact)}
-    for place, noise in enumerate(noises):
-        columns |= {f"noise.{place}.{c}": rows for c, rows in enumerate(noise)}
-    metadata = {PLAN: digest(plan).encode()}
-    return to_parquet({name: list_of(values.ravel()) for name, values in columns.items()}, metadata=metadata)
-
-
-def _unpack_state(payload: bytes, exact: np.ndarray, plan: Plan) -> list[Noise]:
-    """The noise of each part; the leaf sums of the windows before are put into `exact`.
-
-    Raises:
-        ValueError: the noise was sampled under another plan, whose nodes and scales are not those of this one.
-    """
-    table = from_parquet(payload)
-    if (table.schema.metadata or {}).get(PLAN) != digest(plan).encode():
-        raise ValueError(
-            "the noise so far was sampled under another plan; go on with that one (privacy.planning.document)"
-        )
-    found: dict[int, Noise] = {}
-    for name in table.column_names:
-        values = table[name].combine_chunks().values.to_numpy().reshape(-1, exact.shape[2])
-        what, *numbers = name.split(".")
-        if what == "leaves":
-            exact[int(numbers[0]), : len(values)] += values
-        else:
-            found.setdefault(int(numbers[0]), []).append(values)
-    return [found[place] for place in sorted(found)]
-
-
-def _pack(protected: list[Protected]) -> bytes:
-    """One row, a list for each array: a payload that a runner moves as bytes."""
-    columns = {}
-    for place, part in enumerate(protected):
-        for component, nodes in enumerate(part.nodes):
-            columns[f"{place}.nodes.{component}"] = nodes
-        for number, sums in enumerate(part.sums):
-            for component, values in enumerate(sums):
-                columns[f"{place}.{number}.{component}"] = values
-    return to_bytes(pa.table({name: list_of(values.ravel()) for name, values in columns.items()}))
-
-
-def _unpack(payload: bytes, parts: tuple[Released, ...], cells: int) -> list[Protected]:
-    table = from_bytes(payload)
-
-    def array(name: str) -> np.ndarray:
-        return table[name].combine_chunks().values.to_numpy(zero_copy_only=False).reshape(-1, cells)
-
-    return [
-        Protected(
-            nodes=[array(f"{place}.nodes.{c}") for c in range(len(part.noise))],
-            sums=[[array(f"{place}.{n}.{c}") for c in range(len(part.noise))] for n in range(len(part.series))],
-        )
-        for place, part in enumerate(parts)
-    ]
-
-
-def tell(drawn: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> tuple[str, bytes]:
-    """What was drawn of one chunk as one kind of published table, with the name of its part."""
-    key, payload = drawn
-    _, number, family, part = key
-    told, _ = unpack(payload)
-    aggregation, parts = release.aggregation, release.plan.of(number, family)
-    first_cell = part * aggregation.chunk_cells(number)
-    cells = min(aggregation.chunk_cells(number), aggregation.queries[number].cells - first_cell)
-    table_of = nodes_table if side == NODES else estimates_table
-    tables = [
-        table_of(protected, aggregation, released, first_cell)
-        for protected, released in zip(_unpack(told, parts, cells), parts, strict=True)
-    ]
-    return part_name(aggregation, key), to_bytes(pa.concat_tables(tables))
+def part_names(aggregation: Aggregation, key: NodeKey) -> list[str]:
+    """What the published tables of a chunk are called, one for each block."""
+    _, number, family, chunk = key
+    blocks = len(aggregation.blocks(number))
+    return [f"{aggregation.queries[number].name}-{family}-{chunk * blocks + block:05d}" for block in range(blocks)]

@@ -1,0 +1,92 @@
+"""One run, many runs and a stream publish the same numbers, to the last bit, where each node has the same noise."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.epochs import plans
+from privacy.planning.plan import make_plan
+from privacy.series import Ints
+from privacy.strategies.base import Nodes
+from tests.e2e.specs import CommandLine, published, write
+from tests.e2e.test_interleavings import known_from_the_start
+from tests.e2e.test_streaming import ENDS, by_day, scheduled, stream
+from transforms.aggregation import node_sums
+from transforms.release import release
+
+ALL = "[level, change, entered, left, {sliding: 3d, every: 1d}]"
+QUERIES = [
+    ("{mean: age, min: 0, max: 100}", "disjoint", ALL),
+    ("count", "{tree: {branching: 2, height: 3, refine: none}}", ALL),
+    ("count", "{tree: {branching: 4, height: 2, refine: subtraction}}", ALL),
+    ("count", "{tree: {branching: 2, height: 3, refine: bottom_up}}", ALL),
+    ("{sum: age, min: 0, max: 100}", "{tree: {branching: 2, height: 3, refine: least_squares}}", ALL),
+    ("count", "{tree: {branching: 2, height: 2, refine: least_squares}}", "[{sliding: 4d, every: 2d}]"),
+    ("count", "sliding", "[level, {sliding: 3d, every: 1d}]"),
+    ("count", "{factorised: arma}", ALL),
+    ("count", "{factorised: square_root}", ALL),
+    ("{mean: age, min: 0, max: 100}", "{factorised: window}", "[level, {sliding: 4d, every: 2d}]"),
+]
+"""Measure, strategy and what is published: each kind of strategy, one with leaves of two days."""
+
+SPEC = """\
+release: wards
+changelog: {{format: parquet, path: data/*.parquet, entry: stay, time: at, before: before_, after: after_}}
+privacy: {{epsilon: 1.0, delta: 1.0e-9, mechanism: gaussian, constraint: {{at_most: 4}}}}
+schedule: {{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-12T00:00:00Z}}
+queries:
+{queries}
+output: {{public: public, private: private}}
+"""
+QUERY = "  - {{name: q{}, measure: {}, strategy: {}, publish: {}, by: {{ward: [a, b, other]}}}}"
+
+
+def recorded(_: object, nodes: Nodes, *, component: int, cells: int) -> Ints:
+    """Noise that a node has whenever it is asked for."""
+    names = zip(nodes.layer.tolist(), nodes.begin.tolist(), nodes.end.tolist(), strict=True)
+    rows = [
+        np.random.default_rng([component, *(1 + n for n in name)]).integers(-(2**20), 2**20, cells) for name in names
+    ]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), cells)
+
+
+def numbers(folder: Path, side: str) -> pa.Table:
+    """All rows that are published, in an order that does not depend on files."""
+    table = published(folder, side)
+    keys = [name for name in table.column_names if name not in ("value", "stddev", "ci_low", "ci_high", "noisy_value")]
+    return table.sort_by([(key, "ascending") for key in keys])
+
+
+def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(release, "sample_noise", recorded)
+    plan = cache(make_plan)
+    monkeypatch.setattr(
+        plans, "make_plan", lambda demands, **asked: plan(tuple(demands), **asked)
+    )  # one spec, one plan
+    monkeypatch.setattr(node_sums, "CHUNK_CELLS", 2)  # of three cells, so that there are two chunks
+    days = by_day(known_from_the_start())
+    folders = {way: tmp_path / way for way in ("one run", "runs", "stream")}
+    for folder in folders.values():
+        (folder / "data").mkdir(parents=True)
+        queries = "\n".join(QUERY.format(number, *query) for number, query in enumerate(QUERIES))
+        (folder / "spec.yaml").write_text(SPEC.format(queries=queries))
+
+    for day, rows in enumerate(days):
+        write(folders["one run"] / f"data/day-{day}.parquet", rows)
+    with monkeypatch.context() as blocks:
+        blocks.setattr(node_sums, "BLOCK_LEAVES", 4)  # two windows
+        said = CommandLine(folders["one run"], capsys)("run", "spec.yaml", f"--until={ENDS[-1]:%Y-%m-%dT%H:%M:%SZ}")
+    assert said.code == 0, said.err
+    scheduled(folders["runs"], days, CommandLine(folders["runs"], capsys))
+    monkeypatch.chdir(folders["stream"])
+    write(Path("data/day-0.parquet"), days[0])  # columns are told by what is there at the start
+    stream(days)
+
+    names = [path.name for path in (folders["one run"] / "public/nodes").rglob("q1-net-*")]
+    assert len(names) == 2 * 3  # chunks and blocks
+    for side in ("nodes", "estimates"):
+        tables = {way: numbers(folder, side) for way, folder in folders.items()}
+        assert tables["one run"].num_rows > 0
+        assert [way for way, table in tables.items() if not table.equals(tables["one run"])] == []

@@ -1,0 +1,216 @@
+"""Many steps give what one gives, to the last bit; and that is A x + W z, by dense matrices of the test's own."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.series import Series, totals
+from privacy.strategies.base import Strategy
+from privacy.strategies.choice import FORMS
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Factorised
+from privacy.strategies.factorised_fitting import dyadic, zolotarev
+from privacy.strategies.tree import Tree
+from tests.privacy.steps import Node, Recorded, listed, nodes_matrix, noise_matrix, sampled, stepped
+
+WINDOWS, CELLS = 29, 3
+LEVEL, CHANGE, ENTERED = Series(kind="level"), Series(kind="change"), Series(kind="entered")
+WEEKS = [Series(kind="sliding", width=w, every=e) for w, e in ((7, 2), (3, 5), (1, 1), (12, 1))]
+POLES = dyadic(*zolotarev(0.02, 0.02, 4))
+SHAPES = ((2, 1), (2, 4), (2, 7), (3, 3), (7, 2), (35, 2))
+
+
+def trees(refine: str, windows: int | None) -> list[Strategy]:
+    return [
+        Tree(branching=c, height=h, refine=refine, windows=windows, opening=opening)
+        for c, h in SHAPES
+        for opening in (True, False)
+    ]
+
+
+def factorised(form: str, windows: int | None) -> list[Strategy]:
+    leak = {"leaky": 0.05, "window": 0.3}.get(form, 0.0)
+    poles = POLES if form == "arma" else ()
+    return [
+        Factorised(form=form, windows=windows, opening=opening, leak=leak, poles=poles) for opening in (True, False)
+    ]
+
+
+def kinds() -> list:
+    """Strategies of each kind with how many windows close: of all, of some, and without an end."""
+    found = [
+        pytest.param(trees(refine, windows), closed, id=f"{refine}-{windows}")
+        for refine in ("none", "subtraction", "bottom_up", "least_squares")
+        for windows, closed in ((WINDOWS, WINDOWS), (WINDOWS + 9, WINDOWS), (None, WINDOWS))
+    ]
+    found += [
+        pytest.param(factorised(form, windows), WINDOWS, id=f"{form}-{windows}")
+        for form in ("square_root", "leaky", "window", "arma")
+        for windows in (WINDOWS, WINDOWS + 9, *([None] if form == "window" else []))
+    ]
+    direct = [
+        Direct(width=week.width, every=week.every, windows=windows) for week in WEEKS for windows in (WINDOWS, None)
+    ]
+    return [*found, pytest.param(direct, WINDOWS, id="sliding")]
+
+
+linear = pytest.mark.parametrize(
+    ("strategies", "closed"), [kind for kind in kinds() if kind.id.split("-")[0] not in ("subtraction", *FORMS)]
+)
+each_kind = pytest.mark.parametrize(("strategies", "closed"), kinds())
+
+
+def series_of(strategy: Strategy) -> list[Series]:
+    if isinstance(strategy, Direct):
+        return [Series(kind="sliding", width=strategy.width, every=strategy.every)]
+    return [LEVEL, CHANGE, *WEEKS, ENTERED]
+
+
+@each_kind
+@settings(max_examples=25)
+@given(data=st.data())
+def test_many_steps_are_one_step_to_the_last_bit(strategies: list[Strategy], closed: int, data: st.DataObject) -> None:
+    strategy = data.draw(st.sampled_from(strategies))
+    some = data.draw(st.lists(st.sampled_from(series_of(strategy)), unique=True, max_size=4))
+    cuts = data.draw(st.lists(st.integers(1, closed + 1), max_size=12))
+    salt = data.draw(st.integers(0, 2**32))
+    leaves = np.random.default_rng(salt).integers(-(1 << 45), 1 << 45, (1 + closed, CELLS))
+    at_once, in_parts = Recorded(CELLS, bits=45, salt=salt), Recorded(CELLS, bits=45, salt=salt)
+
+    nodes, numbers, (carry,) = stepped(strategy, leaves, at_once, some)
+    nodes_too, numbers_too, carries = stepped(strategy, leaves, in_parts, some, cuts)
+
+    assert nodes.tobytes() == nodes_too.tobytes()
+    assert [n.tobytes() for n in numbers] == [n.tobytes() for n in numbers_too]
+    assert sorted(at_once.asked) == sorted(in_parts.asked)
+    assert len(nodes) == len(strategy.nodes(closed).end)
+    for name in ("integers", "floats"):
+        one, other = getattr(carry, name), getattr(carries[-1], name)
+        assert {k: v.tobytes() for k, v in one.items()} == {k: v.tobytes() for k, v in other.items()}
+    for found in carries:
+        rows = [len(r) for r in (*found.integers.values(), *found.floats.values())]
+        assert sum(rows) == strategy.carried(found.windows, some)
+
+
+@lru_cache(maxsize=256)
+def oracle(strategy: Strategy, series: Series, windows: int) -> tuple[list[Node], np.ndarray, np.ndarray]:
+    """The sampled nodes, W [numbers, nodes] and A [numbers, leaves]; windows to come are leaves too."""
+    nodes = sampled(strategy, windows)
+    last = max([windows, *(end for _, _, end in nodes)])
+    asked = np.zeros((len(series.ends(windows)), 1 + last))
+    asked[:, : 1 + windows] = totals(series, np.eye(1 + windows, dtype=np.int64))
+    matrix = nodes_matrix(nodes, last).astype(float)
+    if not isinstance(strategy, Direct) and not strategy.opening:
+        asked[:, 0] = 0
+    return nodes, WAYS[getattr(strategy, "refine", "none")](nodes, matrix, asked), asked
+
+
+def covered(nodes: list[Node], matrix: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """The nodes inside a range that lie in no larger one inside it."""
+    layer = np.array([node[0] for node in nodes])
+    inside = (matrix <= asked[:, None]).all(axis=2)
+    under = (matrix[:, None] <= matrix).all(axis=2) & (layer[:, None] < layer)
+    return (inside & ~(inside @ under.T)).astype(float)
+
+
+def from_below(nodes: list[Node], matrix: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Each node of the cover by its best estimate from itself and all below it."""
+    best = np.zeros((len(nodes), len(nodes)))
+    for i, row in enumerate(matrix):
+        below = [j for j in range(len(nodes)) if nodes[j][0] <= nodes[i][0] and (matrix[j] <= row).all()]
+        best[i, below] = row @ np.linalg.pinv(matrix[below])
+    return covered(nodes, matrix, asked) @ best
+
+
+def from_all(nodes: list[Node], matrix: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    return asked @ np.linalg.pinv(matrix)
+
+
+WAYS: dict[str, Callable[[list[Node], np.ndarray, np.ndarray], np.ndarray]] = {
+    "none": covered,
+    "bottom_up": from_below,
+    "least_squares": from_all,
+}
+
+
+@linear
+def test_numbers_are_the_exact_ones_plus_weighted_noise_of_nodes(strategies: list[Strategy], closed: int) -> None:
+    """Exactly in integers, closely where numbers are refined; test_factorised.py has the same for rounded nodes."""
+    for strategy in strategies:
+        leaves = np.random.default_rng(5).integers(-(1 << 40), 1 << 40, (1 + closed, CELLS))
+        noise = Recorded(CELLS, bits=38)
+        nodes, numbers, _ = stepped(strategy, leaves, noise, series_of(strategy), [1, 2, 9, 30])
+
+        for series, told in zip(series_of(strategy), numbers, strict=True):
+            names, weights, asked = oracle(strategy, series, closed)
+            rows = np.array([noise.row(name) for name in names])
+            exact = (asked[:, : 1 + closed] @ leaves) + weights @ rows
+            if getattr(strategy, "refine", "none") == "none":
+                np.testing.assert_array_equal(told, exact)
+            else:
+                np.testing.assert_allclose(told, exact, rtol=0, atol=0.01)
+        there = listed(strategy.nodes(closed))
+        exact = nodes_matrix(there, closed) @ leaves + np.array([noise.row(node) for node in there])
+        np.testing.assert_array_equal(nodes, exact)
+
+
+@pytest.mark.parametrize(("horizon", "closed"), [(WINDOWS, WINDOWS), (WINDOWS + 9, WINDOWS), (None, WINDOWS)])
+def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, closed: int) -> None:
+    """The noise of a number is that of signed nodes that add up to it: as many as the shortest walk of boundaries."""
+    for tree in trees("subtraction", horizon):
+        nodes = sampled(tree, closed)
+        last = max(end for _, _, end in nodes)
+        walks = networkx.Graph((begin, end) for _, begin, end in nodes if begin >= 0)
+        leaves = np.random.default_rng(6).integers(-(1 << 50), 1 << 50, (1 + closed, CELLS))
+        noise = Recorded(CELLS, bits=45)
+        _, numbers, _ = stepped(tree, leaves, noise, series_of(tree), [1, 2, 9, 30])
+        for series, told in zip(series_of(tree), numbers, strict=True):
+            weights = noise_matrix(tree, series, closed, nodes)
+            asked = totals(series, np.eye(1 + closed, dtype=np.int64)) * ([[int(tree.opening)] + [1] * closed])
+            assert set(np.unique(weights)) <= {-1.0, 0.0, 1.0}
+            held = weights @ nodes_matrix(nodes, last)
+            np.testing.assert_array_equal(held[:, : 1 + closed], asked)
+            assert not held[:, 1 + closed :].any()
+            rows = np.array([noise.row(node) for node in nodes])
+            np.testing.assert_array_equal(told, (asked @ leaves + weights.astype(np.int64) @ rows).astype(float))
+            first = int(tree.opening and series.kind == "level")
+            for begin, end, row in zip(series.begins(closed), series.ends(closed), weights, strict=True):
+                steps = networkx.shortest_path_length(walks, max(0, int(begin)), int(end))
+                assert np.count_nonzero(row) == first + steps
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        *(
+            Tree(branching=2, height=11, refine=r, windows=w, opening=True)
+            for r in ("none", "bottom_up")
+            for w in (1461, None)
+        ),
+        Tree(branching=4, height=6, refine="subtraction", windows=1461, opening=True),
+        Direct(width=30, every=1, windows=None),
+        Factorised(form="window", windows=None, opening=True, leak=0.1),
+        Factorised(form="arma", windows=1461, opening=True, poles=POLES),
+    ],
+    ids=str,
+)
+def test_what_is_carried_does_not_grow_with_the_windows(strategy: Strategy) -> None:
+    series = [Series(kind="sliding", width=30)] if isinstance(strategy, Direct) else [LEVEL, WEEKS[0]]
+    after_a_year = max(strategy.carried(windows, series) for windows in range(365))
+
+    assert strategy.bounded
+    assert max(strategy.carried(windows, series) for windows in range(365, 1461)) <= 1.5 * after_a_year
+    assert after_a_year <= 320
+
+
+@pytest.mark.parametrize("form", ["square_root", "leaky"])
+def test_filters_that_never_end_carry_every_leaf(form: str) -> None:
+    (chosen, _) = factorised(form, 1000)
+
+    assert not chosen.bounded
+    assert [chosen.carried(closed, [LEVEL]) for closed in (0, 10, 900)] == [3, 23, 1803]
