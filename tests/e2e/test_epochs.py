@@ -328,7 +328,7 @@ def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:
     assert 0 < told["spent"]["epsilon"] <= 1
 
 
-def test_a_new_release_has_a_spec_of_its_own_and_tells_the_sum_of_both_losses(slackwater: CommandLine) -> None:
+def test_a_new_release_has_a_spec_of_its_own_and_shows_the_sum_of_both_budgets(slackwater: CommandLine) -> None:
     prepare(slackwater, "disjoint")
     (public,) = nights(slackwater, [START + timedelta(days=3)])
 
