@@ -23,8 +23,8 @@ from tests.processes import CLEAN
 from transforms.common.errors import RefusedError
 
 RACERS = 8
-RELEASES, EPOCHS = 10, 5
-"""Fifty rounds: ten releases of five epochs each."""
+RELEASES, EPOCHS = 4, 5
+"""Twenty rounds: four releases of five epochs each."""
 
 NODE = ("nodes/a-0.parquet",)
 FEW = (*NODE, "estimates/a-0.parquet", "state/shard-0.parquet")
