@@ -3,7 +3,7 @@
 For one window, raw estimates y of all cells of a count, or of a sum of numbers that are never negative, become the
 nearest p with p >= 0 and sum p = max(sum y, 0): the Euclidean projection on a scaled simplex, p = max(y - shift, 0)
 with the one shift that gets the total right. Only for levels, `entered` and `left`; changes may be negative. It is
-post-processing: a function of what is told anyway, so it costs no privacy.
+post-processing: a function of what is published anyway, so it costs no privacy.
 Source of the projection: Held, Wolfe, Crowder, "Validation of subgradient optimization", Mathematical Programming 6
 (1974); of the idea: Hay et al., "Boosting the accuracy of differentially private histograms through consistency",
 VLDB 2010.
@@ -29,24 +29,24 @@ from privacy.estimates import Estimates
 Floats = NDArray[np.float64]
 
 
-def consistent(told: Estimates) -> Estimates:
+def consistent(raw: Estimates) -> Estimates:
     """Estimates of one count or sum, [windows, all cells], projected window by window.
 
     The intervals hold the truth whenever the raw ones did, so as often at least: the truth x >= 0 lies in
     [max(ci_low, 0), ci_high], and from there an interval is only widened, to hold the value too. If nothing of the raw
-    interval is left above zero, it did not hold x, and [0, value] is told.
+    interval is left above zero, it did not hold x, and [0, value] is published.
 
     >>> column = np.array([[1.0]])
     >>> raw = Estimates(value=6 * column - 8, stddev=column, ci_low=column - 5, ci_high=column)
     >>> consistent(raw).value.item(), consistent(raw).ci_low.item(), consistent(raw).ci_high.item()
     (0.0, 0.0, 1.0)
     """
-    value = project(told.value)
+    value = project(raw.value)
     return Estimates(
         value=value,
-        stddev=told.stddev,
-        ci_low=np.minimum(np.maximum(told.ci_low, 0.0), value),
-        ci_high=np.maximum(told.ci_high, value),
+        stddev=raw.stddev,
+        ci_low=np.minimum(np.maximum(raw.ci_low, 0.0), value),
+        ci_high=np.maximum(raw.ci_high, value),
     )
 
 

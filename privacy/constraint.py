@@ -49,7 +49,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class ByClass:
-    """A constraint for each class; `column` of the unit's first state tells the class.
+    """A constraint for each class; `column` of the unit's first state says the class.
 
     >>> ByClass("fare", (("multi", AtMost(20)), ("pass", Within(31 * 86_400_000_000)))).names
     ('multi', 'pass')

@@ -18,10 +18,10 @@ Json = dict[str, Any]
 class Members:
     """The members of a JSON object; each is taken once, and `end` refuses what is left over.
 
-    >>> told = Members({"scale": (3.0).hex(), "windows": 7}, "part")
-    >>> told.number("scale"), told.count("windows")
+    >>> members = Members({"scale": (3.0).hex(), "windows": 7}, "part")
+    >>> members.number("scale"), members.count("windows")
     (3.0, 7)
-    >>> told.text("name")
+    >>> members.text("name")
     Traceback (most recent call last):
     ValueError: part.name: missing
     """

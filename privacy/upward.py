@@ -43,7 +43,7 @@ def root_above(exact: Fraction | int) -> float:
 
 
 def shown(number: float, digits: int = 6) -> str:
-    """A loss for people to read: so many digits, never less than the number.
+    """An epsilon or a delta for people to read: so many digits, never less than the number.
 
     One that is written with so few digits is shown as it is written, like a delta of a spec. Its float may lie above
     that by less than one part in 10^15, which is less than the margin that every epsilon is proved with.

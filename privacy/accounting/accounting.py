@@ -41,7 +41,7 @@ TOLERANCE = 2.0**-40
 """Relative accuracy of the search for the least noise."""
 
 COMPOSED: dict[Accounting, str] = {
-    "naive": "losses added",
+    "naive": "epsilons added",
     "advanced": "advanced composition (Kairouz, Oh, Viswanath 2015)",
     "zcdp": "zero-concentrated differential privacy",
     "rdp": "Renyi differential privacy",
@@ -101,7 +101,7 @@ def calibrate(
         measurements: at least one.
         budget: of the whole release.
         mechanism: the distribution of the noise.
-        accounting: how the measurements' losses are composed.
+        accounting: how the measurements are composed.
         steps: steps of the public grid in one normalised unit, the least over the components;
             only Gaussian noise depends on it.
 

@@ -1,17 +1,17 @@
 """What given noise costs a whole release: the measurements of a unit, composed six ways.
 
 A release is a few measurements, one for each query family. A measurement is everything that one
-unit can move in it over all time, with its joint sensitivity, so that the loss does not depend on
+unit can move in it over all time, with its joint sensitivity, so that the guarantee does not depend on
 the number of windows. Neighbours are changelogs that differ by all mutations of one privacy unit.
 
-    naive      losses add up (Laplace: in exact arithmetic, and at delta 0)
+    naive      epsilons add up (Laplace: in exact arithmetic, and at delta 0)
     advanced   Laplace: Kairouz, Oh, Viswanath 2015, theorem 3.5; Gaussian: as pld, since a theorem
                for mechanisms of any kind gives away what is known of these
     zcdp       rho adds up; an epsilon-DP measurement is epsilon^2 / 2-zCDP
     rdp        Renyi curves add up; an epsilon-DP one has at most randomised response's
     pld        Gaussian: exactly one Gaussian of sensitivity / sigma = mu, mu^2 = sum of mu_i^2;
                Laplace: privacy loss distributions of the worst epsilon-DP measurements
-    paper      every node that a unit touches is charged alone and losses add up (the k-fold
+    paper      every node that a unit touches is charged alone and epsilons add up (the k-fold
                composition of the paper on continual releases, for comparison)
 
 Laplace is charged the naive sum where that is less. Gaussian noise is discrete: naive, advanced,
@@ -191,7 +191,7 @@ def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> fl
         return renyi_epsilon(pure_renyi(epsilons), delta)
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution  # slow to import, and seldom needed
 
-    # A power of two, so that less loss never meets a coarser rounding.
+    # A power of two, so that a smaller epsilon never meets a coarser rounding.
     interval = 2.0 ** math.floor(math.log2(math.fsum(epsilons) / 10_000))
     losses: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     chances: NDArray[np.float64] = np.ones(1)

@@ -1,4 +1,4 @@
-"""The two noise distributions on the integers: their exact variance, their draws and their intervals.
+"""The two noise distributions on the integers: their exact variance, their samples and their intervals.
 
 Values stand on a public grid and one unit here is one step of it. What
 noise costs depends on the sensitivity of what it is added to, see privacy.accounting.
@@ -45,11 +45,11 @@ class DiscreteLaplace:
         return 2 * math.exp(-1 / self.scale) / math.expm1(-1 / self.scale) ** 2
 
     def noise(self, size: int) -> Integers:
-        """`size` fresh independent draws, in steps."""
+        """`size` fresh independent samples, in steps."""
         return discrete_laplace(scale=self.scale, size=size)
 
     def half_width(self, terms: int, confidence: float = 0.95) -> float:
-        """Whole steps h with Pr[|sum of `terms` draws| <= h] >= confidence.
+        """Whole steps h with Pr[|sum of `terms` samples| <= h] >= confidence.
 
         The smallest for one term. For more, the continuous distribution's quantile rounded up, which is a
         bound: a Laplace variable is a discrete one plus an independent symmetric remainder, and a
@@ -103,11 +103,11 @@ class DiscreteGaussian:
         return float(self.scale**2 * (1 - 4 * (exponents * weights).sum() / (1 + 2 * weights.sum())))
 
     def noise(self, size: int) -> Integers:
-        """`size` fresh independent draws, in steps."""
+        """`size` fresh independent samples, in steps."""
         return discrete_gaussian(scale=self.scale, size=size)
 
     def half_width(self, terms: int, confidence: float = 0.95) -> float:
-        """Whole steps h with Pr[|sum of `terms` draws| <= h] >= confidence.
+        """Whole steps h with Pr[|sum of `terms` samples| <= h] >= confidence.
 
         At most two steps too wide for scales from 2 on: the normal quantile of sigma sqrt(terms),
         rounded up. A sum of discrete Gaussians is a wider one up to factors

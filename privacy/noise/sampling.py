@@ -1,11 +1,11 @@
 """Integer noise from OpenDP's exact samplers: the only place where randomness enters a release.
 
-OpenDP takes its randomness from OpenSSL and computes in exact rational arithmetic, so a draw has
+OpenDP takes its randomness from OpenSSL and computes in exact rational arithmetic, so a sample has
 exactly the distribution that its docstring states. There is no seed: nothing here can be repeated, and
 forked workers do not share a stream (tests/statistical/test_worker_noise.py holds that against it).
 
-Noise is drawn for a vector of zeros and added by the caller. OpenDP saturates a draw at the ends of
-int64. Scales up to 2^55 are allowed, for which a draw saturates with probability below 1e-110
+Noise is sampled for a vector of zeros and added by the caller. OpenDP saturates a sample at the ends of
+int64. Scales up to 2^55 are allowed, for which a sample saturates with probability below 1e-110
 (2 exp(-2^63 / scale) <= 2 exp(-256)); larger ones are refused.
 """
 
@@ -24,18 +24,18 @@ LARGEST_SCALE = 2.0**55
 """Largest scale, in integer steps, for which saturation at 2^63 is negligible."""
 
 CHUNK = 65_536
-"""Draws in one call: OpenDP hands back a Python list, so this bounds memory."""
+"""Samples in one call: OpenDP hands back a Python list, so this bounds memory."""
 
 # OpenDP's constructors for measurements proved on paper only are behind this switch.
 dp.enable_features("contrib")
 
 
 def discrete_laplace(*, scale: float, size: int) -> Integers:
-    """Independent draws N with Pr[N = n] = (1 - q) / (1 + q) * q^|n|, q = exp(-1 / scale).
+    """Independent samples N with Pr[N = n] = (1 - q) / (1 + q) * q^|n|, q = exp(-1 / scale).
 
     Args:
         scale: in integer steps, 0 < scale <= 2^55.
-        size: number of draws.
+        size: number of samples.
 
     Raises:
         ValueError: a scale or size outside its range.
@@ -43,15 +43,15 @@ def discrete_laplace(*, scale: float, size: int) -> Integers:
     >>> discrete_laplace(scale=2.5, size=3).shape
     (3,)
     """
-    return _draw(_laplace, scale, size)
+    return _sample(_laplace, scale, size)
 
 
 def discrete_gaussian(*, scale: float, size: int) -> Integers:
-    """Independent draws N with Pr[N = n] proportional to exp(-n^2 / (2 scale^2)).
+    """Independent samples N with Pr[N = n] proportional to exp(-n^2 / (2 scale^2)).
 
     Args:
         scale: in integer steps, 0 < scale <= 2^55; just above the standard deviation.
-        size: number of draws.
+        size: number of samples.
 
     Raises:
         ValueError: a scale or size outside its range.
@@ -59,24 +59,24 @@ def discrete_gaussian(*, scale: float, size: int) -> Integers:
     >>> discrete_gaussian(scale=0.01, size=3).tolist()
     [0, 0, 0]
     """
-    return _draw(_gaussian, scale, size)
+    return _sample(_gaussian, scale, size)
 
 
 Sampler = Callable[[Integers], list[int]]
 
 
-def _draw(build: Callable[[float], Sampler], scale: float, size: int) -> Integers:
+def _sample(build: Callable[[float], Sampler], scale: float, size: int) -> Integers:
     positive("scale", scale)
     at_least("size", size, 0)
     if scale > LARGEST_SCALE:
         raise ValueError(f"scale={scale} must be at most 2^55 steps, or noise would overflow; use a coarser grid")
-    sample = build(scale)
-    drawn = np.empty(size, dtype=np.int64)
+    sampler = build(scale)
+    samples = np.empty(size, dtype=np.int64)
     zeros = np.zeros(min(size, CHUNK), dtype=np.int64)
     for start in range(0, size, CHUNK):
         stop = min(start + CHUNK, size)
-        drawn[start:stop] = sample(zeros[: stop - start])
-    return drawn
+        samples[start:stop] = sampler(zeros[: stop - start])
+    return samples
 
 
 @lru_cache(maxsize=256)

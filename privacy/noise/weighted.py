@@ -1,6 +1,6 @@
 """How far a weighted sum of noise can be: standard deviations and half widths of intervals, for any weights.
 
-A published number's noise is S = sum_i w_i Z_i with independent draws Z_i of one distribution and weights w_i > 0,
+A published number's noise is S = sum_i w_i Z_i with independent samples Z_i of one distribution and weights w_i > 0,
 equal ones for sums of nodes, any real ones after least squares. Equal weights: the distribution's own half width, times
 the weight.
 

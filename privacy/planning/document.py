@@ -67,41 +67,41 @@ def plan_from_json(document: object) -> Plan:
         ValueError: it is of another version, or a member is missing, unknown or wrong; the message names its place. Or
             this version of the program puts a query's numbers on another grid.
     """
-    told = Members(document)
-    if told.take("version") != VERSION:
+    members = Members(document)
+    if members.take("version") != VERSION:
         raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
-    budget = told.of("budget")
-    queries = [_query_from_json(query, place) for place, query in enumerate(told.each("queries"))]
+    budget = members.of("budget")
+    queries = [_query_from_json(query, place) for place, query in enumerate(members.each("queries"))]
     if not queries:
-        raise told.wrong("queries", "at least one")
+        raise members.wrong("queries", "at least one")
     plan = Plan(
-        constraint=_constraint_from_json(told.of("constraint")),
-        window=told.count("window"),
-        windows=told.optional_count("windows"),
-        owner=told.flag("owner"),
+        constraint=_constraint_from_json(members.of("constraint")),
+        window=members.count("window"),
+        windows=members.optional_count("windows"),
+        owner=members.flag("owner"),
         demands=tuple(demand for demand, _, _, _ in queries),
         released=tuple(part for _, _, released, _ in queries for part in released),
         options=tuple(options for _, _, _, options in queries),
         weights=tuple(weight for _, weight, _, _ in queries),
-        mechanism=told.word("mechanism", MECHANISMS),
-        accounting=told.word("accounting", ACCOUNTINGS),
+        mechanism=members.word("mechanism", MECHANISMS),
+        accounting=members.word("accounting", ACCOUNTINGS),
         budget=Budget(epsilon=budget.number("epsilon"), delta=budget.number("delta")),
-        share_unit=told.word("share_unit", ("epsilon", "rho")),
-        claim=told.text("claim"),
-        conditions=told.texts("conditions"),
+        share_unit=members.word("share_unit", ("epsilon", "rho")),
+        claim=members.text("claim"),
+        conditions=members.texts("conditions"),
     )
     budget.end()
-    told.end()
+    members.end()
     return plan
 
 
 def digest(plan: Plan) -> str:
-    """Of all that noise is drawn by. State that was made under one plan is never used under another.
+    """Of all that noise is sampled by. State that was made under one plan is never used under another.
 
     It is written into state, so what it is made of stays the same in every version. What a later one adds to it is left
     out where it says what all plans before it meant.
     """
-    drawn = [
+    sampled_by = [
         [
             [demand.name, demand.cells, demand.measure.kind],
             [[c.name, float(c.grid).hex(), c.low, c.high] for c in demand.measure.components],
@@ -116,7 +116,7 @@ def digest(plan: Plan) -> str:
         ]
         for place, demand in enumerate(plan.demands)
     ]
-    return hashlib.sha256(json.dumps(drawn, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(sampled_by, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _query_to_json(plan: Plan, place: int) -> Json:
@@ -152,20 +152,20 @@ def _query_to_json(plan: Plan, place: int) -> Json:
     }
 
 
-def _query_from_json(told: Members, place: int) -> tuple[Demand, float, tuple[Released, ...], tuple[Option, ...]]:
+def _query_from_json(members: Members, place: int) -> tuple[Demand, float, tuple[Released, ...], tuple[Option, ...]]:
     """A query's demand, its share of the budget, its parts, and its options with the one that is taken first."""
     demand = Demand(
-        name=told.text("name"),
-        measure=_measure_from_json(told.of("measure")),
-        cells=told.count("cells"),
-        series=tuple(_series_from_json(series) for series in told.each("series")),
-        weight=told.number("weight"),
-        expected=told.optional_number("expected"),
-        choice=_choice_from_json(told.of("choice")),
+        name=members.text("name"),
+        measure=_measure_from_json(members.of("measure")),
+        cells=members.count("cells"),
+        series=tuple(_series_from_json(series) for series in members.each("series")),
+        weight=members.number("weight"),
+        expected=members.optional_number("expected"),
+        choice=_choice_from_json(members.of("choice")),
     )
-    weight, name, error = told.number("share"), told.word("option", NAMES), _error_from_json(told)
+    weight, name, error = members.number("share"), members.word("option", NAMES), _error_from_json(members)
     parts, released = [], []
-    for each in told.each("parts"):
+    for each in members.each("parts"):
         part = _part_from_json(each)
         parts.append(part)
         released.append(
@@ -185,7 +185,7 @@ def _query_from_json(told: Members, place: int) -> tuple[Demand, float, tuple[Re
             raise each.wrong("noise", f"one for each of {len(demand.measure.components)} components")
         each.end()
     options = [Option(name=name, parts=tuple(parts), error=error)]
-    for other in told.each("others"):
+    for other in members.each("others"):
         option = Option(
             name=other.word("option", NAMES),
             error=_error_from_json(other),
@@ -195,8 +195,8 @@ def _query_from_json(told: Members, place: int) -> tuple[Demand, float, tuple[Re
         options.append(option)
     for option in options:
         if Counter(series for part in option.parts for series in part.series) != Counter(demand.series):
-            raise told.wrong("parts", "each series of the query once")
-    told.end()
+            raise members.wrong("parts", "each series of the query once")
+    members.end()
     return demand, weight, tuple(released), tuple(options)
 
 
@@ -221,13 +221,13 @@ def _part_to_json(part: Part | Released, *, exactly: bool) -> Json:
     }
 
 
-def _part_from_json(told: Members) -> Part:
-    sensitivity = told.of("sensitivity")
+def _part_from_json(members: Members) -> Part:
+    sensitivity = members.of("sensitivity")
     part = Part(
-        family=told.word("family", FAMILIES),
-        leaf=told.positive_count("leaf"),
-        series=tuple(_series_from_json(series) for series in told.each("series")),
-        strategy=strategy_from_json(told.of("strategy")),
+        family=members.word("family", FAMILIES),
+        leaf=members.positive_count("leaf"),
+        series=tuple(_series_from_json(series) for series in members.each("series")),
+        strategy=strategy_from_json(members.of("strategy")),
         sensitivity=Sensitivity(
             l1=sensitivity.number("l1"),
             l2=sensitivity.number("l2"),
@@ -241,9 +241,9 @@ def _part_from_json(told: Members) -> Part:
     return part
 
 
-def _whole_part(told: Members) -> Part:
-    part = _part_from_json(told)
-    told.end()
+def _whole_part(members: Members) -> Part:
+    part = _part_from_json(members)
+    members.end()
     return part
 
 
@@ -259,30 +259,30 @@ def _measure_to_json(measure: Measure) -> Json:
     }
 
 
-def _measure_from_json(told: Members) -> Measure:
-    kind = told.word("kind", MEASURES)
-    with told.naming():
-        measure = Measure(kind=kind, low=told.number("low"), high=told.number("high"), fine=told.flag("fine"))
-    if tuple(_component_from_json(component) for component in told.each("components")) != measure.components:
+def _measure_from_json(members: Members) -> Measure:
+    kind = members.word("kind", MEASURES)
+    with members.naming():
+        measure = Measure(kind=kind, low=members.number("low"), high=members.number("high"), fine=members.flag("fine"))
+    if tuple(_component_from_json(component) for component in members.each("components")) != measure.components:
         raise ValueError(
-            f"{told.place('components')}: sums so far are on another grid than this version of the program has for "
+            f"{members.place('components')}: sums so far are on another grid than this version of the program has for "
             "them; go on with the version that began the release"
         )
-    told.end()
+    members.end()
     return measure
 
 
-def _component_from_json(told: Members) -> Component:
+def _component_from_json(members: Members) -> Component:
     component = Component(
-        name=told.text("name"), grid=told.number("grid"), low=told.count("low"), high=told.count("high")
+        name=members.text("name"), grid=members.number("grid"), low=members.count("low"), high=members.count("high")
     )
-    told.end()
+    members.end()
     return component
 
 
-def _choice_from_json(told: Members) -> Choice:
-    choice = Choice.from_json(told)
-    told.end()
+def _choice_from_json(members: Members) -> Choice:
+    choice = Choice.from_json(members)
+    members.end()
     return choice
 
 
@@ -290,10 +290,10 @@ def _series_to_json(series: Series) -> Json:
     return {"kind": series.kind, "width": series.width, "every": series.every}
 
 
-def _series_from_json(told: Members) -> Series:
-    with told.naming():
-        series = Series(kind=told.word("kind", SERIES), width=told.count("width"), every=told.count("every"))
-    told.end()
+def _series_from_json(members: Members) -> Series:
+    with members.naming():
+        series = Series(kind=members.word("kind", SERIES), width=members.count("width"), every=members.count("every"))
+    members.end()
     return series
 
 
@@ -301,11 +301,11 @@ def _noise_to_json(noise: NoiseDistribution) -> Json:
     return {"kind": noise.name, "scale": noise.scale.hex()}
 
 
-def _noise_from_json(told: Members) -> NoiseDistribution:
-    kind = NOISE[told.word("kind", tuple(NOISE))]
-    with told.naming():
-        noise = kind(told.number("scale"))
-    told.end()
+def _noise_from_json(members: Members) -> NoiseDistribution:
+    kind = NOISE[members.word("kind", tuple(NOISE))]
+    with members.naming():
+        noise = kind(members.number("scale"))
+    members.end()
     return noise
 
 
@@ -318,24 +318,24 @@ def _constraint_to_json(constraint: Constraint) -> Json:
     return {"at_most": constraint.changes, "entries": constraint.entries}
 
 
-def _constraint_from_json(told: Members) -> Constraint:
-    if not told.has("by"):
-        return _plain_from_json(told)
-    column = told.text("by")
-    classes = tuple((each.text("class"), _plain_from_json(each)) for each in told.each("classes"))
-    told.end()
-    with told.naming():
+def _constraint_from_json(members: Members) -> Constraint:
+    if not members.has("by"):
+        return _plain_from_json(members)
+    column = members.text("by")
+    classes = tuple((each.text("class"), _plain_from_json(each)) for each in members.each("classes"))
+    members.end()
+    with members.naming():
         return ByClass(column, classes)
 
 
-def _plain_from_json(told: Members) -> AtMost | Within:
-    with told.naming():
+def _plain_from_json(members: Members) -> AtMost | Within:
+    with members.naming():
         plain = (
-            Within(told.count("within"))
-            if told.has("within")
-            else AtMost(told.count("at_most"), told.optional_count("entries"))
+            Within(members.count("within"))
+            if members.has("within")
+            else AtMost(members.count("at_most"), members.optional_count("entries"))
         )
-    told.end()
+    members.end()
     return plain
 
 
@@ -344,6 +344,6 @@ def _error_to_json(error: float) -> str | None:
     return None if error == math.inf else error.hex()
 
 
-def _error_from_json(told: Members) -> float:
-    error = told.optional_number("error")
+def _error_from_json(members: Members) -> float:
+    error = members.optional_number("error")
     return math.inf if error is None else error

@@ -1,4 +1,4 @@
-"""The plan of a release: how each query is released, how much noise it gets, and the loss of it all. Made without data.
+"""The plan of a release: how each query is released, with how much noise and which guarantee. Made without data.
 
 Each query's weight is its share of the budget; a query that is released in several parts splits its share evenly.
 """
@@ -42,7 +42,7 @@ class Released:
         query: the query's place among the demands.
         family: the leaf sums that it is made from.
         leaf: windows in one leaf of the strategy.
-        strategy: which nodes are told, and how numbers are made from them.
+        strategy: which nodes there are, and how numbers are made from them.
         series: what is published from them, in windows.
         sensitivity: in normalised units.
         noise: the distribution of each component's noise, in grid steps.
@@ -134,7 +134,7 @@ def make_plan(
             nodes, Gaussian elsewhere.
         accounting: None is `naive` for Laplace noise and `pld` for Gaussian.
         split: by the demands' weights, or so that all errors are the same share of `expected`.
-        adaptive_data: whether data may react to what is published; `conditions` tells if the plan holds for it anyway.
+        adaptive_data: whether data may react to what is published; `conditions` says if the plan holds for it anyway.
 
     Raises:
         ValueError: a budget, mechanism and accounting that do not fit together, or a query without any sensitivity.

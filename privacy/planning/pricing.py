@@ -3,8 +3,8 @@
 For each part of a release its *charged* sensitivity S is what its noise is in proportion to (Measurement.charged). With
 a share w of a budget of one unit, the noise of a node has the standard deviation
 
-    sqrt(2) S / w     Laplace: losses, S / b, add up to epsilon
-    S / sqrt(w)       Gaussian: losses, (S / sigma)^2, add up
+    sqrt(2) S / w     Laplace: S / b add up to epsilon
+    S / sqrt(w)       Gaussian: (S / sigma)^2 add up
 
 the first but for the step to whole numbers. Parts of one query share its budget evenly. A published number's variance
 is that of a node times the sum of squares of its weights (privacy.strategies.base).
@@ -20,7 +20,7 @@ from privacy.series import Series
 from privacy.strategies.base import Floats
 
 POWER: dict[Mechanism, int] = {"laplace": 1, "gaussian": 2}
-"""A part's loss, which adds up, is in proportion to this power of S over the noise's scale."""
+"""What a part costs, which adds up, is in proportion to this power of S over the noise's scale."""
 
 
 class Priced(Protocol):

@@ -6,7 +6,7 @@ over all nodes, cells and components together, each component divided by its lar
 
 A *family* is a set of leaf sums:
 
-    net       net change of the query per window and cell, and the opening (the level at the start)
+    net       net change of the query per window and cell, and the initial level (the level at the start)
     entered   entries that came to satisfy the query in a cell, once per entry, window and cell
     left      entries that ceased to, the same way
 
@@ -17,7 +17,7 @@ inequality the owner's is at most
     max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
 
 reached for disjoint windows when equal entries move together. If at most n of them are there at once, at the end of
-any instant, then visits that do not overlap can be told as those of one entry, and n such tracks hold them all: a sum
+any instant, then visits that do not overlap can be seen as those of one entry, and n such tracks hold them all: a sum
 of at most n terms in (3), and only g(k) for n = 1 (docs/proofs/strategies.md#owners).
 
 Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an

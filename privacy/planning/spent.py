@@ -1,4 +1,4 @@
-"""What is spent so far: the loss of all that a release told about its first windows.
+"""What is spent so far: the privacy parameters of all that a release published of its first windows.
 
 Claim. If a release stopped for ever after t windows, what it published would have spent `spent(plan, t)`, for the same
 neighbours and in the same setting as the plan's (docs/proofs/strategies.md#adaptive). It is never more than the plan's,
@@ -6,18 +6,18 @@ and the plan's at the horizon.
 
 Proof. Numbers of the first t windows are A x + W z = W (C x + z), privacy.strategies.base, and these rows of A are 0
 beyond leaf t. So they stay the same if all later leaves of x are set to 0, and neighbours then differ by the leaf sums
-of a unit that is bounded as before and rests after t. W uses no noise but what is drawn by then. So all that was told
-is a function of the noisy nodes whose noise is drawn, which are all nodes of the same strategy (`so_far`) with a
-horizon of
+of a unit that is bounded as before and rests after t. W uses no noise but what is sampled by then. So all that was
+published is a function of the noisy nodes whose noise is sampled, which are all nodes of the same strategy (`so_far`)
+with a horizon of
 
-    t                       trees without draws in advance, and direct windows: a node is drawn and told when its last
-                            leaf closes, and the nodes of a horizon are those that end by it
+    t                       trees without noise in advance, and direct windows: a node's noise is sampled, and the node
+                            published, when its last leaf closes, and the nodes of a horizon are those that end by it
     t                       factorisations, also endless ones: C is lower-triangular and Toeplitz, so its first rows are
                             those of a shorter one with the same coefficients
-    the end of t's root     trees with draws in advance, whose nodes up to there are a forest of their own
+    the end of t's root     trees with noise in advance, whose nodes up to there are a forest of their own
 
-Draws in advance are used before their nodes are complete: a number may hold the noise of any node under the root that
-was begun, so all of these count from its first window on. Under a single root that is the whole part at once.
+Noise in advance is used before its node is complete: a number may hold the noise of any node under the root that was
+begun, so all of these count from its first window on. Under a single root that is the whole part at once.
 
 The sensitivity of a subset of the nodes is never larger, so each is capped by the whole part's, which may be known more
 closely. They are composed as the plan composes, at the plan's delta: all of delta is spent with the first number.
@@ -37,7 +37,7 @@ from privacy.upward import above, below
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What is proved of all that was told so far; zeros if nothing was.
+    """What is proved of all that was published so far; zeros if nothing was.
 
     Attributes:
         epsilon, delta: of the release.
@@ -51,7 +51,7 @@ class Spent:
 
 
 def spent(plan: Plan, windows: int) -> Spent:
-    """The loss of the first `windows` windows. It does not fall with more windows, but for 1e-11 of a solver's error.
+    """What is proved of the first `windows` windows; with more of them no less, but for 1e-11 of a solver's error.
 
     Args:
         plan: of the whole release.
@@ -75,19 +75,21 @@ def spent(plan: Plan, windows: int) -> Spent:
     at_least("windows", windows, 0)
     if plan.windows is not None and windows > plan.windows:
         raise ValueError(f"{windows} windows are more than the horizon of {plan.windows}")
-    told = [
+    charged = [
         (released, so_far)
         for released in plan.released
         if (so_far := _sensitivity(plan, released, windows)) is not None
     ]
-    if not told:
+    if not charged:
         return Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
     epsilon = plan.budget.epsilon
-    if tuple(so_far for _, so_far in told) != tuple(released.sensitivity for released in plan.released):
-        epsilon = min(epsilon, _composed(plan, told))
+    if tuple(so_far for _, so_far in charged) != tuple(released.sensitivity for released in plan.released):
+        epsilon = min(epsilon, _composed(plan, charged))
     shares = [
         above(
-            sum((_share(plan, released, so_far) for released, so_far in told if released.query == query), Fraction(0))
+            sum(
+                (_share(plan, released, so_far) for released, so_far in charged if released.query == query), Fraction(0)
+            )
         )
         for query in range(len(plan.demands))
     ]
@@ -112,7 +114,7 @@ def proved(plan: Plan) -> float:
 
 
 def covered(plan: Plan, epsilon: float) -> bool:
-    """Whether `proved` is at most so much; without a solver where that can be told."""
+    """Whether `proved` is at most so much; without a solver where that can be seen."""
     measurements, scales = _measured(plan, _all(plan))
     return is_proved(
         measurements,
@@ -155,8 +157,8 @@ def _measurement(plan: Plan, released: Released, sensitivity: Sensitivity) -> Me
     return measured(sensitivity, share(released.query, plan.weights, [other.query for other in plan.released]))
 
 
-def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float:
-    measurements, scales = _measured(plan, told)
+def _composed(plan: Plan, charged: Sequence[tuple[Released, Sensitivity]]) -> float:
+    measurements, scales = _measured(plan, charged)
     return epsilon_spent(
         measurements,
         scales,
@@ -167,10 +169,10 @@ def _composed(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> float
     )
 
 
-def _measured(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> tuple[list[Measurement], list[float]]:
+def _measured(plan: Plan, charged: Sequence[tuple[Released, Sensitivity]]) -> tuple[list[Measurement], list[float]]:
     """What a unit can move, and the noise on it, in normalised units: the least over a part's components."""
     scales = []
-    for released, _ in told:
+    for released, _ in charged:
         components = plan.demands[released.query].measure.components
         scales.append(
             min(
@@ -178,7 +180,7 @@ def _measured(plan: Plan, told: Sequence[tuple[Released, Sensitivity]]) -> tuple
                 for distribution, c in zip(released.noise, components, strict=True)
             )
         )
-    return [_measurement(plan, released, so_far) for released, so_far in told], scales
+    return [_measurement(plan, released, so_far) for released, so_far in charged], scales
 
 
 def _steps(plan: Plan) -> int:
@@ -186,7 +188,7 @@ def _steps(plan: Plan) -> int:
 
 
 def _share(plan: Plan, released: Released, so_far: Sensitivity) -> Fraction:
-    """The part's share of the whole loss, by proportion: the noise is the same."""
+    """The part's share of the whole release, by proportion: the noise is the same."""
     now, whole = (
         Fraction(_measurement(plan, released, sensitivity).charged(plan.mechanism, plan.accounting))
         for sensitivity in (so_far, released.sensitivity)
