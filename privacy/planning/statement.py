@@ -11,10 +11,10 @@ from privacy.strategies.base import Strategy
 
 ALWAYS = (
     "Nothing in the spec was chosen by looking at these data.",
-    "The release runs in one pair of folders and both are kept, so that each number is drawn once.",
+    "The release runs in one pair of folders and both are kept, so that the noise of each number is sampled once.",
     "Which files are there at which run, and the schemas of Parquet and Avro files, are taken as given: "
     "the same whoever is in the data.",
-    "Other releases about the same people add their losses to this one.",
+    "Other releases about the same people add their epsilons and deltas to these.",
     "Whether a run fails, how long it takes and what is on the private side are not covered.",
 )
 """What the claim of every release rests on."""
@@ -30,12 +30,12 @@ def conditions(mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]]) -> t
     Args:
         parts: the query's name and the strategy of each part that is released.
     """
-    told = [f"query {query} ({strategy.variant})" for query, strategy in parts if unproved(mechanism, strategy)]
-    if not told:
+    unreacting = [f"query {query} ({strategy.variant})" for query, strategy in parts if unproved(mechanism, strategy)]
+    if not unreacting:
         return (REACTING, *ALWAYS)
-    names = ", ".join(dict.fromkeys(told))
+    names = ", ".join(dict.fromkeys(unreacting))
     return (
-        f"{NOT_REACTING}: Gaussian noise that is drawn in advance, as for {names}, is proved for such data alone.",
+        f"{NOT_REACTING}: Gaussian noise that is sampled in advance, as for {names}, is proved for such data alone.",
         *ALWAYS,
     )
 
