@@ -111,8 +111,9 @@ def build_chains(
     columns = ShardRows(table=table, carried=carried)
     same = (chain[1:] == chain[:-1]) & (time[1:] == time[:-1])
     if same.any():
-        order = settle(order, same, codes.chain, columns)
-        chain, time = codes.chain[order], all_times[order]
+        order, kept = settle(order, same, codes.chain, columns)
+        if not kept.all():
+            order, chain, time = order[kept], chain[kept], time[kept]
     cells = [columns.after(f"{i}.cell", order) for i in range(queries)]
     values = [
         columns.after(f"{i}.value", order) if f"after.{i}.value" in table.column_names else None for i in range(queries)

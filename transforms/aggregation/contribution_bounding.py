@@ -171,8 +171,8 @@ def _nth_of_unit(chains: Chains, rows: Ints, unit: Ints) -> Ints:
 
 def _count_up(groups: Ints) -> Ints:
     """0, 1, 2, ... within each run of equal values."""
-    starts = np.flatnonzero(_starts(groups))
-    return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
+    place = np.arange(len(groups))
+    return place - np.maximum.accumulate(place * _starts(groups))
 
 
 def _first_class(chains: Chains) -> Ints | None:

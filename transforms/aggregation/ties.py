@@ -14,8 +14,8 @@ from transforms.aggregation.shard_rows import Ints, ShardRows
 from transforms.common.batches import FILE
 
 
-def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> Ints:
-    """The kernel.
+def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> tuple[Ints, Ints]:
+    """The kernel: the rows in order, and which places are kept; those of one chain and time are as many as before.
 
     Args:
         order: numbers of the rows, sorted by (chain, time).
@@ -53,7 +53,7 @@ def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> Ints:
     settled = order.copy()
     settled[slots] = rows[index]
     kept[slots] = True
-    return settled[kept]
+    return settled, kept
 
 
 def _again(run: Ints, file: Ints, row: Ints) -> Ints:
