@@ -62,7 +62,8 @@ def plan_json(spec: Spec, plan: Plan) -> str:
     """What is committed and published as `plan.json`; lists of numbers stand on one line."""
     document = plan_to_json(plan)
     document = {"version": document.pop("version"), "release": spec.release, "spec_sha256": spec.sha256, **document}
-    lists = re.compile(r"\[\s+(-?\d+(?:,\s+-?\d+)*)\s+\]")
+    # No text can be meant: in a text a line's end is escaped.
+    lists = re.compile(r"\[\n\s*(-?\d+(?:,\n\s*-?\d+)*)\n\s*\]")
     return lists.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(document, indent=1)) + "\n"
 
 
@@ -112,8 +113,14 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
 
 def _refuse_unproved(plan: Plan, where: str) -> None:
     """Nothing is added to a release whose claim does not hold, as far as this version can prove."""
-    if not covered(plan, plan.budget.epsilon * (1 + SAME)):
-        epsilon = proved(plan)
+    try:
+        epsilon = None if covered(plan, plan.budget.epsilon * (1 + SAME)) else proved(plan)
+    except (ValueError, ArithmeticError, RuntimeError) as error:  # a sensitivity that is none, or a solver that fails
+        raise RefusedError(
+            f"{where}: this version of the program cannot prove what the release claims ({error}); go on with the "
+            "version that began the release"
+        ) from None
+    if epsilon is not None:
         raise RefusedError(
             f"{where}: this version of the program proves epsilon {shown(epsilon)} for its noise, and the release "
             f"claims {shown(plan.budget.epsilon)}; see CHANGELOG.md for what was found, and whether to end the release"

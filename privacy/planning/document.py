@@ -92,6 +92,9 @@ def plan_from_json(document: object) -> Plan:
     )
     budget.end()
     members.end()
+    for released in plan.released:
+        if any(noise.name != f"discrete_{plan.mechanism}" for noise in released.noise):
+            raise ValueError(f"mechanism: {plan.mechanism}, and the noise is another one")
     return plan
 
 

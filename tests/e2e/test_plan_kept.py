@@ -16,6 +16,7 @@ from pipelines.epochs.plans import committed_plan, plan_json, plan_of
 from pipelines.spec.load import load
 from pipelines.store.commit import plan_digest
 from pipelines.store.store import Store
+from privacy.planning.document import plan_to_json
 from privacy.strategies.table import OFFERS
 from tests.e2e.specs import START, CommandLine, changelog, contents, published, write, write_spec
 from tests.pipelines.spec_text import loaded
@@ -162,6 +163,14 @@ def louder(plan: dict[str, Any]) -> None:
     plan["queries"][0]["parts"][0]["noise"][0]["scale"] = (0.5).hex()
 
 
+def other_noise(plan: dict[str, Any]) -> None:
+    plan["queries"][0]["parts"][0]["noise"][0]["kind"] = "discrete_gaussian"
+
+
+def moves_nothing(plan: dict[str, Any]) -> None:
+    plan["queries"][0]["parts"][0]["sensitivity"]["l1"] = (0.0).hex()
+
+
 def claims_more(plan: dict[str, Any]) -> None:
     plan["budget"]["epsilon"] = (1.5).hex()
 
@@ -179,6 +188,8 @@ def claims_more(plan: dict[str, Any]) -> None:
         (lambda plan: plan.update(window=1), "it is for other queries, windows or privacy than this version"),
         (lambda plan: plan["queries"][0].update(cells=4), "it is for other queries, windows or privacy than this"),
         (claims_more, "it is for other queries, windows or privacy than this version"),
+        (other_noise, "mechanism: laplace, and the noise is another one"),
+        (moves_nothing, "this version of the program cannot prove what the release claims (l1=0.0 must be"),
         (louder, "this version of the program proves epsilon 14 for its noise, and the release claims 1"),
     ],
 )
@@ -218,6 +229,14 @@ output: {{public: {PRIVATE}/public, private: {PRIVATE}/private}}
     assert PRIVATE not in told
     assert str(tmp_path) not in told
     assert json.loads(told)["spec_sha256"] == spec.sha256
+
+
+def test_texts_that_look_like_lists_of_numbers_are_kept_as_they_are(tmp_path: Path) -> None:
+    classes = "{by: fare, classes: {'[ 1, 2 ]': {at_most: 2}, '[  3  ]': {at_most: 1}}}"
+    write_spec(tmp_path, ("{at_most: 4}", classes))
+    spec = load(tmp_path / "spec.yaml")
+
+    assert plan_to_json(plan_of(spec)).items() <= json.loads(plan_json(spec, plan_of(spec))).items()
 
 
 def test_a_release_of_an_earlier_version_is_refused_with_what_to_do(slackwater: CommandLine) -> None:

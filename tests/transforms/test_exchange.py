@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from transforms.aggregation.sharding import received, shard_table
-from transforms.common.exchange import folder_in, get, put
+from transforms.common.exchange import MAPPED, folder_in, get, put
 
 ROWS = pa.table(
     {"entry": [f"e{n}" for n in range(100)], "time": range(100), "image.after": pa.array(range(100), pa.uint32())}
@@ -31,6 +31,14 @@ def test_a_step_that_runs_again_writes_another_file(tmp_path: Path) -> None:
 
     assert get(first[1]).num_rows == 100
     assert get(again[1]).num_rows == 50
+
+
+def test_parts_of_many_small_files_are_not_mapped_since_a_process_may_have_few_mappings(tmp_path: Path) -> None:
+    large = pa.table({"time": range(MAPPED // 8)})
+    held = [get(place) for _, place in put([(0, ROWS)] * 3 + [(0, large)], str(tmp_path))]
+
+    assert [table.num_rows for table in held] == [100, 100, 100, large.num_rows]
+    assert Path("/proc/self/maps").read_text().count(str(tmp_path)) == 1
 
 
 def test_nothing_stays_whether_or_not_the_pipeline_fails(tmp_path: Path) -> None:

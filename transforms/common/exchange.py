@@ -3,7 +3,7 @@
     in    (number, pa.Table) ...     parts of one table
     out   (number, bytes) ...        where each is: a file for all of them, as Arrow lays them out in memory
     in    bytes
-    out   pa.Table                   mapped into memory, not copied
+    out   pa.Table                   mapped into memory, not copied unless it is small
 
 Beam's embedded runner keeps what it moves in memory, and copies it about ten times. A step that runs twice writes
 another file; what counts is what places arrive. Nobody needs the files after the pipeline: they are exact rows, so they
@@ -23,6 +23,9 @@ import pyarrow as pa
 from transforms.common.sinks import naming
 
 FOLDER = "exchange"
+
+MAPPED = 2**16
+"""Bytes from which a part is mapped. A process may have 65,530 mappings, and many small files have more parts."""
 
 
 @contextmanager
@@ -54,8 +57,8 @@ def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[in
 
 
 def get(place: bytes) -> pa.Table:
-    """The table at a place; it keeps its part of the file mapped."""
+    """The table at a place; it keeps its part of the file mapped, unless that is small."""
     path, begin, size = json.loads(place)
-    with pa.memory_map(path) as file:
+    with pa.memory_map(path) if size >= MAPPED else pa.OSFile(path) as file:
         file.seek(begin)
         return pa.ipc.open_stream(file.read_buffer(size)).read_all()
