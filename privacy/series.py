@@ -19,7 +19,7 @@ KINDS: tuple[Kind, ...] = ("change", "level", "sliding", "entered", "left")
 Ints = NDArray[np.int64]
 
 BEFORE_ALL = -1
-"""The boundary before the opening: what begins here includes everything before the start."""
+"""The boundary before the initial level: what begins here includes everything before the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Series:
 
 
 def totals(series: Series, leaves: Ints) -> Ints:
-    """The exact numbers, [numbers, cells], of leaf sums [1 + windows, cells] whose row 0 is the opening.
+    """The exact numbers, [numbers, cells], of leaf sums [1 + windows, cells] whose row 0 is the initial level.
 
     >>> totals(Series(kind="level"), np.array([[5], [1], [-2]])).ravel().tolist()
     [6, 4]

@@ -50,7 +50,7 @@ Runs = list[tuple[list[Mutation], int]]
 
 
 Event = tuple[int | None, str, State]
-"""Effective time (None: at the opening), entry, state after."""
+"""Effective time (None: at the initial level), entry, state after."""
 
 
 def leaf_sums(
@@ -115,7 +115,7 @@ def leaf_sums_of_runs(
 
 
 def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:
-    """(effective time, entry, state after) of one unit, as told; None is the time of a state at the opening."""
+    """(effective time, entry, state after) of one unit, as told; None is the time of a state at the initial level."""
 
     def source(m: Mutation) -> tuple[int, ...]:
         return (m.time, m.seq) if ordered else (m.time,)

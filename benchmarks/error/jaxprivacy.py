@@ -44,7 +44,7 @@ def rmse(program: str, settings: Sequence[Setting], strategy: str) -> list[float
             "strategy": strategy,
             "leaves": setting.leaves,
             "participations": setting.touched,
-            "opening": setting.opening,
+            "initial_level": setting.initial_level,
             "width": setting.width,
         }
         for setting in settings

@@ -2,10 +2,10 @@
 
     python benchmarks/error/jaxprivacy_peer.py < QUESTIONS.json > ANSWERS.json
 
-A question is {"strategy", "leaves", "participations", "opening", "width"}; the answer is the mean squared error of the
-published numbers at noise multiplier 1: the squared sensitivity, as jax-privacy states it, times the mean of its
+A question is {"strategy", "leaves", "participations", "initial_level", "width"}; the answer is the mean squared error
+of the published numbers at noise multiplier 1: the squared sensitivity, as jax-privacy states it, times the mean of its
 per-query errors. An entry's k changes are k participations, which may follow each other (min_sep = 1); jax-privacy
-cannot be told that they take turns in sign.
+cannot be given that they take turns in sign.
 """
 
 import json
@@ -26,7 +26,7 @@ def coefficients(strategy: str, leaves: int, participations: int) -> Any:
     return fitted.toeplitz_coefs(leaves)
 
 
-def answer(*, strategy: str, leaves: int, participations: int, opening: int, width: int | None) -> float:
+def answer(*, strategy: str, leaves: int, participations: int, initial_level: int, width: int | None) -> float:
     coef = coefficients(strategy, leaves, participations)
     # A fitted matrix decreases up to rounding, which the library's own check does not allow for.
     squared = toeplitz.minsep_sensitivity_squared(
@@ -34,7 +34,7 @@ def answer(*, strategy: str, leaves: int, participations: int, opening: int, wid
     )
     workload = None if width is None else jax.numpy.ones(width)
     errors = toeplitz.per_query_error(strategy_coef=coef, workload_coef=workload)
-    first = opening if width is None else width - 1
+    first = initial_level if width is None else width - 1
     return float(squared * errors[first:].mean())
 
 

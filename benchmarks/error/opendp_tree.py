@@ -27,7 +27,7 @@ dp.enable_features("contrib", "honest-but-curious")
 def rmse(setting: Setting, mechanism: Mechanism) -> float:
     """Root mean square error of levels, or of sliding sums."""
     branching = dp.t.choose_branching_factor(setting.leaves)
-    squares = terms(setting.leaves, branching, setting.opening, setting.width)
+    squares = terms(setting.leaves, branching, setting.initial_level, setting.width)
     return deviation(setting, branching, mechanism) * math.sqrt(squares)
 
 
@@ -59,11 +59,11 @@ def deviation(setting: Setting, branching: int, mechanism: Mechanism) -> float:
     return float(scale)
 
 
-def terms(leaves: int, branching: int, opening: int, width: int | None) -> float:
+def terms(leaves: int, branching: int, initial_level: int, width: int | None) -> float:
     """Mean over the published numbers of the sum of squares of a number's weights."""
     level = _levels(leaves, branching)
     if width is None:
-        return float((level[:, opening:] ** 2).sum(axis=0).mean())
+        return float((level[:, initial_level:] ** 2).sum(axis=0).mean())
     before = np.pad(level, ((0, 0), (1, 0)))
     return float(((before[:, width:] - before[:, :-width]) ** 2).sum(axis=0).mean())
 

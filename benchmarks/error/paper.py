@@ -78,7 +78,7 @@ def touched(setting: Setting, way: Way) -> int:
     if setting.changes is not None:
         return setting.changes * way.height
     assert setting.span is not None
-    return sum(-(-setting.span // way.branching**layer) + 1 for layer in range(way.height)) + setting.opening
+    return sum(-(-setting.span // way.branching**layer) + 1 for layer in range(way.height)) + setting.initial_level
 
 
 def terms(setting: Setting, way: Way) -> float:
@@ -87,7 +87,7 @@ def terms(setting: Setting, way: Way) -> float:
         return 1.0
     ends = np.arange(setting.width or 1, setting.windows + 1)
     begins = np.zeros_like(ends) if setting.width is None else ends - setting.width
-    return float(cover_sizes(begins, ends, way.branching, way.height).mean()) + setting.opening
+    return float(cover_sizes(begins, ends, way.branching, way.height).mean()) + setting.initial_level
 
 
 def cover_sizes(begins: NDArray[np.int64], ends: NDArray[np.int64], branching: int, height: int) -> NDArray[np.int64]:

@@ -25,14 +25,14 @@ class Setting:
     width: int | None = None
 
     @property
-    def opening(self) -> int:
+    def initial_level(self) -> int:
         """1 if the level at the start is one more number that is needed."""
         return int(self.width is None)
 
     @property
     def leaves(self) -> int:
         """Length of the stream that is released: the initial level, where there is one, and the windows."""
-        return self.windows + self.opening
+        return self.windows + self.initial_level
 
     @property
     def touched(self) -> int:
@@ -40,7 +40,7 @@ class Setting:
         if self.changes is not None:
             return min(self.changes, self.leaves)
         assert self.span is not None
-        return min(self.span + 1 + self.opening, self.leaves)
+        return min(self.span + 1 + self.initial_level, self.leaves)
 
 
 @lru_cache

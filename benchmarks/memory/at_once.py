@@ -35,11 +35,11 @@ def run(name: str, cells: int, windows: int) -> Told:
 
 def layers(tree: Tree, leaves: Ints) -> list[Ints]:
     """The initial level, then the complete nodes of each layer, [nodes, cells]."""
-    opening = leaves[:1].copy()
+    initial_level = leaves[:1].copy()
     leaves[0] = 0
     since = np.cumsum(leaves, axis=0, out=leaves)
     spans = [tree.branching**layer for layer in range(tree.height)]
-    return [opening, *(np.diff(since[::span], axis=0) for span in spans)]
+    return [initial_level, *(np.diff(since[::span], axis=0) for span in spans)]
 
 
 def filtered(factorised: Factorised, leaves: Ints) -> Floats:

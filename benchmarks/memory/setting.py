@@ -21,10 +21,10 @@ def strategy(name: str, windows: int) -> Tree | Factorised:
     """One of `NAMES`; the factorisation's poles are for four changes within its horizon."""
     if name == "arma":
         return Factorised(
-            form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(4 / windows, 1 / windows, 5))
+            form="arma", windows=windows, initial_level=True, poles=dyadic(*zolotarev(4 / windows, 1 / windows, 5))
         )
     branching, height = (int(number) for number in name.split("-")[1:])
-    return Tree(branching=branching, height=height, refine="none", windows=None, opening=True)
+    return Tree(branching=branching, height=height, refine="none", windows=None, initial_level=True)
 
 
 def steps(name: str) -> int:

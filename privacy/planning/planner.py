@@ -1,6 +1,6 @@
 """The planner: which strategy releases a query with the least error, computed without data and without sampling.
 
-A query's numbers come from one or several *parts*, each a strategy with its own draws: one part for all net changes
+A query's numbers come from one or several *parts*, each a strategy with its own noise: one part for all net changes
 (levels, changes, sliding sums), or, for direct sliding windows, one for each series; and one for `entered` and `left`
 each. The variance of a published number is the squared sensitivity of its part, over its share of the budget, times the
 sum of squares of its weights (privacy.strategies.base). Parts share a query's budget evenly, so that k of them cost a
@@ -9,7 +9,7 @@ factor k of variance with Gaussian noise and k^2 with Laplace noise.
 `auto` takes the option with the least root mean square error over all numbers that the query publishes. A query's share
 is fixed by its weight, so that each query is planned by itself.
 
-Pan's theorems 4.8 and 4.9, which tell when sliding windows should be derived from a tree, are the special case of two
+Pan's theorems 4.8 and 4.9, which say when sliding windows should be derived from a tree, are the special case of two
 candidates: privacy.planning.paper has their conditions, and a test holds them against the question.demand.choice.
 """
 
@@ -84,7 +84,7 @@ class Question:
     Attributes:
         windows: how many, or None if the release has no end.
         adaptive: whether data may react to what is published, so that only strategies will do that are proved for it.
-        accounting: how losses will be composed; `paper` charges every touched node alone.
+        accounting: how measurements will be composed; `paper` charges every touched node alone.
     """
 
     demand: Demand
@@ -101,8 +101,8 @@ class Question:
         return tuple(s for s in self.demand.series if s.family == "net")
 
     @property
-    def opening(self) -> bool:
-        """Whether the level at start is told."""
+    def initial_level(self) -> bool:
+        """Whether the level at the start is released."""
         return any(s.kind == "level" for s in self.demand.series)
 
     @property
@@ -204,7 +204,7 @@ def _asked(question: Question) -> Asked:
         series=question.net,
         windows=question.windows,
         nominal=question.nominal,
-        initial_level=question.opening,
+        initial_level=question.initial_level,
         choice=question.demand.choice,
         states=in_l2_squared(question.demand.measure.components, question.demand.cells),
         touched=lambda leaf: [touched(part, question.window * leaf) for part in parts(question.constraint)],

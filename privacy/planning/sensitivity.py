@@ -6,7 +6,7 @@ over all nodes, cells and components together, each component divided by its lar
 
 A *family* is a set of leaf sums:
 
-    net       net change of the query per window and cell, and the initial level (the level at the start)
+    net       net change of the query per window and cell, and the initial level
     entered   entries that came to satisfy the query in a cell, once per entry, window and cell
     left      entries that ceased to, the same way
 
@@ -106,9 +106,9 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
-    >>> of_net(Tree(branching=2, height=1, refine="none", windows=365, opening=True), unit).l1
+    >>> of_net(Tree(branching=2, height=1, refine="none", windows=365, initial_level=True), unit).l1
     4.0
-    >>> of_net(Tree(branching=2, height=9, refine="none", windows=365, opening=False), unit).l1
+    >>> of_net(Tree(branching=2, height=9, refine="none", windows=365, initial_level=False), unit).l1
     30.0
     """
     _refuse_spans_of_owners(unit)
@@ -141,7 +141,7 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(5), window=1, owner=False)
-    >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, opening=False), unit).l1
+    >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, initial_level=False), unit).l1
     3.0
     """
     _refuse_spans_of_owners(unit)

@@ -6,12 +6,11 @@ and the plan's at the horizon.
 
 Proof. Numbers of the first t windows are A x + W z = W (C x + z), privacy.strategies.base, and these rows of A are 0
 beyond leaf t. So they stay the same if all later leaves of x are set to 0, and neighbours then differ by the leaf sums
-of a unit that is bounded as before and rests after t. W uses no noise but what is sampled by then. So all that was
-published is a function of the noisy nodes whose noise is sampled, which are all nodes of the same strategy (`so_far`)
-with a horizon of
+of a unit that is bounded as before and rests after t. W uses the noise of no other nodes than those of the same
+strategy (`so_far`) with the horizon below, and so all that was published is a function of these noisy nodes:
 
-    t                       trees without noise in advance, and direct windows: a node's noise is sampled, and the node
-                            published, when its last leaf closes, and the nodes of a horizon are those that end by it
+    t                       trees without noise in advance, and direct windows: a number uses complete nodes alone, and
+                            the nodes of a horizon are those that end by it
     t                       factorisations, also endless ones: C is lower-triangular and Toeplitz, so its first rows are
                             those of a shorter one with the same coefficients
     the end of t's root     trees with noise in advance, whose nodes up to there are a forest of their own

@@ -126,11 +126,11 @@ class Strategy(Protocol):
 
     @property
     def variant(self) -> str:
-        """What tells it from others of its name but for numbers, in the spec's words; empty if nothing does."""
+        """How it differs from others of its name but for numbers, in the spec's words; empty if nothing does."""
         ...
 
     def node_name(self, series: Sequence[Series]) -> str:
-        """What tells its nodes from those of a query's other parts, which publish other series; empty if nothing does.
+        """A name for its nodes beside those of a query's other parts, which publish other series; empty without need.
 
         Args:
             series: what is published from it, in windows.
@@ -152,7 +152,7 @@ class Strategy(Protocol):
         ...
 
     @staticmethod
-    def from_json(told: Members) -> "Strategy":
+    def from_json(members: Members) -> "Strategy":
         """The strategy of a document, but for its kind."""
         ...
 
@@ -231,7 +231,7 @@ class Strategy(Protocol):
         ...
 
     def so_far(self, leaves: int) -> "Strategy | None":
-        """The strategy of all nodes whose noise is drawn when so many leaves have closed; None if there are none.
+        """The strategy of all nodes that numbers may use when so many leaves have closed; None if there are none.
 
         What was published by then is a function of these nodes (privacy.planning.spent).
         """

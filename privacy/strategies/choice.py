@@ -34,12 +34,12 @@ class Choice:
         return asdict(self)
 
     @staticmethod
-    def from_json(told: Members) -> "Choice":
+    def from_json(members: Members) -> "Choice":
         """The choice of a document."""
         return Choice(
-            name=told.word("name", NAMES),
-            branching=told.optional_count("branching"),
-            height=told.optional_count("height"),
-            refine=told.optional_word("refine", REFINES),
-            form=told.optional_word("form", FORMS),
+            name=members.word("name", NAMES),
+            branching=members.optional_count("branching"),
+            height=members.optional_count("height"),
+            refine=members.optional_word("refine", REFINES),
+            form=members.optional_word("form", FORMS),
         )

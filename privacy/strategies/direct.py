@@ -72,8 +72,10 @@ class Direct:
         return {"width": self.width, "every": self.every, "windows": self.windows}
 
     @staticmethod
-    def from_json(told: Members) -> "Direct":
-        return Direct(width=told.count("width"), every=told.count("every"), windows=told.optional_count("windows"))
+    def from_json(members: Members) -> "Direct":
+        return Direct(
+            width=members.count("width"), every=members.count("every"), windows=members.optional_count("windows")
+        )
 
     @property
     def bounded(self) -> bool:

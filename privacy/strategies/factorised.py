@@ -1,10 +1,10 @@
 """Toeplitz factorisations: a node a leaf, each a weighted sum of all leaves so far, with noise that decoding filters.
 
-A factorisation sends the leaves x through a filter C of privacy.strategies.factorised_coefficients, tells y + z with y
-= C x and independent z, and publishes levels and their differences from that: A C^-1 (y + z) = A x + A C^-1 z. A unit
+A factorisation sends the leaves x through a filter C of privacy.strategies.factorised_coefficients, publishes y + z
+with y = C x and independent z, and levels and their differences from that: A C^-1 (y + z) = A x + A C^-1 z. A unit
 that changes a few times moves C x little (privacy.strategies.factorised_energy,
-privacy.strategies.factorised_certificate), and A C^-1 z stays small however many windows have closed. Where the opening
-is released it is the first element of the stream. A node is complete when its leaf is: no noise in advance.
+privacy.strategies.factorised_certificate), and A C^-1 z stays small however many windows have closed. Where the initial
+level is released it is the first element of the stream. A node is complete when its leaf is: no noise in advance.
 
 Floating point carries nothing: y is an integer, a function of integer leaves in integer arithmetic, and gets integer
 noise. Decoding is post-processing. Nodes are in steps of a leaf sum, so y is C x rounded, which costs a little
@@ -70,12 +70,12 @@ class Factorised:
     Attributes:
         form: which filter.
         windows: the horizon; None, without end, for the window filter alone, since the others' nodes never forget.
-        opening: whether the opening is released.
+        initial_level: whether the initial level is released.
         leak: 1 - lam of the leaky and the window filter, 0 for the other two.
         poles: of arma; the first is (0, 0, u), the level, the last (1, 0, u), the leaf alone.
-        integers: 2^20 c, rounded, where a plan that is kept holds others than form and leak give here; else None.
+        integers: 2^20 c, rounded, where a plan that is integers holds others than form and leak give here; else None.
 
-    >>> year = Factorised(form="leaky", windows=365, opening=True, leak=0.01)
+    >>> year = Factorised(form="leaky", windows=365, initial_level=True, leak=0.01)
     >>> year.leaves(30), len(year.coefficients)
     (31, 366)
     >>> year.variances(Series(kind="level"), 365).max().round(3)
@@ -87,7 +87,7 @@ class Factorised:
     certifiable: ClassVar[bool] = True
     form: Form
     windows: int | None
-    opening: bool
+    initial_level: bool
     leak: float = 0.0
     poles: tuple[Pole, ...] = ()
     integers: tuple[int, ...] | None = None
@@ -132,23 +132,24 @@ class Factorised:
         return ""
 
     def to_json(self, *, exactly: bool) -> Json:
-        told: Json = {"form": self.form, "windows": self.windows, "opening": self.opening}
+        document: Json = {"form": self.form, "windows": self.windows, "initial_level": self.initial_level}
         if self.form == "arma":
-            return {**told, "poles": [list(pole) for pole in self.poles]}
+            return {**document, "poles": [list(pole) for pole in self.poles]}
         leak = {} if self.form == "square_root" else {"leak": self.leak.hex()}
-        return {**told, **leak, "coefficients": _integers(self).tolist() if exactly else None}
+        return {**document, **leak, "coefficients": _integers(self).tolist() if exactly else None}
 
     @staticmethod
-    def from_json(told: Members) -> "Factorised":
-        form, windows, opening = told.word("form", FORMS), told.optional_count("windows"), told.flag("opening")
+    def from_json(members: Members) -> "Factorised":
+        form, windows = members.word("form", FORMS), members.optional_count("windows")
+        initial_level = members.flag("initial_level")
         if form == "arma":
-            return Factorised(form=form, windows=windows, opening=opening, poles=told.triples("poles"))
-        leak = 0.0 if form == "square_root" else told.number("leak")
-        found = Factorised(form=form, windows=windows, opening=opening, leak=leak)
-        if told.is_none("coefficients"):
+            return Factorised(form=form, windows=windows, initial_level=initial_level, poles=members.triples("poles"))
+        leak = 0.0 if form == "square_root" else members.number("leak")
+        found = Factorised(form=form, windows=windows, initial_level=initial_level, leak=leak)
+        if members.is_none("coefficients"):
             return found
-        kept = told.counts("coefficients")
-        return found if kept == tuple(_integers(found).tolist()) else replace(found, integers=kept)
+        integers = members.counts("coefficients")
+        return found if integers == tuple(_integers(found).tolist()) else replace(found, integers=integers)
 
     @property
     def coefficients(self) -> Floats:
@@ -158,7 +159,7 @@ class Factorised:
         """
         if self.form == "arma":
             assert self.windows is not None
-            return coefficients.exponentials(self.windows + int(self.opening), *_exponentials(self.poles))
+            return coefficients.exponentials(self.windows + int(self.initial_level), *_exponentials(self.poles))
         found: Floats = _integers(self) / 2**BITS
         return found
 
@@ -172,7 +173,7 @@ class Factorised:
             changes: in how many leaves the unit can move the cell.
             steps: in one normalised unit, the largest of the component.
 
-        >>> Factorised(form="square_root", windows=100, opening=False).rounding(3, 2**24) == 10 / 2**24
+        >>> Factorised(form="square_root", windows=100, initial_level=False).rounding(3, 2**24) == 10 / 2**24
         True
         """
         if self.form != "arma":
@@ -194,11 +195,11 @@ class Factorised:
         """How many leaves there are when so many windows have closed, the initial level among them if it is one."""
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"windows={windows} lie beyond the horizon of {self.windows}")
-        return windows + int(self.opening)
+        return windows + int(self.initial_level)
 
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
-        first = 1 - int(self.opening) if since is None else since + 1
-        ends = np.arange(first, self.leaves(windows) + 1 - int(self.opening), dtype=np.int64)
+        first = 1 - int(self.initial_level) if since is None else since + 1
+        ends = np.arange(first, self.leaves(windows) + 1 - int(self.initial_level), dtype=np.int64)
         return Nodes(layer=np.zeros_like(ends), begin=np.where(ends == 0, BEFORE_ALL, ends - 1), end=ends)
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
@@ -208,7 +209,7 @@ class Factorised:
         """
         since, stop = None if carry is None else carry.windows, len(leaves) - 1
         if carry is None:
-            leaves = leaves if self.opening else leaves[1:]
+            leaves = leaves if self.initial_level else leaves[1:]
             carry = self._nothing(leaves.shape[1])
         else:
             stop = carry.windows + len(leaves)
@@ -227,7 +228,7 @@ class Factorised:
         else:
             levels, decoded = back_by_coefficients(self.coefficients, before[-1], carry.floats["decoded"], noisy)
             floats = {"decoded": decoded}
-        if since is None and self.opening:  # the level at the start is the first one, not 0
+        if since is None and self.initial_level:  # the level at the start is the first one, not 0
             before, levels = levels[:1], levels[1:]
         at, start = boundaries(since or 0, series), since or 0
         known, levels = np.append(at, np.arange(start + 1, stop + 1)), np.concatenate([before, levels])
@@ -270,7 +271,7 @@ class Factorised:
 
     def _latest(self, series: Series, windows: int, since: int) -> Ints:
         """How many leaves there are by each number's end."""
-        return series.ends(windows)[len(series.ends(since)) :] + int(self.opening)
+        return series.ends(windows)[len(series.ends(since)) :] + int(self.initial_level)
 
     @property
     def disjoint_layers(self) -> tuple[int, ...]:
@@ -288,7 +289,7 @@ class Factorised:
         changes = leaves.appearing
         if not shared:
             changes = leaves.nodes(1, math.inf if self._leaves is None else self._leaves).appearing
-            changes += int(self.opening and leaves.in_a_row)
+            changes += int(self.initial_level and leaves.in_a_row)
         visited = min(cells, changes + 1)
         if self._leaves is None:
             coordinates = changes * min(cells, 2) * len(largest) * len(self.coefficients)
@@ -299,18 +300,23 @@ class Factorised:
 
     def so_far(self, leaves: int) -> "Factorised | None":
         """C is lower-triangular and Toeplitz: its first rows are those of a shorter one with the same coefficients."""
-        if leaves == 0 and not self.opening:
+        if leaves == 0 and not self.initial_level:
             return None
         return replace(self, windows=max(leaves, 1))  # an initial level comes before the first leaf closes
 
     @property
     def _leaves(self) -> int | None:
-        """All of the horizon, the opening among them where it is released."""
+        """All of the horizon, the initial level among them where it is released."""
         return None if self.windows is None else self.leaves(self.windows)
 
     def _bounds(self, states: States, leaves: Touched, closely: bool) -> list[float]:
         return of_filter(
-            self.coefficients, leaves=self._leaves, opening=self.opening, touched=leaves, states=states, closely=closely
+            self.coefficients,
+            leaves=self._leaves,
+            initial_level=self.initial_level,
+            touched=leaves,
+            states=states,
+            closely=closely,
         )
 
     def _newest_first(self, series: Series, windows: int) -> Floats:
@@ -357,7 +363,7 @@ def _integers(factorised: Factorised) -> Ints:
         count = None if factorised.windows is None else factorised.leaves(factorised.windows)
         return np.array(factorised.integers[:count])
     if factorised.windows is not None:
-        count = factorised.windows + int(factorised.opening)
+        count = factorised.windows + int(factorised.initial_level)
     else:
         # c_j <= (1 - leak)^j <= exp(-j leak), which from here on rounds to 0.
         count = 1 + math.ceil((BITS + 1) * math.log(2) / factorised.leak)

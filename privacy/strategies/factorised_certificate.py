@@ -22,8 +22,8 @@ convex sequence below and add the distance, (4) of privacy.strategies.factorised
 Time span. If all changes lie in L adjacent leaves, each of them one leaf earlier gives the same output and a row more,
 so the first L leaves are the worst. What lies after them is constant: columns 0, ..., L-1 of C are a matrix of their
 own, of L leaves, that may change at each, and the certificate holds for it. Without a limit on changes the maximum is
-one walk over the leaves. Where the opening may be a change too, its block ends where the span begins: one walk for each
-such place.
+one walk over the leaves. Where the initial level may be a change too, its block ends where the span begins: one walk
+for each such place.
 
 No paper is followed. How tight it is: docs/proofs/strategies.md#certificate.
 """
@@ -90,35 +90,35 @@ def certify(c: Floats, k: int) -> Floats:
     return rising(bounds)
 
 
-def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) -> float:
+def within(c: Floats, windows: int | None, span: int, *, initial_level: bool = False) -> float:
     """Bound of |Cz|^2 for states in [0, 1] that change only within `span` leaves in a row, any number of times.
 
     Never larger than `energy.within` gives; arguments as there.
 
     >>> c = np.array([1, 0.5, 0.375, 0.3125])
-    >>> round(within(c, 4, 2), 3), round(within(c, 4, 1, opening=True), 3)
+    >>> round(within(c, 4, 2), 3), round(within(c, 4, 1, initial_level=True), 3)
     (1.488, 1.863)
     """
-    bound = closed_within(c, windows, span, opening=opening)
+    bound = closed_within(c, windows, span, initial_level=initial_level)
     leaves = span if windows is None else min(span, windows)
     if leaves > MOST_LEAVES or leaves * len(c) > MOST_WALKS:
         return bound
-    if opening and (windows is None or windows > MOST_LEAVES or leaves**2 * windows > MOST_WALKS):
+    if initial_level and (windows is None or windows > MOST_LEAVES or leaves**2 * windows > MOST_WALKS):
         return bound
     near = convex(c, windows)
     line = np.pad(near.c, (0, leaves)) if windows is None else near.c
-    most = _walk(line, leaves, np.zeros(1, dtype=np.int64), told=False)
-    if opening:
-        most = max(most, _walk(line, leaves, np.arange(1, len(line)), told=True))
+    most = _walk(line, leaves, np.zeros(1, dtype=np.int64), from_first=False)
+    if initial_level:
+        most = max(most, _walk(line, leaves, np.arange(1, len(line)), from_first=True))
     most += 1e-15 * len(line) * (len(line) + leaves) * float(line @ line)
-    return min(bound, float(near.lift(np.array([most]), leaves + int(opening))[0]))
+    return min(bound, float(near.lift(np.array([most]), leaves + int(initial_level))[0]))
 
 
-def _walk(c: Floats, leaves: int, places: Ints, *, told: bool) -> float:
+def _walk(c: Floats, leaves: int, places: Ints, *, from_first: bool) -> float:
     """The certificate for any number of changes in a span that begins at one of these places, least over `THETAS`.
 
     Args:
-        told: whether a first block goes from leaf 0 to the place.
+        from_first: whether a first block goes from leaf 0 to the place.
     """
     n, theta = len(c), THETAS[:, None, None]
     # G(a, b) for b - a = lag is the sum of the first n - b products.
@@ -128,14 +128,14 @@ def _walk(c: Floats, leaves: int, places: Ints, *, told: bool) -> float:
         sums[lag, n - lag + 1 :] = sums[lag, n - lag]
     own = np.pad(sums[0, ::-1], (0, leaves))  # G(a, a); beyond the last leaf all columns are 0
     first = np.zeros(n + leaves + 1)  # G(0, a), as far as it is needed
-    if told:
+    if from_first:
         first[:n] = np.correlate(c, c, "full")[n - 1 :]
     else:
         lags = np.arange(min(leaves, n))
         first[lags] = sums[lags, n - lags]
     # The most for the leaves before place + b, the last block on or off, for each theta and place.
     on, off = np.zeros((2, len(THETAS), len(places), leaves))
-    if told:
+    if from_first:
         on[:, :, 0] = THETAS[:, None] * (own[0] + own[places] - 2 * first[places])
         off[:, :, 0] = -np.inf
     for b in range(1, leaves + 1):

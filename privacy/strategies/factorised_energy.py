@@ -17,7 +17,7 @@ Rounding. Coefficients rounded to integers are not quite convex. For any other s
     with j columns in z. c' is the largest convex (for (1), (2): non-increasing) sequence below c.               (4)
 
 States that are vectors: privacy.strategies.factorised_vectors. Proofs and sources: docs/proofs/strategies.md#filters
-and #rounding. (1) is Andersson, Jain, Sivakumar's, arXiv:2601.02257, as far as its abstract tells.
+and #rounding. (1) is Andersson, Jain, Sivakumar's, arXiv:2601.02257, as far as its abstract says.
 """
 
 import math
@@ -60,7 +60,7 @@ def columns(c: Floats, windows: int | None, k: int) -> Floats:
 
     Args:
         c: coefficients, finite and >= 0; zeros follow. Where they rise, the bound pays for it by (4).
-        windows: how many leaves, the opening among them where it is one; None if there is no end.
+        windows: how many leaves, the initial level among them where it is one; None if there is no end.
 
     >>> columns(np.ones(4), 4, 2).round(6).tolist()
     [0.0, 4.0, 7.0]
@@ -101,16 +101,17 @@ def toggles(c: Floats, windows: int | None, k: int) -> Floats:
     return rising(bounds)
 
 
-def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) -> float:
+def within(c: Floats, windows: int | None, span: int, *, initial_level: bool = False) -> float:
     """Bound of |Cz|^2 for states in [0, 1] that change only within `span` leaves in a row, any number of times.
 
     All but the last change make blocks in the span, (3); the last adds its column, (1). Arguments as in `columns`.
 
     Args:
-        opening: whether they may change at the first leaf too. That adds a column; or all on-blocks are counted alone:
-            from there to the span, of any length x; those in the span; and one after it, with n - x leaves at most.
+        initial_level: whether they may change at the first leaf too. That adds a column; or all on-blocks are counted
+            alone: from there to the span, of any length x; those in the span; and one after it, with n - x leaves at
+            most.
 
-    >>> round(within(np.ones(10), 10, 3), 6), round(within(np.ones(10), 10, 3, opening=True), 6)
+    >>> round(within(np.ones(10), 10, 3), 6), round(within(np.ones(10), 10, 3, initial_level=True), 6)
     (11.0, 11.0)
     """
     at_least("span", span, 1)
@@ -126,7 +127,7 @@ def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) 
 
     inner = np.maximum(closed(leaves), closed(leaves - 1) + near.squares[-1])
     bound = np.minimum(bound, near.lift(inner, leaves))
-    if not opening:
+    if not initial_level:
         return float(bound[0])
 
     def alone(room: int) -> float:
@@ -141,13 +142,13 @@ def within(c: Floats, windows: int | None, span: int, *, opening: bool = False) 
     joint = energy[-1:] + alone(leaves - 1)
     if leaves > 1:
         joint = np.maximum(joint, around + alone(leaves - 2))
-    joint = np.minimum(near.lift(joint, leaves + 1), after_opening(falls, 1.0, bound, leaves, 1.0))
+    joint = np.minimum(near.lift(joint, leaves + 1), after_initial_level(falls, 1.0, bound, leaves, 1.0))
     return float(np.maximum(bound, joint)[0])
 
 
-def after_opening(falls: Near, radius: float, bounds: Floats, count: int, length: float) -> Floats:
-    """Bounds for an entry on a line of squared `length` that is told at the opening, in a state of squared size up to
-    `radius`: r^2 N(n) on top of what bounds its `count` later changes, since their product is not positive.
+def after_initial_level(falls: Near, radius: float, bounds: Floats, count: int, length: float) -> Floats:
+    """Bounds for an entry on a line of squared `length` that is in the initial level, in a state of squared size up
+    to `radius`: r^2 N(n) on top of what bounds its `count` later changes, since their product is not positive.
     """
     lost = math.sqrt(length) * count * falls.distance
     whole = np.hypot(math.sqrt(radius * float(falls.squares[-1])), np.sqrt(bounds) + lost)

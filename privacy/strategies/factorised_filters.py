@@ -5,8 +5,8 @@ States that are vectors: privacy.strategies.factorised_vectors. One cell: compon
 S^2, S^2 that of an entry with states 0 and 1: privacy.strategies.factorised_energy in closed form,
 privacy.strategies.factorised_certificate closer and slower.
 
-Where the opening is told it is the first leaf, and an entry that is there at it appears there. If its later changes
-lie in a row, then on a line C z = X C e_1 + C z', and <X C e_1, C z'> <= 0 where the coefficients do not rise:
+Where the initial level is released it is the first leaf, and an entry that is in it appears there. If its later
+changes lie in a row, then on a line C z = X C e_1 + C z', and <X C e_1, C z'> <= 0 where the coefficients do not rise:
 the worst z' leads away from X at first, and its signs take turns. Hence r^2 N(n) + h^2 S^2.
 """
 
@@ -30,7 +30,7 @@ def of_filter(
     coefficients: Floats,
     *,
     leaves: int | None,
-    opening: bool,
+    initial_level: bool,
     touched: Touched,
     states: States,
     closely: bool = False,
@@ -39,17 +39,17 @@ def of_filter(
 
     Args:
         coefficients: of C, non-negative and not increasing.
-        leaves: in all, the opening among them if it is the first; None for an endless line.
-        opening: whether it is.
+        leaves: in all, the initial level among them if it is the first; None for an endless line.
+        initial_level: whether it is.
         touched: leaves that the entry can move.
         states: sizes in L2, squared.
         closely: whether certificates are computed for one cell.
     """
     if touched.in_a_row:
-        met = touched.nodes(1, math.inf if leaves is None else leaves - int(opening)).appearing
-        return [_within(coefficients, leaves, opening, met, states, closely)]
-    # One that was there at the start, where that is not told, has used up a change and may still move at every leaf.
-    most = math.inf if leaves is None else leaves + int(not opening)
+        met = touched.nodes(1, math.inf if leaves is None else leaves - int(initial_level)).appearing
+        return [_within(coefficients, leaves, initial_level, met, states, closely)]
+    # One that was there at the start, where that is not released, has used up a change and may yet move at every leaf.
+    most = math.inf if leaves is None else leaves + int(not initial_level)
     changes = int(min(touched.appearing, most))
     if changes > MOST_CHANGES:
         column = float(energy.columns(coefficients, leaves, 1)[1])
@@ -59,7 +59,7 @@ def of_filter(
     if not _only_line(states):
         shape = vectors.shapes(coefficients, leaves)
         bounds = vectors.changes(shape, states, fit, present=False)[np.minimum(np.arange(changes + 1), fit)]
-        if not opening:  # a visit that began before the first leaf, and a change less
+        if not initial_level:  # a visit that began before the first leaf, and a change less
             bounds[1:] = np.maximum(bounds[1:], vectors.changes(shape, states, changes - 1, present=True))
     if states.hulls:
         line = above(sum(states.hulls)) * _toggles(coefficients, leaves, fit, closely)
@@ -72,19 +72,21 @@ def _only_line(states: States) -> bool:
     return bool(states.hulls) and sum(states.hulls) <= states.radius
 
 
-def _within(coefficients: Floats, leaves: int | None, opening: bool, met: int, states: States, closely: bool) -> float:
+def _within(
+    coefficients: Floats, leaves: int | None, initial_level: bool, met: int, states: States, closely: bool
+) -> float:
     bound = math.inf
     if not _only_line(states):
-        bound = vectors.within(vectors.shapes(coefficients, leaves), states, met, opening=opening)
+        bound = vectors.within(vectors.shapes(coefficients, leaves), states, met, initial_level=initial_level)
     if not states.hulls:
         return bound
     on_line = certificate.within if closely else energy.within
     length = above(sum(states.hulls))
-    bound = min(bound, length * on_line(coefficients, leaves, met, opening=opening))
-    if opening and not _only_line(states):
+    bound = min(bound, length * on_line(coefficients, leaves, met, initial_level=initial_level))
+    if initial_level and not _only_line(states):
         later = np.array([length * on_line(coefficients, leaves, met)])
         falls = energy.falling(coefficients, leaves)
-        bound = min(bound, float(energy.after_opening(falls, above(states.radius), later, met, length)[0]))
+        bound = min(bound, float(energy.after_initial_level(falls, above(states.radius), later, met, length)[0]))
     return bound
 
 

@@ -43,7 +43,7 @@ def fit(
     *,
     windows: int | None,
     over: int,
-    opening: bool,
+    initial_level: bool,
     series: Sequence[Series],
     energy: Callable[[Floats], float],
     worst: bool = False,
@@ -51,7 +51,7 @@ def fit(
     """The factorisation of a form with the least noise.
 
     Args:
-        windows, opening: see Factorised.
+        windows, initial_level: see Factorised.
         over: so many windows are compared; all, where there is an end.
         series: what is published; their variances count alike.
         energy: a bound on the squared sensitivity of a filter, from its coefficients.
@@ -60,7 +60,7 @@ def fit(
     >>> from privacy.strategies.factorised_energy import toggles
     >>> level = [Series(kind="level")]
     >>> energy = lambda c: float(toggles(c, 64, 4)[4])
-    >>> factorised = fit("leaky", windows=64, over=64, opening=False, series=level, energy=energy)
+    >>> factorised = fit("leaky", windows=64, over=64, initial_level=False, series=level, energy=energy)
     >>> 2 / 64 < factorised.leak < 8 / 64
     True
     """
@@ -71,15 +71,18 @@ def fit(
         return energy(factorised.coefficients) * math.fsum(found) / len(found)
 
     if form == "square_root":
-        return Factorised(form=form, windows=windows, opening=opening)
+        return Factorised(form=form, windows=windows, initial_level=initial_level)
     if form != "arma":
         return _search(
-            lambda leak: Factorised(form=form, windows=windows, opening=opening, leak=leak), cost, _leaks(over), ()
+            lambda leak: Factorised(form=form, windows=windows, initial_level=initial_level, leak=leak),
+            cost,
+            _leaks(over),
+            (),
         )
     poles = 4 if over < LONG else 5
     return _search(
         lambda leak, low: Factorised(
-            form=form, windows=windows, opening=opening, poles=dyadic(*zolotarev(leak, low, poles))
+            form=form, windows=windows, initial_level=initial_level, poles=dyadic(*zolotarev(leak, low, poles))
         ),
         cost,
         _leaks(over),
@@ -180,14 +183,18 @@ def _candidates(asked: Asked) -> Iterator[Candidate]:
     for form in ORDER if asked.choice.form is None else (asked.choice.form,):
         if windows is not None or form == "window":
             series = [s.merged(asked.leaf) for s in asked.series]
-            found = fit(form, windows=windows, over=over, opening=asked.initial_level, series=series, energy=energy)
+            found = fit(
+                form, windows=windows, over=over, initial_level=asked.initial_level, series=series, energy=energy
+            )
             yield whole(asked, found)
 
 
 def _energy(coefficients: Floats, *, asked: Asked, leaves: int | None) -> float:
     """Squared sensitivity of a filter; for owners that of one entry, which is near enough to choose by."""
     return max(
-        of_filter(coefficients, leaves=leaves, opening=asked.initial_level, touched=touched, states=asked.states)[-1]
+        of_filter(coefficients, leaves=leaves, initial_level=asked.initial_level, touched=touched, states=asked.states)[
+            -1
+        ]
         for touched in asked.touched(asked.leaf)
     )
 

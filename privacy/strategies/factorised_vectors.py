@@ -3,8 +3,8 @@
 States have norm at most r and distance at most D, none counting as 0; z holds the increments of an entry at the leaves
 where it changes; N, E, convex and non-increasing sequences are those of privacy.strategies.factorised_energy; rho^2 =
 max{r^2, D^2 / 2}. The least of three bounds is taken, for an entry that appears with j changes, the first of them at
-l_1 leaves before the second and so on, or for one that was there at the start, where that is not told, and changes j
-times:
+l_1 leaves before the second and so on, or for one that was there at the start, where that is not released, and changes
+j times:
 
                appears                                      was there
     Pairing    r^2 N(n) + D^2 (N(n-1) + ... + N(n-j+1))     D^2 (N(n) + ... + N(n-j+1))
@@ -13,9 +13,9 @@ times:
                + N(n - l) for one that does not)            before the first leaf
 
 In a time span all changes lie in L adjacent leaves, so that at most L - 1 gaps and visits of one leaf each lie between
-the first and the last: D^2 ((L - 1) N(1) + N(n)) by spacing, rho^2 ((L - 1) E(1) + 2 N(n)) by visits. Where the opening
-is the first leaf, an entry that is told there stays for x leaves until its span begins: r^2 N(x) on top by spacing,
-rho^2 E(x) by visits, the last change having n - x leaves at most.
+the first and the last: D^2 ((L - 1) N(1) + N(n)) by spacing, rho^2 ((L - 1) E(1) + 2 N(n)) by visits. Where the
+initial level is the first leaf, an entry that is in it stays for x leaves until its span begins: r^2 N(x) on top by
+spacing, rho^2 E(x) by visits, the last change having n - x leaves at most.
 
 What given coefficients c have beyond c', the sequence of the shape that a bound needs, moves the output by |z_a| |c -
 c'| for each change: |Cz| <= |C'z| + (r + (j - 1) D) |c - c'|, or j D. Proofs: docs/proofs/strategies.md#filters.
@@ -46,7 +46,7 @@ class Shapes:
     """What all bounds for one filter share.
 
     Attributes:
-        leaves: how many, the opening among them where it is one; None if there is no end.
+        leaves: how many, the initial level among them where it is one; None if there is no end.
         falls: the largest non-increasing sequence below the coefficients.
         curves: the largest convex one.
         energy: E(0), E(1), ... of that.
@@ -70,7 +70,7 @@ def changes(shape: Shapes, states: States, k: int, *, present: bool) -> Floats:
     Args:
         states: sizes in L2, squared.
         k: at most as many as there are leaves.
-        present: whether the entry was there at the start and that is not told; its changes are told ones.
+        present: whether the entry was there at the start, where that is not released; its changes are in leaves.
 
     >>> from fractions import Fraction
     >>> one_hot = States(radius=Fraction(1), diameter=Fraction(2), hulls=())
@@ -98,18 +98,18 @@ def changes(shape: Shapes, states: States, k: int, *, present: bool) -> Floats:
     return rising(bounds)
 
 
-def within(shape: Shapes, states: States, span: int, *, opening: bool) -> float:
-    """Bound for any number of changes in `span` adjacent leaves, and one at the opening if that is the first leaf.
+def within(shape: Shapes, states: States, span: int, *, initial_level: bool) -> float:
+    """Bound for any number of changes in `span` adjacent leaves, and at the initial level if it is the first leaf.
 
-    Without an opening the entry may have been there at the start.
+    Without an initial level the entry may have been there at the start.
     """
     radius, diameter, rho = _sizes(states)
     falls, curves, inner = shape.falls, shape.curves, span - 1
-    last = last_columns(falls, shape.leaves, span + int(opening))
-    paired = diameter * float(last.sum()) - ((diameter - radius) * float(last[0]) if opening else 0.0)
+    last = last_columns(falls, shape.leaves, span + int(initial_level))
+    paired = diameter * float(last.sum()) - ((diameter - radius) * float(last[0]) if initial_level else 0.0)
     spaced = diameter * inner * float(falls.squares[1])
     seen = rho * inner * float(shape.energy[1])
-    if not opening:
+    if not initial_level:
         spaced += diameter * float(falls.squares[-1])
         seen += rho * 2 * float(curves.squares[-1])
     elif shape.leaves is None:
@@ -119,7 +119,7 @@ def within(shape: Shapes, states: States, span: int, *, opening: bool) -> float:
         one = np.ones(1, dtype=np.int64)
         spaced += float(worst_split(falls.squares, radius * one, one, diameter * falls.squares, shape.leaves)[0])
         seen += rho * float(worst_split(shape.energy, one, one, curves.squares, shape.leaves)[0])
-    moved = np.array([span * math.sqrt(diameter) + (math.sqrt(radius) if opening else 0.0)])
+    moved = np.array([span * math.sqrt(diameter) + (math.sqrt(radius) if initial_level else 0.0)])
     apart = _lifted(np.array([min(paired, spaced)]), moved, falls)
     return float(min(apart[0], _lifted(np.array([seen]), moved, curves)[0]))
 

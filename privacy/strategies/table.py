@@ -30,14 +30,14 @@ def strategy_to_json(strategy: Strategy, *, exactly: bool) -> Json:
     return {"kind": strategy.kind, **strategy.to_json(exactly=exactly)}
 
 
-def strategy_from_json(told: Members) -> Strategy:
+def strategy_from_json(members: Members) -> Strategy:
     """The strategy of a document.
 
     Raises:
         ValueError: a member is missing, unknown or wrong, or they make no strategy.
     """
-    kind = STRATEGIES[told.word("kind", tuple(STRATEGIES))]
-    with told.naming():
-        strategy = kind.from_json(told)
-    told.end()
+    kind = STRATEGIES[members.word("kind", tuple(STRATEGIES))]
+    with members.naming():
+        strategy = kind.from_json(members)
+    members.end()
     return strategy

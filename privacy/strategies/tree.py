@@ -8,8 +8,8 @@ stands alone. What a number is made of:
     bottom_up      its cover, each node estimated from itself and all below it
     least_squares  its best linear estimate from all nodes
 
-Levels are prefixes of the windows and the level at the start, `opening`, which is a node outside the tree, released
-once. Without it row 0 of the leaves is ignored, and a level is what has changed since the start.
+Levels are prefixes of the windows and the level at the start, `initial_level`, which is a node outside the tree,
+released once. Without it row 0 of the leaves is ignored, and a level is what has changed since the start.
 
 Exactness. With x the exact leaf sums, C x the exact nodes and z their noise, all integers, let W0 be the signed nodes
 of the cover or walk: W0 C = A. A refinement F acts on the relations N z alone (privacy.strategies.tree_refine): N C =
@@ -21,7 +21,7 @@ is a function of the noisy nodes C x + z. A x + W0 z and N z are computed exactl
 likes, since it is given the same integers on either side. Two databases whose noisy nodes are equal give equal bytes:
 no guarantee rests on floating point.
 
-When noise is sampled (privacy.strategies.tree_forest, privacy.strategies.tree_step). `none` and `bottom_up` use nodes
+When noise is sampled (privacy.strategies.tree_layering, privacy.strategies.tree_step). `none` and `bottom_up` use nodes
 that are complete. They sample a node's noise when its first window closes, so that the open sum is carried as a noisy
 one; nobody sees it before the node is published. `subtraction` uses nodes that are not complete yet: the one that a
 window is in, and its siblings to come; noise is sampled for a whole family when its parent begins. `least_squares` uses
@@ -76,7 +76,7 @@ LARGEST_ADVANCE = 1 << 20
 class Tree:
     """A strategy, see privacy.strategies.base.Strategy; `windows` is the horizon, None if there is none.
 
-    >>> week = Tree(branching=7, height=2, refine="none", windows=28, opening=True)
+    >>> week = Tree(branching=7, height=2, refine="none", windows=28, initial_level=True)
     >>> week.variances(Series(kind="level"), 15).tolist()
     [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 3.0, 4.0]
     """
@@ -88,7 +88,7 @@ class Tree:
     height: int
     refine: Refine
     windows: int | None
-    opening: bool
+    initial_level: bool
 
     def __post_init__(self) -> None:
         at_least("branching", self.branching, 2)
@@ -124,17 +124,17 @@ class Tree:
             "height": self.height,
             "refine": self.refine,
             "windows": self.windows,
-            "opening": self.opening,
+            "initial_level": self.initial_level,
         }
 
     @staticmethod
-    def from_json(told: Members) -> "Tree":
+    def from_json(members: Members) -> "Tree":
         return Tree(
-            branching=told.count("branching"),
-            height=told.count("height"),
-            refine=told.word("refine", REFINES),
-            windows=told.optional_count("windows"),
-            opening=told.flag("opening"),
+            branching=members.count("branching"),
+            height=members.count("height"),
+            refine=members.word("refine", REFINES),
+            windows=members.optional_count("windows"),
+            initial_level=members.flag("initial_level"),
         )
 
     @property
@@ -180,47 +180,49 @@ class Tree:
         found = self.layering.completed(since or 0, self._within(windows))
         order = np.lexsort((found.layer, found.end))
         ordered = Nodes(layer=found.layer[order], begin=found.begin[order], end=found.end[order])
-        return joined([INITIAL, ordered]) if self.opening and since is None else ordered
+        return joined([INITIAL, ordered]) if self.initial_level and since is None else ordered
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
         self._within(len(leaves) - 1 if carry is None else carry.windows + len(leaves))
-        return step(self.layering, self.refine, carry, leaves, with_initial=self.opening, series=series, sample=sample)
+        return step(
+            self.layering, self.refine, carry, leaves, with_initial=self.initial_level, series=series, sample=sample
+        )
 
     def carried(self, windows: int, series: Sequence[Series]) -> int:
         return carried(self.layering, self.refine, self._within(windows), series)
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        opening = float(self.opening and series.kind == "level")
+        initial_level = float(self.initial_level and series.kind == "level")
         begins, ends = ranges(series, since, self._within(windows))
         if self.refine == "least_squares":
-            return opening + least_squares_variances(
+            return initial_level + least_squares_variances(
                 begins, ends, branching=self.branching, height=self.layers, windows=self.layering.roots_end(windows)
             )
         sizes = paths(self.layering, begins, ends, windows).sizes
         each = node_variances(self.branching, self.layers) if self.refine == "bottom_up" else np.ones(self.layers)
-        variances: Floats = opening + each @ sizes
+        variances: Floats = initial_level + each @ sizes
         return variances
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        opening = np.ones(int(self.opening and series.kind == "level"))
+        initial_level = np.ones(int(self.initial_level and series.kind == "level"))
         begins, ends = ranges(series, since, self._within(windows))
         if self.refine == "least_squares":
             nodes = self.layering.sizes(self.layering.roots_end(windows))
             rows: list[Floats] = []
             for few in np.split(np.arange(len(ends)), range(256, len(ends), 256)):  # the whole may be too large
                 held = least_squares_weights(begins[few], ends[few], branching=self.branching, nodes=nodes)
-                rows.extend(np.concatenate([opening, np.abs(row[row != 0])]) for row in held)
+                rows.extend(np.concatenate([initial_level, np.abs(row[row != 0])]) for row in held)
             return rows
         sizes = paths(self.layering, begins, ends, windows).sizes.T
         if self.refine != "bottom_up":
-            return [np.broadcast_to(1.0, len(opening) + size) for size in sizes.sum(axis=1)]  # no memory for each
+            return [np.broadcast_to(1.0, len(initial_level) + size) for size in sizes.sum(axis=1)]  # no memory for each
         # A node of layer i holds the noise of c^(i - l) nodes of layer l, each times v_l and 1 - v of those between.
         own = node_variances(self.branching, self.layers)
         kinds = [(i, below) for i in range(self.layers) for below in range(i + 1)]
         held = np.array([own[below] * np.prod(1 - own[below + 1 : i + 1]) for i, below in kinds])
         count = np.array([self.branching ** (i - below) for i, below in kinds])
         layer = np.array([i for i, _ in kinds])
-        return [np.concatenate([opening, np.repeat(held, count * size[layer])]) for size in sizes]
+        return [np.concatenate([initial_level, np.repeat(held, count * size[layer])]) for size in sizes]
 
     @property
     def disjoint_layers(self) -> tuple[int, ...]:
@@ -239,7 +241,7 @@ class Tree:
         return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
 
     def so_far(self, leaves: int) -> "Tree | None":
-        if leaves == 0 and not self.opening:
+        if leaves == 0 and not self.initial_level:
             return None
         # An initial level is published before the first leaf closes; a leaf more only adds nodes. Of a tree that has
         # begun, numbers may hold all nodes.
@@ -248,7 +250,9 @@ class Tree:
 
     @property
     def _forest(self) -> tree_norms.Forest:
-        return tree_norms.Forest(branching=self.branching, layers=self.layers, windows=self.whole, initial=self.opening)
+        return tree_norms.Forest(
+            branching=self.branching, layers=self.layers, windows=self.whole, initial=self.initial_level
+        )
 
     @property
     def _disjoint(self) -> bool:

@@ -13,7 +13,7 @@ PROMISING = 6
 
 def for_events(choice: Choice, windows: int | None) -> Tree:
     """Numbers of single windows: a layer of leaves is best, and the tree of the spec is taken if it names one."""
-    tree = Tree(branching=2, height=1, refine="none", windows=windows, opening=False)
+    tree = Tree(branching=2, height=1, refine="none", windows=windows, initial_level=False)
     if choice.name == "tree" and choice.branching is not None and choice.height is not None:
         return replace(tree, branching=choice.branching, height=choice.height)
     return tree
@@ -21,13 +21,13 @@ def for_events(choice: Choice, windows: int | None) -> Tree:
 
 def _disjoint(asked: Asked) -> Iterator[Candidate]:
     horizon = asked.horizon(asked.leaf)
-    yield whole(asked, Tree(branching=2, height=1, refine="none", windows=horizon, opening=asked.initial_level))
+    yield whole(asked, Tree(branching=2, height=1, refine="none", windows=horizon, initial_level=asked.initial_level))
 
 
 def _trees(asked: Asked) -> Iterator[Candidate]:
     choice, horizon, leaves = asked.choice, asked.horizon(asked.leaf), asked.nominal // asked.leaf
     shapes = [
-        Tree(branching=c, height=h, refine="none", windows=horizon, opening=asked.initial_level)
+        Tree(branching=c, height=h, refine="none", windows=horizon, initial_level=asked.initial_level)
         for c in ([choice.branching] if choice.branching is not None else _branchings(leaves))
         for h in ([choice.height] if choice.height is not None else _heights(c, leaves))
         if c ** (h - 1) <= leaves or asked.windows is None

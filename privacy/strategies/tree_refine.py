@@ -1,6 +1,6 @@
 """Better estimates of a tree's nodes from all that is known of them.
 
-The children of a node add up to it, so its noise z_a and theirs tell something of each other by way of the relation
+The children of a node add up to it, so its noise z_a and theirs say something of each other by way of the relation
 
     r_a = z_a - (sum of the children's z)
 
@@ -17,7 +17,7 @@ Least squares. The best estimate of a root is its u^. That of a child b of a is
     u_b = u^_b + (v_b / s_a) (u_a - sum of u^ over the children of a)
 
 Proof. For normal noise the best linear estimate is the conditional mean. What is known outside the children's own trees
-tells of them only through their sum, and given the sum, independent normal variables share its surplus in proportion to
+bears on them only through their sum, and given the sum, independent normal variables share its surplus in proportion to
 their variances.
 Source: M. Hay, V. Rastogi, G. Miklau, D. Suciu, "Boosting the Accuracy of Differentially Private Histograms Through
 Consistency", VLDB 2010, theorems 3 and 4, for whole trees; a horizon may cut the last node of each layer.

@@ -124,7 +124,7 @@ def test_of_eight_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it
     verify(store, store.commits())
     nodes = published(tmp_path, "nodes").to_pandas()
     assert not nodes.duplicated(["query", "layer", "node_start", "node_end", "ward"]).any()
-    assert len(nodes) == 3 * (len(ROUNDS) + 1)  # of each ward the opening and every window
+    assert len(nodes) == 3 * (len(ROUNDS) + 1)  # of each ward the initial level and every window
     assert len(ROUNDS) < WINDOWS
     attempts = {path.name for path in (tmp_path / "private/attempts").iterdir()}
     assert attempts == {commit.attempt for commit in store.commits()[-2:]}

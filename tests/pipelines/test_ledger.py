@@ -67,7 +67,7 @@ def commits(spec: Spec, plan: Plan, *windows: int) -> list[dict[str, Any]]:
 
 
 def test_it_tells_what_each_epoch_spent_and_what_is_left(spec, plan):
-    """Four changes of 0.7 at weights 1 and 3. The first counts windows, the second the opening and windows."""
+    """Four changes of 0.7 at weights 1 and 3. The first counts windows, the second the initial level and windows."""
     document = ledger_document(commits(spec, plan, 1, 3, 10), spec, plan)
 
     assert (document["release"], document["spec_sha256"]) == ("wards", spec.sha256)

@@ -1,4 +1,4 @@
-"""Data that react to the release: an adversary against a tree whose noise is drawn in advance, played out exactly."""
+"""Data that react to the release: an adversary against a tree whose noise is sampled in advance, played out exactly."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from privacy.series import Series
 from privacy.strategies.tree import Tree
 from tests.privacy.steps import Given, listed, stepped
 
-ROOT = Tree(branching=2, height=2, refine="least_squares", windows=2, opening=False)
+ROOT = Tree(branching=2, height=2, refine="least_squares", windows=2, initial_level=False)
 """Of an endless row of such roots, which share no noise."""
 
 REACH = 18

@@ -84,8 +84,8 @@ MEASURES = [
     pytest.param(Measure(kind="sum", low=-5, high=10), [-5.0, 10.0], id="sum"),
 ]
 SHAPES = [
-    *(Tree(branching=2, height=4, refine=r, windows=11, opening=o) for r in REFINES[:2] for o in (True, False)),
-    Tree(branching=5, height=5, refine="least_squares", windows=7, opening=True),
+    *(Tree(branching=2, height=4, refine=r, windows=11, initial_level=o) for r in REFINES[:2] for o in (True, False)),
+    Tree(branching=5, height=5, refine="least_squares", windows=7, initial_level=True),
     Direct(width=4, every=3, windows=11),
     Direct(width=2, every=5, windows=12),
 ]
@@ -128,12 +128,12 @@ def differing(strategy: Strategy, leaves: np.ndarray) -> int:
 
 
 OWNED = [
-    Tree(branching=2, height=1, refine="none", windows=1, opening=False),
-    Tree(branching=2, height=4, refine="none", windows=8, opening=False),
-    Tree(branching=3, height=2, refine="least_squares", windows=5, opening=True),
+    Tree(branching=2, height=1, refine="none", windows=1, initial_level=False),
+    Tree(branching=2, height=4, refine="none", windows=8, initial_level=False),
+    Tree(branching=3, height=2, refine="least_squares", windows=5, initial_level=True),
     Direct(width=4, every=3, windows=4),
-    Factorised(form="leaky", windows=2, opening=False, leak=0.1),
-    Factorised(form="arma", windows=2, opening=True, poles=POLES),
+    Factorised(form="leaky", windows=2, initial_level=False, leak=0.1),
+    Factorised(form="arma", windows=2, initial_level=True, poles=POLES),
 ]
 
 
@@ -148,13 +148,13 @@ def test_an_owner_whose_entries_lie_in_different_cells_moves_no_more_numbers_tha
     assert differing(strategy, leaves) <= claimed.coordinates
 
 
-@pytest.mark.parametrize("opening", [True, False])
+@pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("windows", [40, None])
 def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_factorisation_than_claimed(
-    windows: int | None, opening: bool
+    windows: int | None, initial_level: bool
 ) -> None:
-    """It may be there at the opening, far from its span: that is a leaf too, beside the two that the span meets."""
-    factorised = Factorised(form="window", windows=windows, opening=opening, leak=0.9)
+    """It may be in the initial level, far from its span: that is a leaf too, beside the two that the span meets."""
+    factorised = Factorised(form="window", windows=windows, initial_level=initial_level, leak=0.9)
     claimed = of_net(factorised, contribution(Measure(kind="count", fine=True).components, 3, Within(10)))
     leaves = np.zeros((41, 3), dtype=np.int64)
     leaves[0, 0], leaves[15, 0], leaves[15, 1], leaves[16, 1], leaves[16, 2] = np.array([1, -1, 1, -1, 1]) << 24
@@ -163,7 +163,7 @@ def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_factorisation_than_
 
 
 def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves() -> None:
-    factorised = Factorised(form="window", windows=40, opening=True, leak=0.9)
+    factorised = Factorised(form="window", windows=40, initial_level=True, leak=0.9)
     held = Measure(kind="sum", low=-1, high=1).components
     claimed = of_net(factorised, contribution(held, 1, Within(10)))
     leaves = np.zeros((41, 1), dtype=np.int64)
@@ -179,7 +179,7 @@ def of_linear(factorised: Factorised, components: tuple[Component, ...], part: W
     return of_filter(
         factorised.coefficients,
         leaves=factorised.leaves(factorised.windows or 0),
-        opening=factorised.opening,
+        initial_level=factorised.initial_level,
         touched=touched(part, WINDOW),
         states=in_l2_squared(components, 1),
     )[-1]
@@ -189,18 +189,18 @@ LEVELS = (Series(kind="level"), Series(kind="change"), Series(kind="sliding", wi
 WEEKS = (Series(kind="sliding", width=6, every=2), Series(kind="sliding", width=4, every=4))
 
 
-def strategies(windows: int | None, *, opening: bool) -> list[Strategy]:
+def strategies(windows: int | None, *, initial_level: bool) -> list[Strategy]:
     trees = [
-        Tree(branching=c, height=h, refine=r, windows=windows, opening=opening)
+        Tree(branching=c, height=h, refine=r, windows=windows, initial_level=initial_level)
         for r in REFINES
         for c, h in ((2, 4), (7, 2))
     ]
     if windows is None:
-        return [*trees, Factorised(form="window", windows=None, opening=opening, leak=0.1)]
+        return [*trees, Factorised(form="window", windows=None, initial_level=initial_level, leak=0.1)]
     factorised = [
-        Factorised(form="square_root", windows=windows, opening=opening),
-        Factorised(form="leaky", windows=windows, opening=opening, leak=0.1),
-        Factorised(form="arma", windows=windows, opening=opening, poles=POLES),
+        Factorised(form="square_root", windows=windows, initial_level=initial_level),
+        Factorised(form="leaky", windows=windows, initial_level=initial_level, leak=0.1),
+        Factorised(form="arma", windows=windows, initial_level=initial_level, poles=POLES),
     ]
     return [*trees, *factorised]
 
@@ -236,7 +236,7 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
     """
     measure, rng = Measure(kind="variance", low=0, high=10, fine=True), np.random.default_rng(3)
     aggregation = aggregation_of(measure, closed)
-    for strategy in strategies(None if horizon is None else horizon // leaf, opening=series[0].kind == "level"):
+    for strategy in strategies(None if horizon is None else horizon // leaf, initial_level=series[0].kind == "level"):
         released = released_from(strategy, leaf, series, measure)
         exact, moved = rng.integers(-(2**36), 2**36, (2, 3, closed + 1, 2))
         end = strategy.windows or 10 * closed
@@ -267,9 +267,9 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
 def test_where_no_merged_leaf_has_closed_yet_nothing_is_published(refine):
     """Weekly numbers alone, on leaves of two days, released after the first day."""
     measure = Measure(kind="count", fine=True)
-    strategy: Strategy = Factorised(form="leaky", windows=12, opening=False, leak=0.1)
+    strategy: Strategy = Factorised(form="leaky", windows=12, initial_level=False, leak=0.1)
     if refine != "factorised":
-        strategy = Tree(branching=2, height=3, refine=refine, windows=12, opening=False)
+        strategy = Tree(branching=2, height=3, refine=refine, windows=12, initial_level=False)
     released = released_from(strategy, 2, WEEKS, measure)
 
     told = add_noise(np.ones((1, 2, 2), dtype=np.int64), released)

@@ -64,7 +64,7 @@ def proved(
         across = overlap * appears if k is not None else -(-(strategy.width + appears - 1) // strategy.every)
         apart = overlap * max(radius + (appears - 1) * diameter, present * diameter)
         return min(apart, min(across, there_are) * diameter)
-    told = radius if strategy.opening else Fraction(0)
+    told = radius if strategy.initial_level else Fraction(0)
     layers = [met(10 * strategy.branching**i, WINDOWS // strategy.branching**i) for i in range(strategy.height)]
     apart = max(
         sum((radius + (a - 1) * diameter for a, _ in layers), Fraction(0)),
@@ -77,7 +77,7 @@ def proved(
         return min(apart, told + line * most_odd_within(layers[0][0], **shape))
     odd = most_odd(WINDOWS, **shape)
     toggles = line * odd[min(k, WINDOWS)]
-    return min(apart, max(toggles, told + line * odd[min(k - 1, WINDOWS)]) if strategy.opening else toggles)
+    return min(apart, max(toggles, told + line * odd[min(k - 1, WINDOWS)]) if strategy.initial_level else toggles)
 
 
 def splits(k: int, most: int) -> list[tuple[int, ...]]:
@@ -93,7 +93,7 @@ def charged_just_enough(claimed: Sensitivity, l1: Fraction, l2_squared: Fraction
 
 STRATEGIES = [
     *(
-        Tree(branching=c, height=h, refine="none", windows=WINDOWS, opening=o)
+        Tree(branching=c, height=h, refine="none", windows=WINDOWS, initial_level=o)
         for c, h in ((2, 1), (2, 4), (3, 3), (5, 2))
         for o in (False, True)
     ),
@@ -132,7 +132,7 @@ def test_an_owner_is_charged_the_worst_split_among_entries(strategy):
 @pytest.mark.parametrize("owner", [False, True])
 def test_events_are_charged_what_is_proved(family: Family, owner):
     for cells, k, (c, h) in itertools.product((1, 5), (2, 5, 30), ((2, 1), (3, 3))):
-        tree = Tree(branching=c, height=h, refine="none", windows=WINDOWS, opening=False)
+        tree = Tree(branching=c, height=h, refine="none", windows=WINDOWS, initial_level=False)
         claimed = of_events(family, tree, contribution((ONE, THIRDS, SEVENTHS), cells, AtMost(k), owner=owner))
         if cells == 1 and not (owner and family == "entered"):
             n = (k + 1) // 2 if family == "entered" else k // 2

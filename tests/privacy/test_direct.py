@@ -14,7 +14,7 @@ SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 
 
 def slices(direct: Direct, windows: int) -> list[slice]:
-    """The rows of each sliding window, row 0 being the opening, by counting on from the first."""
+    """The rows of each sliding window, row 0 being the initial level, by counting on from the first."""
     found, begin = [], 0
     while begin + direct.width <= windows:
         found.append(slice(begin + 1, begin + direct.width + 1))
@@ -57,7 +57,7 @@ def test_a_toggle_touches_as_many_nodes_as_overlap(width):
 
     assert set(touched) == {width}
     series = Series(kind="sliding", width=width)
-    trees = [Tree(branching=c, height=2, refine="none", windows=None, opening=False) for c in range(2, 33)]
+    trees = [Tree(branching=c, height=2, refine="none", windows=None, initial_level=False) for c in range(2, 33)]
     best = min(2 * tree.variances(series, 4 * width).max() for tree in trees)
     assert (best < width) == (width >= 14)
 
@@ -66,7 +66,7 @@ def test_direct_and_derived_sliding_windows_are_the_same_numbers_but_for_noise()
     series = Series(kind="sliding", width=6, every=2)
     leaves = np.random.default_rng(2).integers(-1000, 1000, (31, 4))
     direct = Direct(width=6, every=2, windows=30)
-    tree = Tree(branching=3, height=3, refine="least_squares", windows=30, opening=False)
+    tree = Tree(branching=3, height=3, refine="least_squares", windows=30, initial_level=False)
 
     both = [publish(s, series, leaves, Given({}, 4)) for s in (direct, tree)]
 

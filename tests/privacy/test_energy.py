@@ -107,27 +107,27 @@ def test_coefficients_that_rise_are_paid_for():
         assert (exact(toeplitz(c, 7)) <= toggles(c, 7, 7)).all()
 
 
-def in_a_span(z: np.ndarray, span: int, *, opening: bool) -> np.ndarray:
-    """The increments of trajectories that change within `span` leaves in a row; the opening is a leaf before these."""
-    changed = z[:, int(opening) :] != 0
+def in_a_span(z: np.ndarray, span: int, *, initial_level: bool) -> np.ndarray:
+    """The increments of trajectories that change within `span` leaves in a row, after the initial level."""
+    changed = z[:, int(initial_level) :] != 0
     first, last = changed.argmax(axis=1), changed.shape[1] - 1 - changed[:, ::-1].argmax(axis=1)
     return z[(last - first < span) | ~changed.any(axis=1)]
 
 
 @pytest.mark.parametrize("span", [1, 2, 3, 5, 9])
-@pytest.mark.parametrize("opening", [False, True])
+@pytest.mark.parametrize("initial_level", [False, True])
 @pytest.mark.parametrize("bound", [within, certificate.within])
-def test_changes_within_a_span_stay_within_the_bound(span, opening, bound):
+def test_changes_within_a_span_stay_within_the_bound(span, initial_level, bound):
     n = 9
-    near = in_a_span(increments(ALL_STATES[n]), span, opening=opening)
+    near = in_a_span(increments(ALL_STATES[n]), span, initial_level=initial_level)
     longer = np.concatenate((near, np.zeros_like(near)), axis=1)
     for c in filters(n, 60):
         worst = ((near @ toeplitz(c, n).T) ** 2).sum(axis=1).max()
-        assert worst <= bound(c, n, span, opening=opening) * SLACK, c
+        assert worst <= bound(c, n, span, initial_level=initial_level) * SLACK, c
         # Without an end: the same changes, and the whole response after them.
         endless = ((longer @ toeplitz(c, 2 * n).T) ** 2).sum(axis=1).max()
-        assert endless <= bound(c, None, span, opening=opening) * SLACK, c
-        assert bound(c, n, span, opening=opening) <= within(c, n, span, opening=opening)
+        assert endless <= bound(c, None, span, initial_level=initial_level) * SLACK, c
+        assert bound(c, n, span, initial_level=initial_level) <= within(c, n, span, initial_level=initial_level)
 
 
 def test_a_span_of_one_leaf_costs_a_column():
@@ -135,16 +135,16 @@ def test_a_span_of_one_leaf_costs_a_column():
         assert within(square_root(n), n, 1) == pytest.approx(columns(square_root(n), n, 1)[1], rel=1e-8)
 
 
-@pytest.mark.parametrize("opening", [False, True])
-def test_a_span_is_certified_close_to_its_worst_trajectory(opening):
-    """Exactly up to two leaves; and with an opening, where a column for it and one for the last were charged on top."""
+@pytest.mark.parametrize("initial_level", [False, True])
+def test_a_span_is_certified_close_to_its_worst_trajectory(initial_level):
+    """Exactly up to two leaves; and with the initial level, where a column for it and one for the last came on top."""
     n = 13
     z = increments(ALL_STATES[n])
     for c in (square_root(n), leaky(n, 0.05), leaky(n, 0.2)):
         for span, slack in ((1, 1.0), (2, 1.0), (4, 1.05), (8, 1.15)):
-            near = in_a_span(z, span, opening=opening)
+            near = in_a_span(z, span, initial_level=initial_level)
             worst = ((near @ toeplitz(c, n).T) ** 2).sum(axis=1).max()
-            assert certificate.within(c, n, span, opening=opening) <= worst * slack * (1 + 1e-8), (span, c)
+            assert certificate.within(c, n, span, initial_level=initial_level) <= worst * slack * (1 + 1e-8), (span, c)
 
 
 def test_a_long_span_costs_less_than_a_column_for_each_change():

@@ -22,16 +22,18 @@ SERIES = [
 ]
 
 
-def factorised(form: str, *, windows: int | None = 40, opening: bool = False) -> Factorised:
+def factorised(form: str, *, windows: int | None = 40, initial_level: bool = False) -> Factorised:
     """One of each form, with parameters that could be chosen for some forty windows."""
     if form == "endless":
-        return Factorised(form="window", windows=None, opening=opening, leak=0.3)
+        return Factorised(form="window", windows=None, initial_level=initial_level, leak=0.3)
     leak = {"leaky": 0.05, "window": 0.1}.get(form, 0.0)
-    return Factorised(form=form, windows=windows, opening=opening, leak=leak, poles=POLES if form == "arma" else ())
+    return Factorised(
+        form=form, windows=windows, initial_level=initial_level, leak=leak, poles=POLES if form == "arma" else ()
+    )
 
 
 FORMS = pytest.mark.parametrize("form", ["square_root", "leaky", "window", "endless", "arma"])
-OPENINGS = pytest.mark.parametrize("opening", [False, True])
+OPENINGS = pytest.mark.parametrize("initial_level", [False, True])
 
 
 def leaves_within(limit: int, *, windows: int, cells: int) -> np.ndarray:
@@ -50,7 +52,7 @@ def toeplitz(column: np.ndarray, size: int) -> np.ndarray:
 
 def noise_weights(chosen: Factorised, series: Series, windows: int) -> np.ndarray:
     """W = A C^-1, dense, [numbers, nodes], from the coefficients alone."""
-    demand = totals(series, np.eye(windows + 1, dtype=np.int64))[:, 0 if chosen.opening else 1 :]
+    demand = totals(series, np.eye(windows + 1, dtype=np.int64))[:, 0 if chosen.initial_level else 1 :]
     filtered = toeplitz(chosen.coefficients, chosen.leaves(windows))
     return np.linalg.solve(filtered.T, demand.T.astype(float)).T
 
@@ -63,12 +65,12 @@ def most_rounding(chosen: Factorised) -> float:
 @FORMS
 @OPENINGS
 @pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
-def test_published_is_the_exact_number_plus_filtered_noise(form, opening, series):
-    chosen = factorised(form, opening=opening)
+def test_published_is_the_exact_number_plus_filtered_noise(form, initial_level, series):
+    chosen = factorised(form, initial_level=initial_level)
     leaves = leaves_within(2**40, windows=40, cells=3)
     noise = Recorded(3, bits=35)
     weights = noise_weights(chosen, series, 40)
-    exact = totals(series, leaves if opening else np.vstack([0 * leaves[:1], leaves[1:]]))
+    exact = totals(series, leaves if initial_level else np.vstack([0 * leaves[:1], leaves[1:]]))
 
     _, (published,), _ = stepped(chosen, leaves, noise, [series], [1, 2, 9, 30])
 
@@ -81,8 +83,8 @@ def test_published_is_the_exact_number_plus_filtered_noise(form, opening, series
 @OPENINGS
 @pytest.mark.parametrize("series", SERIES, ids=lambda series: f"{series.kind}{series.width}")
 @pytest.mark.parametrize("windows", [3, 40])
-def test_variances_and_weights_are_those_of_the_dense_matrix(form, opening, series, windows):
-    chosen = factorised(form, opening=opening)
+def test_variances_and_weights_are_those_of_the_dense_matrix(form, initial_level, series, windows):
+    chosen = factorised(form, initial_level=initial_level)
     dense = noise_weights(chosen, series, windows)
 
     np.testing.assert_allclose(chosen.variances(series, windows), (dense**2).sum(axis=1), rtol=1e-9, atol=1e-12)
@@ -95,18 +97,18 @@ def test_variances_and_weights_are_those_of_the_dense_matrix(form, opening, seri
 
 @FORMS
 @OPENINGS
-def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
+def test_nodes_are_exact_where_products_outgrow_64_bits(form, initial_level):
     """In Python's integers, from the definitions, with levels of up to 2^50 steps."""
-    chosen = factorised(form, opening=opening)
+    chosen = factorised(form, initial_level=initial_level)
     leaves = leaves_within(2**50, windows=40, cells=2)
-    if not opening:
+    if not initial_level:
         leaves[1] += leaves[0]
         leaves[0] = 12345
 
     nodes = exact_nodes(chosen, leaves)
 
     for cell in range(2):
-        stream = leaves[0 if opening else 1 :, cell].tolist()
+        stream = leaves[0 if initial_level else 1 :, cell].tolist()
         if form == "arma":
             expected, states = [], [0] * len(POLES)
             for x in stream:
@@ -122,7 +124,7 @@ def test_nodes_are_exact_where_products_outgrow_64_bits(form, opening):
 def test_long_histories_are_exact():
     """More leaves than one block of the matrix has rows or columns."""
     windows = 9000
-    chosen = Factorised(form="leaky", windows=windows, opening=False, leak=0.01)
+    chosen = Factorised(form="leaky", windows=windows, initial_level=False, leak=0.01)
     leaves = leaves_within(2**50, windows=windows, cells=1)
     rounded = np.rint(chosen.coefficients * 2**20).astype(int).tolist()
 
@@ -134,7 +136,7 @@ def test_long_histories_are_exact():
 
 
 @FORMS
-def test_the_opening_counts_only_where_it_is_released(form):
+def test_the_initial_level_counts_only_where_it_is_released(form):
     chosen = factorised(form)
     leaves = leaves_within(2**40, windows=40, cells=1)
     other = np.vstack([leaves[:1] + 2**30, leaves[1:]])
@@ -142,13 +144,13 @@ def test_the_opening_counts_only_where_it_is_released(form):
 
     here, there = (publish(chosen, level, data, Given({}, 1)) for data in (leaves, other))
     np.testing.assert_array_equal(here, there)
-    opened = factorised(form, opening=True)
+    opened = factorised(form, initial_level=True)
     more, less = (publish(opened, level, data, Given({}, 1)) for data in (other, leaves))
     np.testing.assert_allclose(more - less, 2**30, atol=100)
 
 
 def test_a_node_is_told_for_every_leaf():
-    told = factorised("leaky", opening=True).nodes(3)
+    told = factorised("leaky", initial_level=True).nodes(3)
 
     assert told.begin.tolist() == [BEFORE_ALL, 0, 1, 2]
     assert told.end.tolist() == [0, 1, 2, 3]
@@ -159,9 +161,9 @@ def test_a_node_is_told_for_every_leaf():
 @pytest.mark.parametrize(
     "chosen",
     [
-        Factorised(form="leaky", windows=800, opening=False, leak=0.01),
-        Factorised(form="window", windows=None, opening=False, leak=0.2),
-        Factorised(form="arma", windows=800, opening=False, poles=dyadic(*zolotarev(0.01, 0.01, 4))),
+        Factorised(form="leaky", windows=800, initial_level=False, leak=0.01),
+        Factorised(form="window", windows=None, initial_level=False, leak=0.2),
+        Factorised(form="arma", windows=800, initial_level=False, poles=dyadic(*zolotarev(0.01, 0.01, 4))),
     ],
     ids=["leaky", "endless", "arma"],
 )
@@ -184,7 +186,7 @@ def test_rounding_moves_neighbours_by_no_more_than_its_bound(chosen):
 
 
 def test_without_end_what_is_rounded_is_forgotten():
-    chosen = Factorised(form="window", windows=None, opening=False, leak=0.2)
+    chosen = Factorised(form="window", windows=None, initial_level=False, leak=0.2)
     support = len(chosen.coefficients)
     leaves = leaves_within(2**40, windows=3 * support, cells=5)
     moved = np.zeros_like(leaves)
@@ -201,7 +203,7 @@ def test_a_state_that_stands_still_stays_within_the_bound():
     """The worst for the states' own rounding: one so small that it never decays. Half steps alone could not do this."""
     windows = 12_000
     poles = ((0, 0, 20_000), (1, 12, 40_000), (1, 0, 5_536))
-    chosen = Factorised(form="arma", windows=windows, opening=False, poles=poles)
+    chosen = Factorised(form="arma", windows=windows, initial_level=False, poles=poles)
     leaves = np.zeros((windows + 1, 1), dtype=np.int64)
     leaves[1] = 15
     linear = 15 * chosen.coefficients
@@ -214,7 +216,7 @@ def test_a_state_that_stands_still_stays_within_the_bound():
 
 def test_twenty_cells_pass_twenty_thousand_windows_at_constant_state():
     windows, cells = 20_000, 20
-    chosen = Factorised(form="arma", windows=windows, opening=True, poles=dyadic(*zolotarev(5e-5, 5e-5, 5)))
+    chosen = Factorised(form="arma", windows=windows, initial_level=True, poles=dyadic(*zolotarev(5e-5, 5e-5, 5)))
     leaves = leaves_within(2**50, windows=windows, cells=cells)
 
     nodes, _, carries = stepped(chosen, leaves, Given({}, cells), [], range(2_000, windows, 2_000))
@@ -256,7 +258,7 @@ def test_what_64_bits_cannot_hold_is_refused():
 )
 def test_parameters_that_make_no_factorisation_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Factorised(**{"windows": 10, "opening": False, **arguments})
+        Factorised(**{"windows": 10, "initial_level": False, **arguments})
 
 
 def test_windows_beyond_the_horizon_are_refused():

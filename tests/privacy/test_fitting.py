@@ -23,7 +23,7 @@ def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool 
     def energy(c: np.ndarray) -> float:
         return float(bound(c, windows, changes)[changes])
 
-    return fit(form, windows=windows, over=windows, opening=False, series=[LEVEL], energy=energy, worst=worst)
+    return fit(form, windows=windows, over=windows, initial_level=False, series=[LEVEL], energy=energy, worst=worst)
 
 
 def in_bins(c: np.ndarray, windows: int, k: int) -> np.ndarray:
@@ -84,7 +84,7 @@ def test_sliding_windows_without_end(width, goal):
         "window",
         windows=None,
         over=max(1024, 2 * width),
-        opening=False,
+        initial_level=False,
         series=[sliding],
         energy=lambda c: float(toggles(c, None, 1)[1]),
     )
@@ -107,7 +107,9 @@ def test_no_leak_of_a_fine_grid_is_better(worst, windows, changes):
         return float(toggles(factorised.coefficients, windows, changes)[changes] * size)
 
     leaks = np.exp(np.linspace(np.log(0.02 / windows), 0, 150)).tolist()
-    best = min(cost(Factorised(form="leaky", windows=windows, opening=False, leak=min(1.0, leak))) for leak in leaks)
+    best = min(
+        cost(Factorised(form="leaky", windows=windows, initial_level=False, leak=min(1.0, leak))) for leak in leaks
+    )
 
     assert cost(fitted("leaky", windows, changes, worst=worst)) <= 1.001 * best
     assert cost(fitted("arma", windows, changes, worst=worst)) <= 1.01 * best
@@ -128,7 +130,12 @@ def test_every_series_counts():
 
     def leak(*series: Series) -> float:
         return fit(
-            "leaky", windows=200, over=200, opening=True, series=series, energy=lambda c: float(toggles(c, 201, 4)[4])
+            "leaky",
+            windows=200,
+            over=200,
+            initial_level=True,
+            series=series,
+            energy=lambda c: float(toggles(c, 201, 4)[4]),
         ).leak
 
     change = Series(kind="change")
@@ -137,7 +144,7 @@ def test_every_series_counts():
 
 
 def test_the_square_root_has_nothing_to_fit():
-    assert fitted("square_root", 50, 3) == Factorised(form="square_root", windows=50, opening=False)
+    assert fitted("square_root", 50, 3) == Factorised(form="square_root", windows=50, initial_level=False)
 
 
 @pytest.mark.parametrize("low", [0.05, 1e-2, 1e-5])
@@ -160,7 +167,7 @@ def test_the_rational_function_is_the_best_of_its_degree(low, poles):
 @pytest.mark.parametrize("leak", [0.5, 0.05, 1e-3])
 @pytest.mark.parametrize("poles", [3, 4, 5])
 def test_rounded_factorisations_are_convex_and_near_the_leaky_filter(leak, poles):
-    factorised = Factorised(form="arma", windows=5000, opening=False, poles=dyadic(*zolotarev(leak, leak, poles)))
+    factorised = Factorised(form="arma", windows=5000, initial_level=False, poles=dyadic(*zolotarev(leak, leak, poles)))
 
     ratio = factorised.coefficients / coefficients.leaky(5000, leak)
 

@@ -132,7 +132,7 @@ def test_the_budget_scales_the_bound_as_it_scales_gaussian_noise() -> None:
 
 
 def test_the_papers_binary_tree_has_the_error_that_is_compared_with() -> None:
-    """k = 4 changes of 10 layers each, scale 40; 5.003 nodes of a prefix on average, and the opening."""
+    """k = 4 changes of 10 layers each, scale 40; 5.003 nodes of a prefix on average, and the initial level."""
     setting = Setting()
 
     assert paper.touched(setting, paper.Way(2, 10)) == 40

@@ -151,12 +151,12 @@ def columns(strategy: Tree | Direct | Factorised) -> np.ndarray:
     "strategy",
     [
         *(
-            Tree(branching=c, height=h, refine="none", windows=WINDOWS, opening=False)
+            Tree(branching=c, height=h, refine="none", windows=WINDOWS, initial_level=False)
             for c, h in ((2, 1), (2, 3), (3, 2))
         ),
         *(Direct(width=w, every=p, windows=WINDOWS) for w, p in ((2, 1), (5, 2), (3, 3))),
-        *(Factorised(form="square_root", windows=WINDOWS, opening=o) for o in (False, True)),
-        Factorised(form="leaky", windows=WINDOWS, opening=False, leak=0.2),
+        *(Factorised(form="square_root", windows=WINDOWS, initial_level=o) for o in (False, True)),
+        Factorised(form="leaky", windows=WINDOWS, initial_level=False, leak=0.2),
     ],
     ids=str,
 )
@@ -167,7 +167,7 @@ def test_norms_hold_for_neighbours_that_differ_in_a_span(strategy) -> None:
     if strategy.sparse:
         reached = np.abs(moved).sum(axis=1).max()
         assert reached <= strategy.norm(ONE, MOVED)
-        if strategy == Tree(branching=2, height=1, refine="none", windows=WINDOWS, opening=False):
+        if strategy == Tree(branching=2, height=1, refine="none", windows=WINDOWS, initial_level=False):
             # r + (m - 1) D is one more than 2 w, which also counts on the return to where they are equal.
             assert (reached, strategy.norm(ONE, MOVED)) == (2 * SPAN, 2 * SPAN + 1)
 

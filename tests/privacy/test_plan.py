@@ -100,7 +100,7 @@ def expected_sensitivity(made: Plan, place: int, constraint: Constraint, windows
         components=asked.measure.components, cells=asked.cells, constraint=constraint, window=10, owner=False
     )
     assert released.strategy.windows == windows
-    assert released.strategy.opening == (
+    assert released.strategy.initial_level == (
         released.family == "net" and any(series.kind == "level" for series in asked.series)
     )
     if released.family == "net":

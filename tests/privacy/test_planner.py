@@ -90,7 +90,7 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
         found = options(asked)
         direct = own_error(Direct(width=width, every=every, windows=windows), series, asked)
         derived = min(
-            own_error(Tree(branching=c, height=h, refine="none", windows=windows, opening=False), series, asked)
+            own_error(Tree(branching=c, height=h, refine="none", windows=windows, initial_level=False), series, asked)
             for c in (2, 3, 5)
             for h in (1, 2, 3)
         )

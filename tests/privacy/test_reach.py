@@ -82,22 +82,22 @@ STRATEGIES = [
 ]
 
 
-def strategy_of(shape: tuple[str, int, int], windows: int, *, opening: bool) -> Tree | Direct:
+def strategy_of(shape: tuple[str, int, int], windows: int, *, initial_level: bool) -> Tree | Direct:
     kind, a, b = shape
     if kind == "direct":
         return Direct(width=a, every=b, windows=windows)
-    return Tree(branching=a, height=b, refine=kind, windows=windows, opening=opening)  # type: ignore[arg-type]
+    return Tree(branching=a, height=b, refine=kind, windows=windows, initial_level=initial_level)  # type: ignore[arg-type]
 
 
 def within_claim(claimed: Sensitivity, l1: float, l2: float, told: int) -> bool:
     return l1 <= claimed.l1 * (1 + 1e-12) and l2 <= claimed.l2 * (1 + 1e-12) and told <= claimed.nodes
 
 
-@pytest.mark.parametrize("opening", [True, False])
+@pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("shape", STRATEGIES, ids=str)
 @pytest.mark.parametrize(("components", "cells", "values", "largest", "windows"), CASES)
-def test_no_trajectory_reaches_further_than_claimed(components, cells, values, largest, windows, shape, opening):
-    strategy = strategy_of(shape, windows, opening=opening)
+def test_no_trajectory_reaches_further_than_claimed(components, cells, values, largest, windows, shape, initial_level):
+    strategy = strategy_of(shape, windows, initial_level=initial_level)
     claims = {k: of_net(strategy, unit(components, cells, AtMost(k))) for k in (1, 2, 3, 4)}
     reached = dict.fromkeys(claims, (0.0, 0.0))
     for states in trajectories(windows, 4, values):
@@ -111,12 +111,12 @@ def test_no_trajectory_reaches_further_than_claimed(components, cells, values, l
             assert reached[k] == (claimed.l1, pytest.approx(claimed.l2))
 
 
-@pytest.mark.parametrize("opening", [True, False])
+@pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("shape", STRATEGIES, ids=str)
 @pytest.mark.parametrize("span", [0, 10, 25])
-def test_no_trajectory_within_a_span_reaches_further_than_claimed(shape, span, opening):
+def test_no_trajectory_within_a_span_reaches_further_than_claimed(shape, span, initial_level):
     windows, met = 8, -(-span // 10) + 1
-    strategy = strategy_of(shape, windows, opening=opening)
+    strategy = strategy_of(shape, windows, initial_level=initial_level)
     claimed = of_net(strategy, unit(COUNT, 1, Within(span)))
     for states in trajectories(windows, 9, ONE_CELL):
         moved = [i for i in range(1, windows + 1) if states[i] != states[i - 1]]
@@ -128,7 +128,7 @@ def test_no_trajectory_within_a_span_reaches_further_than_claimed(shape, span, o
 FORMS = ("square_root", "leaky", "arma", "window")
 
 
-def factorised_of(form: str, windows: int, *, opening: bool) -> Factorised:
+def factorised_of(form: str, windows: int, *, initial_level: bool) -> Factorised:
     from privacy.series import Series
     from privacy.strategies.factorised_fitting import fit
 
@@ -136,17 +136,19 @@ def factorised_of(form: str, windows: int, *, opening: bool) -> Factorised:
         form,
         windows=windows,
         over=1024 if windows is None else windows,
-        opening=opening,
+        initial_level=initial_level,
         series=[Series(kind="level")],
         energy=lambda c: float((c**2).sum()),
     )
 
 
-@pytest.mark.parametrize("opening", [True, False])
+@pytest.mark.parametrize("initial_level", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("components", "cells", "values", "largest", "windows"), FINE_CASES)
-def test_no_trajectory_reaches_further_through_a_filter(components, cells, values, largest, windows, form, opening):
-    factorised = factorised_of(form, windows, opening=opening)
+def test_no_trajectory_reaches_further_through_a_filter(
+    components, cells, values, largest, windows, form, initial_level
+):
+    factorised = factorised_of(form, windows, initial_level=initial_level)
     claims = {k: of_net(factorised, unit(components, cells, AtMost(k))) for k in (1, 2, 3, 4)}
     for states in trajectories(windows, 4, values):
         _, l2, _ = norms(factorised, states, cells, largest)
@@ -159,7 +161,7 @@ def test_no_trajectory_reaches_further_through_a_filter(components, cells, value
 def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
     """One change more than there are leaves, since being there, untold, is one: no histogram gets around it."""
     for windows in (2, 3):
-        factorised = factorised_of(form, windows, opening=False)
+        factorised = factorised_of(form, windows, initial_level=False)
         claimed = of_net(factorised, unit(FINE, 3, AtMost(windows + 1)))
         for states in trajectories(windows, windows + 1, tuple((cell, 2**24) for cell in range(3))):
             assert norms(factorised, states, 3, 2**24)[1] <= claimed.l2 * (1 + 1e-12), states
@@ -169,8 +171,8 @@ def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_no_trajectory_within_a_span_reaches_further_through_a_filter(form, span):
     windows, met = 8, -(-span // 10) + 1
-    for opening in (True, False):
-        factorised = factorised_of(form, windows, opening=opening)
+    for initial_level in (True, False):
+        factorised = factorised_of(form, windows, initial_level=initial_level)
         claimed = of_net(factorised, unit(FINE, 1, Within(span)))
         for states in trajectories(windows, 9, ((0, 2**24),)):
             moved = [i for i in range(1, windows + 1) if states[i] != states[i - 1]]
@@ -184,7 +186,7 @@ def test_no_trajectory_within_a_span_reaches_further_through_a_filter(form, span
 def test_no_events_reach_further_than_claimed(c, h, cells, owner):
     """Every way to put N events into (window, cell) blocks: each block once for an entry, any number for an owner."""
     windows, k = 6, 3
-    tree = Tree(branching=c, height=h, refine="none", windows=windows, opening=False)
+    tree = Tree(branching=c, height=h, refine="none", windows=windows, initial_level=False)
     claimed = of_events("entered", tree, unit(COUNT, cells, AtMost(k), owner=owner))
     n = 2 if cells == 1 and not owner else k
     blocks = list(itertools.product(range(1, windows + 1), range(cells)))
@@ -204,7 +206,7 @@ def test_no_events_reach_further_than_claimed(c, h, cells, owner):
 @pytest.mark.parametrize("shape", STRATEGIES, ids=str)
 def test_no_owner_of_two_entries_reaches_further_than_claimed(shape):
     windows, k = 5, 3
-    strategy = strategy_of(shape, windows, opening=True)
+    strategy = strategy_of(shape, windows, initial_level=True)
     claimed = of_net(strategy, unit(COUNT, 1, AtMost(k), owner=True))
     found = [(changes(s), leaves_of(s, 1)) for s in trajectories(windows, k, ONE_CELL)]
     for (j, first), (i, second) in itertools.combinations_with_replacement(found, 2):
@@ -220,9 +222,9 @@ def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
     """Two entries of which one is there at the end of each window, in all the ways there are; every change counts."""
     windows, k = 4, 4
     if shape == "square_root":
-        strategy, components, unit_steps = factorised_of(shape, windows, opening=True), FINE, 2**24
+        strategy, components, unit_steps = factorised_of(shape, windows, initial_level=True), FINE, 2**24
     else:
-        strategy, components, unit_steps = strategy_of(shape, windows, opening=True), COUNT, 1
+        strategy, components, unit_steps = strategy_of(shape, windows, initial_level=True), COUNT, 1
     limit = AtMost(k, entries=1)
     claimed = of_net(strategy, unit(components, cells, limit, owner=True))
     alone = of_net(strategy, unit(components, cells, AtMost(k)))
@@ -248,7 +250,7 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
         "window",
         windows=None,
         over=1024,
-        opening=False,
+        initial_level=False,
         series=[Series(kind="sliding", width=7)],
         energy=lambda c: float((c**2).sum()),
     )
@@ -265,9 +267,9 @@ def test_search_at_a_thousand_windows_stays_within_the_claim():
     rng = np.random.default_rng(3)
     windows, k = 1024, 8
     for strategy in (
-        Tree(branching=2, height=11, refine="none", windows=windows, opening=False),
-        factorised_of("leaky", windows, opening=False),
-        factorised_of("arma", windows, opening=False),
+        Tree(branching=2, height=11, refine="none", windows=windows, initial_level=False),
+        factorised_of("leaky", windows, initial_level=False),
+        factorised_of("arma", windows, initial_level=False),
     ):
         claimed = of_net(strategy, unit(FINE, 1, AtMost(k)))
 

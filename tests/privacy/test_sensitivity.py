@@ -26,14 +26,16 @@ from transforms.aggregation.node_sums import BOUNDED
 from transforms.aggregation.queries import Query
 
 
-def disjoint(windows: int | None, *, opening: bool = False) -> Tree:
-    return Tree(branching=2, height=1, refine="none", windows=windows, opening=opening)
+def disjoint(windows: int | None, *, initial_level: bool = False) -> Tree:
+    return Tree(branching=2, height=1, refine="none", windows=windows, initial_level=initial_level)
 
 
 @lru_cache(maxsize=256)
-def claim(query: Query, family: Family, constraint: Constraint, *, opening: bool, owner: bool) -> Sensitivity | None:
+def claim(
+    query: Query, family: Family, constraint: Constraint, *, initial_level: bool, owner: bool
+) -> Sensitivity | None:
     """What the plan claims; None where a family cannot be released."""
-    tree = disjoint(TIMELINE.windows, opening=opening)
+    tree = disjoint(TIMELINE.windows, initial_level=initial_level)
     unit = Contribution(
         components=query.measure.components,
         cells=query.cells,
@@ -49,10 +51,10 @@ def claim(query: Query, family: Family, constraint: Constraint, *, opening: bool
         return None
 
 
-def norms(query: Query, nodes: np.ndarray, *, opening: bool) -> tuple[float, float, int]:
+def norms(query: Query, nodes: np.ndarray, *, initial_level: bool) -> tuple[float, float, int]:
     """L1, L2 and the number of non-zero windows of a node vector, in normalised units."""
     largest = np.array([c.largest for c in query.measure.components], dtype=float)[:, None, None]
-    used = nodes if opening else nodes[:, 1:]
+    used = nodes if initial_level else nodes[:, 1:]
     scaled = used / largest
     return (
         float(np.abs(scaled).sum()),
@@ -66,17 +68,17 @@ def check(mutations: list[Mutation], constraint: Constraint, *, owner: bool) -> 
         if variant != BOUNDED:
             continue
         query = QUERIES[number]
-        for opening in (True, False) if family == "net" else (False,):
-            claimed = claim(query, family, constraint, opening=opening, owner=owner)
-            l1, l2, touched = norms(query, nodes, opening=opening)
+        for initial_level in (True, False) if family == "net" else (False,):
+            claimed = claim(query, family, constraint, initial_level=initial_level, owner=owner)
+            l1, l2, touched = norms(query, nodes, initial_level=initial_level)
             if claimed is None:
                 assert l1 == 0
                 continue
-            label = f"{query.name} {family} opening={opening}"
+            label = f"{query.name} {family} initial_level={initial_level}"
             assert l1 <= claimed.l1 * (1 + 1e-12), label
             assert l2 <= claimed.l2 * (1 + 1e-12), label
             assert touched <= claimed.nodes, label
-            changed = int(np.count_nonzero(nodes if opening else nodes[:, 1:]))
+            changed = int(np.count_nonzero(nodes if initial_level else nodes[:, 1:]))
             assert changed <= claimed.coordinates, label
 
 
@@ -164,24 +166,24 @@ def swing(query: Query, changes: int, *, first: int = 5, every: int = 10) -> lis
 @pytest.mark.parametrize("query", [q for q in QUERIES if q.name in ("beds", "all", "mean")], ids=lambda q: q.name)
 def test_the_claim_for_net_changes_is_reached(query, k):
     nodes = kernel(swing(query, 9), AtMost(k))[(BOUNDED, QUERIES.index(query), "net", 0)]
-    claimed = claim(query, "net", AtMost(k), opening=True, owner=False)
+    claimed = claim(query, "net", AtMost(k), initial_level=True, owner=False)
 
-    l1, l2, touched = norms(query, nodes, opening=True)
+    l1, l2, touched = norms(query, nodes, initial_level=True)
 
     # The middle of the range falls on the grid, so a mean's two ends are exactly as large as each other.
     assert (l1, touched) == (pytest.approx(claimed.l1, rel=1e-6), claimed.nodes)
     assert l2 == pytest.approx(claimed.l2, rel=1e-6)
 
 
-def test_the_claim_for_a_time_span_is_reached_with_the_opening_node():
+def test_the_claim_for_a_time_span_is_reached_with_the_node_of_the_initial_level():
     """An entry that was there before, moves at once, and again in every window that the span meets: 9, 10, 20, 30."""
     wards = ["a", "b", "a", "b", "a"]
     states = [{"ward": ward, "x": 0.0, "fare": "pass"} for ward in wards]
     mutations = [Mutation("e", time, i, states[i], states[i + 1]) for i, time in enumerate((9, 10, 20, 30))]
     nodes = kernel(mutations, Within(21))[(BOUNDED, 0, "net", 0)]
-    claimed = claim(COUNT, "net", Within(21), opening=True, owner=False)
+    claimed = claim(COUNT, "net", Within(21), initial_level=True, owner=False)
 
-    assert norms(COUNT, nodes, opening=True) == (claimed.l1, pytest.approx(claimed.l2), claimed.nodes)
+    assert norms(COUNT, nodes, initial_level=True) == (claimed.l1, pytest.approx(claimed.l2), claimed.nodes)
 
 
 def test_an_entry_from_before_the_start_may_move_its_whole_diameter_in_every_window():
@@ -190,9 +192,9 @@ def test_an_entry_from_before_the_start_may_move_its_whole_diameter_in_every_win
     states = [{"ward": ward, "x": 0.0, "fare": "multi"} for ward in wards]
     mutations = [Mutation("e", 10 * i + 5, i, states[i], states[i + 1]) for i in range(TIMELINE.windows)]
     nodes = kernel(mutations, AtMost(9))[(BOUNDED, 0, "net", 0)]
-    claimed = claim(COUNT, "net", AtMost(9), opening=False, owner=False)
+    claimed = claim(COUNT, "net", AtMost(9), initial_level=False, owner=False)
 
-    assert norms(COUNT, nodes, opening=False) == (claimed.l1, pytest.approx(claimed.l2), claimed.nodes)
+    assert norms(COUNT, nodes, initial_level=False) == (claimed.l1, pytest.approx(claimed.l2), claimed.nodes)
     assert claimed.l1 == 2.0 * TIMELINE.windows
 
 
@@ -201,11 +203,11 @@ def test_the_claim_for_owners_is_reached_when_entries_move_together():
     mutations = [Mutation(f"e{i}", 5, i, None, {"ward": "a", "x": 0.0, "fare": "multi"}, "p") for i in range(6)]
     nodes = kernel(mutations, AtMost(4))[(BOUNDED, 1, "net", 0)]
 
-    assert norms(query, nodes, opening=True)[:2] == (4.0, 4.0)
+    assert norms(query, nodes, initial_level=True)[:2] == (4.0, 4.0)
     entered = kernel(mutations, AtMost(4))[(BOUNDED, 1, "entered", 0)]
-    assert norms(query, entered, opening=False)[:2] == (4.0, 4.0)
+    assert norms(query, entered, initial_level=False)[:2] == (4.0, 4.0)
     for family in ("net", "entered"):
-        claimed = claim(query, family, AtMost(4), opening=family == "net", owner=True)
+        claimed = claim(query, family, AtMost(4), initial_level=family == "net", owner=True)
         assert (claimed.l1, claimed.l2) == (4.0, 4.0)
 
 
@@ -214,8 +216,8 @@ def test_the_claim_for_entered_and_left_is_reached(k, family, expected):
     query = QUERIES[1]
     nodes = kernel(swing(query, 9), AtMost(k))[(BOUNDED, 1, family, 0)]
 
-    assert norms(query, nodes, opening=False)[0] == expected
-    assert claim(query, family, AtMost(k), opening=False, owner=False).l1 == expected
+    assert norms(query, nodes, initial_level=False)[0] == expected
+    assert claim(query, family, AtMost(k), initial_level=False, owner=False).l1 == expected
 
 
 def test_insertion_costs_the_largest_value_not_the_range():

@@ -86,14 +86,14 @@ def epsilons(plan: Plan, *windows: int) -> list[float]:
 # By brute force
 
 
-def units(windows: int, cells: int, changes: int, opening: bool) -> np.ndarray:
+def units(windows: int, cells: int, changes: int, initial_level: bool) -> np.ndarray:
     """Leaf sums [units, 1 + windows, cells] of every entry of ones with at most so many changes, being there one."""
     states = np.array(list(itertools.product(range(cells + 1), repeat=1 + windows)))
     changed = np.diff(states, axis=1, prepend=0) != 0
     states = states[changed.sum(axis=1) <= changes]
     held = np.eye(cells + 1, dtype=np.int64)[states][:, :, 1:]
     sums = np.diff(held, axis=1, prepend=0)
-    if not opening:
+    if not initial_level:
         sums[:, 0] = 0
     return sums
 
@@ -155,8 +155,8 @@ def test_no_unit_moves_what_was_told_by_then_further_than_is_said_to_be_spent(ch
     for windows in range(1, 7 if horizon is None else horizon + 1):
         nodes, numbers = drawn(released.strategy, windows), told(released.strategy, series, windows)
         seen = np.linalg.pinv(numbers) @ numbers @ nodes
-        opening = getattr(released.strategy, "opening", False)
-        moved = np.einsum("nw,uwc->unc", seen, units(windows, cells, changes, opening))
+        initial_level = getattr(released.strategy, "initial_level", False)
+        moved = np.einsum("nw,uwc->unc", seen, units(windows, cells, changes, initial_level))
         most = float((moved**2).sum(axis=(1, 2)).max(initial=0.0))
 
         rho = spent(plan, windows).shares[0]
@@ -174,9 +174,9 @@ def test_no_unit_moves_the_nodes_drawn_by_then_further_than_is_said_to_be_spent(
     plan = planned(demand(*series, choice=choice, cells=cells), constraint=AtMost(changes), windows=horizon)
     (released,) = plan.released
     for windows in range(1, 7 if horizon is None else horizon + 1):
-        opening = getattr(released.strategy, "opening", False)
+        initial_level = getattr(released.strategy, "initial_level", False)
         nodes = drawn(released.strategy, windows)
-        moved = np.einsum("nw,uwc->unc", nodes, units(windows, cells, changes, opening))
+        moved = np.einsum("nw,uwc->unc", nodes, units(windows, cells, changes, initial_level))
         most = float(np.abs(moved).sum(axis=(1, 2)).max(initial=0.0))
 
         epsilon = spent(plan, windows).epsilon
@@ -215,14 +215,14 @@ def test_a_histogram_spends_two_thirds_on_a_move_and_the_rest_with_the_second_wi
     assert epsilons(plan, 1, 2, 3) == pytest.approx([2 / 3, 1, 1])
 
 
-def test_an_opening_is_told_with_the_first_window():
-    """Levels with two changes: one at the opening and one in the first window make L1 2, all there is."""
+def test_an_initial_level_is_published_with_the_first_window():
+    """Levels with two changes: one at the initial level and one in the first window make L1 2, all there is."""
     plan = planned(demand(LEVEL), constraint=AtMost(2), windows=100)
 
     assert epsilons(plan, 0, 1, 100) == pytest.approx([0, 1, 1])
 
 
-def test_an_opening_counts_even_before_its_first_leaf_is_full():
+def test_an_initial_level_counts_even_before_its_first_leaf_is_full():
     plan = planned(demand(LEVEL), constraint=AtMost(2), windows=100)
     merged = replace(plan, released=(replace(plan.released[0], leaf=7),))
 
@@ -334,7 +334,7 @@ def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
         unit = Contribution(
             components=asked.measure.components, cells=asked.cells, constraint=AtMost(4), window=10, owner=False
         )
-        near = of_net(Tree(branching=2, height=1, refine="none", windows=2, opening=False), unit)
+        near = of_net(Tree(branching=2, height=1, refine="none", windows=2, initial_level=False), unit)
         measurements.append(
             Measurement(
                 l1=near.l1,

@@ -19,10 +19,10 @@ from privacy.strategies.tree import Tree
 from tests.privacy.steps import noise_matrix, sampled
 
 LEVEL, WEEK = Series(kind="level"), Series(kind="sliding", width=7)
-FACTORISED = [Factorised(form="leaky", windows=21, opening=o, leak=0.1) for o in (True, False)]
+FACTORISED = [Factorised(form="leaky", windows=21, initial_level=o, leak=0.1) for o in (True, False)]
 DIRECT = [Direct(width=w, every=e, windows=21) for w in (3, 7) for e in (1, 2)]
 TREES = [
-    Tree(branching=c, height=h, refine=r, windows=n, opening=True)
+    Tree(branching=c, height=h, refine=r, windows=n, initial_level=True)
     for c, h in ((2, 1), (2, 3), (3, 2), (30, 2))
     for r in REFINES
     for n in (21, None)

@@ -27,9 +27,9 @@ SHAPES = ((2, 1), (2, 4), (2, 7), (3, 3), (7, 2), (35, 2))
 
 def trees(refine: str, windows: int | None) -> list[Strategy]:
     return [
-        Tree(branching=c, height=h, refine=refine, windows=windows, opening=opening)
+        Tree(branching=c, height=h, refine=refine, windows=windows, initial_level=initial_level)
         for c, h in SHAPES
-        for opening in (True, False)
+        for initial_level in (True, False)
     ]
 
 
@@ -37,7 +37,8 @@ def factorised(form: str, windows: int | None) -> list[Strategy]:
     leak = {"leaky": 0.05, "window": 0.3}.get(form, 0.0)
     poles = POLES if form == "arma" else ()
     return [
-        Factorised(form=form, windows=windows, opening=opening, leak=leak, poles=poles) for opening in (True, False)
+        Factorised(form=form, windows=windows, initial_level=initial_level, leak=leak, poles=poles)
+        for initial_level in (True, False)
     ]
 
 
@@ -105,7 +106,7 @@ def oracle(strategy: Strategy, series: Series, windows: int) -> tuple[list[Node]
     asked = np.zeros((len(series.ends(windows)), 1 + last))
     asked[:, : 1 + windows] = totals(series, np.eye(1 + windows, dtype=np.int64))
     matrix = nodes_matrix(nodes, last).astype(float)
-    if not isinstance(strategy, Direct) and not strategy.opening:
+    if not isinstance(strategy, Direct) and not strategy.initial_level:
         asked[:, 0] = 0
     return nodes, WAYS[getattr(strategy, "refine", "none")](nodes, matrix, asked), asked
 
@@ -171,14 +172,14 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
         _, numbers, _ = stepped(tree, leaves, noise, series_of(tree), [1, 2, 9, 30])
         for series, told in zip(series_of(tree), numbers, strict=True):
             weights = noise_matrix(tree, series, closed, nodes)
-            asked = totals(series, np.eye(1 + closed, dtype=np.int64)) * ([[int(tree.opening)] + [1] * closed])
+            asked = totals(series, np.eye(1 + closed, dtype=np.int64)) * ([[int(tree.initial_level)] + [1] * closed])
             assert set(np.unique(weights)) <= {-1.0, 0.0, 1.0}
             held = weights @ nodes_matrix(nodes, last)
             np.testing.assert_array_equal(held[:, : 1 + closed], asked)
             assert not held[:, 1 + closed :].any()
             rows = np.array([noise.row(node) for node in nodes])
             np.testing.assert_array_equal(told, (asked @ leaves + weights.astype(np.int64) @ rows).astype(float))
-            first = int(tree.opening and series.kind == "level")
+            first = int(tree.initial_level and series.kind == "level")
             for begin, end, row in zip(series.begins(closed), series.ends(closed), weights, strict=True):
                 steps = networkx.shortest_path_length(walks, max(0, int(begin)), int(end))
                 assert np.count_nonzero(row) == first + steps
@@ -188,14 +189,14 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
     "strategy",
     [
         *(
-            Tree(branching=2, height=11, refine=r, windows=w, opening=True)
+            Tree(branching=2, height=11, refine=r, windows=w, initial_level=True)
             for r in ("none", "bottom_up")
             for w in (1461, None)
         ),
-        Tree(branching=4, height=6, refine="subtraction", windows=1461, opening=True),
+        Tree(branching=4, height=6, refine="subtraction", windows=1461, initial_level=True),
         Direct(width=30, every=1, windows=None),
-        Factorised(form="window", windows=None, opening=True, leak=0.1),
-        Factorised(form="arma", windows=1461, opening=True, poles=POLES),
+        Factorised(form="window", windows=None, initial_level=True, leak=0.1),
+        Factorised(form="arma", windows=1461, initial_level=True, poles=POLES),
     ],
     ids=str,
 )

@@ -17,17 +17,24 @@ WINDOWS = 53
 LEVEL, CHANGE, WEEK = Series(kind="level"), Series(kind="change"), Series(kind="sliding", width=7, every=2)
 
 
-def factorised(form: str, windows: int | None, opening: bool) -> Factorised:
+def factorised(form: str, windows: int | None, initial_level: bool) -> Factorised:
     over = 1024 if windows is None else windows
-    return fit(form, windows=windows, over=over, opening=opening, series=[LEVEL], energy=lambda c: float((c**2).sum()))
+    return fit(
+        form,
+        windows=windows,
+        over=over,
+        initial_level=initial_level,
+        series=[LEVEL],
+        energy=lambda c: float((c**2).sum()),
+    )
 
 
 Strategies = dict[str, tuple[Callable[[bool], Tree | Direct | Factorised], tuple[Series, ...]]]
 MADE: Strategies = {
     **{
         f"{refine} {c} {h} {windows}": (
-            lambda opening, c=c, h=h, refine=refine, windows=windows: Tree(
-                branching=c, height=h, refine=refine, windows=windows, opening=opening
+            lambda initial_level, c=c, h=h, refine=refine, windows=windows: Tree(
+                branching=c, height=h, refine=refine, windows=windows, initial_level=initial_level
             ),
             (LEVEL, CHANGE, WEEK),
         )
@@ -35,9 +42,12 @@ MADE: Strategies = {
         for c, h in ((2, 1), (2, 4), (3, 3))
         for windows in (WINDOWS, None)
     },
-    "direct": (lambda opening: Direct(width=7, every=2, windows=WINDOWS), (WEEK,)),
-    **{form: (lambda opening, form=form: factorised(form, WINDOWS, opening), (LEVEL, CHANGE, WEEK)) for form in FORMS},
-    "window without end": (lambda opening: factorised("window", None, opening), (LEVEL, CHANGE, WEEK)),
+    "direct": (lambda initial_level: Direct(width=7, every=2, windows=WINDOWS), (WEEK,)),
+    **{
+        form: (lambda initial_level, form=form: factorised(form, WINDOWS, initial_level), (LEVEL, CHANGE, WEEK))
+        for form in FORMS
+    },
+    "window without end": (lambda initial_level: factorised("window", None, initial_level), (LEVEL, CHANGE, WEEK)),
 }
 
 
@@ -46,7 +56,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=[True, False], ids=["opening", "no opening"])
+@pytest.fixture(params=[True, False], ids=["initial_level", "no initial level"])
 def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Direct | Factorised:
     return MADE[name][0](request.param)
 
@@ -57,7 +67,7 @@ def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_fir
     assert (np.diff(found.end) >= 0).all()
     assert found.end.max() <= WINDOWS
     assert (found.begin < found.end).all()
-    assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Direct) and strategy.opening)
+    assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Direct) and strategy.initial_level)
     assert BEFORE_ALL not in found.begin[1:]
 
 

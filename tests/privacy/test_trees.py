@@ -21,8 +21,8 @@ CLOSED = {None: [1, 13, 16], 1: [1], 5: [5], 16: [16], 23: [16, 22, 23], 27: [9]
 
 def trees(refine: Refine, windows: int | None) -> list[Tree]:
     return [
-        Tree(branching=branching, height=height, refine=refine, windows=windows, opening=opening)
-        for (branching, height), opening in itertools.product(FORESTS, (True, False))
+        Tree(branching=branching, height=height, refine=refine, windows=windows, initial_level=initial_level)
+        for (branching, height), initial_level in itertools.product(FORESTS, (True, False))
     ]
 
 
@@ -51,7 +51,7 @@ def test_what_is_published_is_a_function_of_the_noisy_nodes_to_the_last_bit(fore
         last = max(end for _, _, end in nodes)
         leaves, noise = wild(rng, 1 + windows, 50), wild(rng, len(nodes), 45)
         moved = wild(rng, 1 + last, 45)
-        if not tree.opening:
+        if not tree.initial_level:
             moved[0] = 0
         less = noise - nodes_matrix(nodes, last) @ moved
 
@@ -86,24 +86,24 @@ def test_variances_and_weights_are_those_of_the_noise(forest):
     ],
 )
 def test_noise_is_sampled_for_nodes_that_are_first_of_use_and_no_others(refine, windows, rows):
-    tree = Tree(branching=2, height=3, refine=refine, windows=windows, opening=False)
+    tree = Tree(branching=2, height=3, refine=refine, windows=windows, initial_level=False)
 
     assert [len(sampled(tree, count)) for count in range(6)] == rows
 
 
 def test_one_layer_is_the_disjoint_strategy():
-    disjoint = Tree(branching=9, height=1, refine="none", windows=365, opening=True)
+    disjoint = Tree(branching=9, height=1, refine="none", windows=365, initial_level=True)
 
     assert (disjoint.name, disjoint.parameters, len(disjoint.nodes(7).end)) == ("disjoint", {}, 8)
     assert disjoint.variances(LEVEL, 4).tolist() == [2.0, 3.0, 4.0, 5.0]
-    tree = Tree(branching=9, height=2, refine="bottom_up", windows=365, opening=True)
+    tree = Tree(branching=9, height=2, refine="bottom_up", windows=365, initial_level=True)
     assert (tree.name, tree.parameters) == ("tree", {"branching": 9, "height": 2, "refine": "bottom_up"})
 
 
 @pytest.mark.parametrize("refine", ["none", "subtraction"])
 def test_integers_stay_exact_where_floats_would_not(refine):
     """Sums beyond 2^53 with noise of 2^45, against Python's integers: rounded once."""
-    tree = Tree(branching=2, height=7, refine=refine, windows=100, opening=True)
+    tree = Tree(branching=2, height=7, refine=refine, windows=100, initial_level=True)
     rng = np.random.default_rng(7)
     leaves, nodes = wild(rng, 101, 54), sampled(tree, 100)
     noise = wild(rng, len(nodes), 45)
@@ -117,7 +117,7 @@ def test_integers_stay_exact_where_floats_would_not(refine):
 
 
 def least(windows: int, refine: Refine, branchings: range, *, pure: bool) -> tuple[float, float]:
-    """Least over all trees of the largest and of the mean variance of a level, without an opening.
+    """Least over all trees of the largest and of the mean variance of a level, without an initial level.
 
     One toggle touches a node of each layer: at epsilon = 1 the Laplace noise of a node has variance 2 layers^2, at
     rho = 1/2 the Gaussian noise has variance layers.
@@ -125,7 +125,7 @@ def least(windows: int, refine: Refine, branchings: range, *, pure: bool) -> tup
     largest, mean = [], []
     for branching in branchings:
         for height in range(1, 2 + math.ceil(math.log(windows, branching))):
-            tree = Tree(branching=branching, height=height, refine=refine, windows=windows, opening=False)
+            tree = Tree(branching=branching, height=height, refine=refine, windows=windows, initial_level=False)
             if tree.layers == height:
                 variances = tree.variances(LEVEL, windows) * (2 * height**2 if pure else height)
                 largest.append(float(variances.max()))
@@ -169,7 +169,7 @@ def test_the_best_tree_at_rho_one_half_is_as_good_as_the_known_figures(refine, w
 )
 def test_the_binary_tree_has_the_known_figures(windows, layers, plain, honaker):
     for refine, most in (("none", plain), ("bottom_up", honaker)):
-        tree = Tree(branching=2, height=layers, refine=refine, windows=windows, opening=False)
+        tree = Tree(branching=2, height=layers, refine=refine, windows=windows, initial_level=False)
         assert layers * tree.variances(LEVEL, windows).max() == pytest.approx(most, rel=0.005)
 
 
@@ -183,7 +183,7 @@ def test_the_best_tree_for_sliding_windows_has_the_known_figures(width, gaussian
     for branching in range(2, 33):
         for height in range(1, 10):
             if branching ** (height - 1) <= width:
-                tree = Tree(branching=branching, height=height, refine="none", windows=None, opening=False)
+                tree = Tree(branching=branching, height=height, refine="none", windows=None, initial_level=False)
                 most = tree.variances(series, 3 * width + 2 * branching ** (height - 1)).max()
                 found.append((height * most, 2 * height**2 * most))
 
@@ -197,7 +197,11 @@ def test_the_whole_forest_has_every_node_that_a_cut_one_has():
             assert (tree.whole, tree.layers) == (None, tree.height)
             continue
         whole = Tree(
-            branching=tree.branching, height=tree.height, refine="none", windows=tree.whole, opening=tree.opening
+            branching=tree.branching,
+            height=tree.height,
+            refine="none",
+            windows=tree.whole,
+            initial_level=tree.initial_level,
         )
         assert whole.layers >= tree.layers
         there = {(layer, begin) for layer, begin, _ in listed(whole.nodes(whole.windows))}
@@ -207,15 +211,15 @@ def test_the_whole_forest_has_every_node_that_a_cut_one_has():
 
 
 def test_what_cannot_be_is_refused():
-    tree = Tree(branching=2, height=3, refine="none", windows=8, opening=True)
+    tree = Tree(branching=2, height=3, refine="none", windows=8, initial_level=True)
     with pytest.raises(ValueError, match="9 windows are more than the horizon of 8"):
         tree.variances(LEVEL, 9)
     with pytest.raises(ValueError, match="9 windows are more than the horizon of 8"):
         stepped(tree, np.zeros((10, 1), dtype=np.int64), Given({}, 1), [], [4])
     with pytest.raises(ValueError, match="at most 1,099,511,627,776 windows"):
-        Tree(branching=1024, height=9, refine="none", windows=None, opening=True)
+        Tree(branching=1024, height=9, refine="none", windows=None, initial_level=True)
     with pytest.raises(ValueError, match="with refine=least_squares a node may span at most 1,048,576 windows"):
-        Tree(branching=2, height=22, refine="least_squares", windows=None, opening=True)
+        Tree(branching=2, height=22, refine="least_squares", windows=None, initial_level=True)
     for name, wrong in (("branching", 1), ("height", 0), ("windows", 0)):
         with pytest.raises(ValueError, match=f"{name}={wrong}"):
-            Tree(**{"branching": 2, "height": 2, "refine": "none", "windows": 9, "opening": True} | {name: wrong})
+            Tree(**{"branching": 2, "height": 2, "refine": "none", "windows": 9, "initial_level": True} | {name: wrong})

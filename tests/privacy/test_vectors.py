@@ -65,21 +65,21 @@ def test_no_entry_exceeds_the_bound_for_its_changes_whether_it_appears_or_was_th
 
 
 @pytest.mark.parametrize("kind", STATES)
-@pytest.mark.parametrize("opening", [False, True])
-def test_no_entry_exceeds_the_bound_for_a_time_span(kind, opening):
+@pytest.mark.parametrize("initial_level", [False, True])
+def test_no_entry_exceeds_the_bound_for_a_time_span(kind, initial_level):
     n, size = 4 if len(STATES[kind]) > 3 else 5, sizes(STATES[kind])
     z, changed, present = every(STATES[kind], n)
-    if opening:  # told at the first leaf, and what follows is in the span
+    if initial_level:  # told at the first leaf, and what follows is in the span
         z, changed = z[~present], changed[~present][:, 1:]
     leaves = changed.shape[1]
     first, last = changed.argmax(axis=1), leaves - 1 - changed[:, ::-1].argmax(axis=1)
     for span in (1, 2, 3):
         near = z[(last - first < span) | ~changed.any(axis=1)]
         for c in filters(n, 25):
-            bound = within(shapes(c, n), size, span, opening=opening)
+            bound = within(shapes(c, n), size, span, initial_level=initial_level)
             assert squares(c, near).max() <= bound * SLACK, (c, span)
             longer = np.concatenate((near, np.zeros_like(near)), axis=1)
-            endless = within(shapes(c, None), size, span, opening=opening)
+            endless = within(shapes(c, None), size, span, initial_level=initial_level)
             assert squares(np.pad(c, (0, n)), longer).max() <= endless * SLACK, (c, span)
 
 
@@ -121,7 +121,7 @@ def root(x: Fraction) -> mpmath.mpf:
     return mpmath.sqrt(mpmath.mpf(x.numerator) / x.denominator)
 
 
-def proved(c: tuple[Fraction, ...], size: States, *, k: int | None, span: int, opening: bool) -> mpmath.mpf:
+def proved(c: tuple[Fraction, ...], size: States, *, k: int | None, span: int, initial_level: bool) -> mpmath.mpf:
     """The least of pairing, spacing and visits, the worst of an entry that appears and of one that was there untold."""
     n, told = len(c), written(c, len(c))
     big_n, energy, plain, distance = told["N"], told["E"], told["plain"], root(told["distance"][0])
@@ -138,18 +138,18 @@ def proved(c: tuple[Fraction, ...], size: States, *, k: int | None, span: int, o
         return (root(square) + moved * away) ** 2
 
     if k is None:
-        columns = [plain[n - i] for i in range(span + int(opening))]
-        paired = d2 * sum(columns) - ((d2 - r2) * columns[0] if opening else 0)
-        spaced = d2 * (span - 1) * plain[1] + (most(d2, 1, plain, r2, plain) if opening else d2 * plain[n])
-        ended = most(Fraction(1), 1, energy, Fraction(1), big_n) if opening else 2 * big_n[n]
-        moved = span * d + (r if opening else 0)
+        columns = [plain[n - i] for i in range(span + int(initial_level))]
+        paired = d2 * sum(columns) - ((d2 - r2) * columns[0] if initial_level else 0)
+        spaced = d2 * (span - 1) * plain[1] + (most(d2, 1, plain, r2, plain) if initial_level else d2 * plain[n])
+        ended = most(Fraction(1), 1, energy, Fraction(1), big_n) if initial_level else 2 * big_n[n]
+        moved = span * d + (r if initial_level else 0)
         return min(
             lifted(paired, moved, 0),
             lifted(spaced, moved, 0),
             lifted(rho2 * ((span - 1) * energy[1] + ended), moved, distance),
         )
     worst = mpmath.mpf(0)
-    for j, there in ((min(k, n), False), *(() if opening else ((min(k - 1, n), True),))):
+    for j, there in ((min(k, n), False), *(() if initial_level else ((min(k - 1, n), True),))):
         if j == 0:
             continue
         first = d2 if there else r2
@@ -172,22 +172,22 @@ THIRDS = States(radius=Fraction(2), diameter=Fraction(25, 9), hulls=())
 
 
 @pytest.mark.parametrize("form", ROUNDED)
-@pytest.mark.parametrize("opening", [False, True])
+@pytest.mark.parametrize("initial_level", [False, True])
 @pytest.mark.parametrize("size", [HISTOGRAM, THIRDS], ids=["histogram", "thirds"])
-def test_what_is_charged_is_what_is_written_and_never_less(form, opening, size):
+def test_what_is_charged_is_what_is_written_and_never_less(form, initial_level, size):
     """Coefficients rounded to 2^-20 are not convex: the distance is charged for each change, none forgotten."""
     c = np.rint(ROUNDED[form] * 2**20) / 2**20
     exact = tuple(Fraction(x) for x in c)
     with mpmath.workdps(40):
         for k in (1, 2, 3, 4, 7, 12, 24, 40):
-            found = of_filter(c, leaves=24, opening=opening, touched=at_most(k), states=size)[-1]
-            least = proved(exact, size, k=k, span=0, opening=opening)
+            found = of_filter(c, leaves=24, initial_level=initial_level, touched=at_most(k), states=size)[-1]
+            least = proved(exact, size, k=k, span=0, initial_level=initial_level)
             assert least <= found <= least * (1 + 1e-8), k
         for span in (1, 2, 5, 11, 20):
             part = Within(span - 1)
-            met = min(span, 24 - int(opening))
-            found = of_filter(c, leaves=24, opening=opening, touched=touched(part, 1), states=size)[-1]
-            least = proved(exact, size, k=None, span=met, opening=opening)
+            met = min(span, 24 - int(initial_level))
+            found = of_filter(c, leaves=24, initial_level=initial_level, touched=touched(part, 1), states=size)[-1]
+            least = proved(exact, size, k=None, span=met, initial_level=initial_level)
             assert least <= found <= least * (1 + 1e-8), span
 
 
@@ -214,7 +214,7 @@ def test_a_time_span_of_a_histogram_costs_about_half_of_a_column_for_each_leaf()
     """A year of days, all changes in a week: before, every leaf of the span was charged a whole column and more."""
     c = square_root(365)
     column = float(c @ c)
-    charged = within(shapes(c, 365), HISTOGRAM, 8, opening=False)
+    charged = within(shapes(c, 365), HISTOGRAM, 8, initial_level=False)
 
     assert charged == pytest.approx(7 * 4 / math.pi + 2 * column, rel=1e-3)
     assert charged < 0.32 * 8 * 2 * column

@@ -122,7 +122,7 @@ def stay(entry: str, ward: str | None, time: int, *, was: str | None = None) -> 
 
 
 def levels(mutations: list[Mutation], constraint: Constraint) -> list[int]:
-    """Beds taken at the end of each window, after the opening."""
+    """Beds taken at the end of each window, after the initial level."""
     level, again = (
         kernel(rows, constraint)[(BOUNDED, 0, "net", 0)].sum(axis=(0, 2)).cumsum().tolist()
         for rows in (mutations, mutations[::-1])

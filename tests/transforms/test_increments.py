@@ -236,17 +236,17 @@ def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
     """One unit's vector over all runs is no longer than the plan claims."""
     for (_, number, family, _), nodes in in_runs(arrivals, constraint, TIMELINE)[0].items():
         query = QUERIES[number]
-        for opening in (True, False) if family == "net" else (False,):
-            claimed = claim(query, family, constraint, opening=opening, owner=owner)
-            l1, l2, touched = norms(query, nodes, opening=opening)
+        for initial_level in (True, False) if family == "net" else (False,):
+            claimed = claim(query, family, constraint, initial_level=initial_level, owner=owner)
+            l1, l2, touched = norms(query, nodes, initial_level=initial_level)
             if claimed is None:
                 assert l1 == 0
                 continue
-            label = f"{query.name} {family} opening={opening}"
+            label = f"{query.name} {family} initial_level={initial_level}"
             assert l1 <= claimed.l1 * (1 + 1e-12), label
             assert l2 <= claimed.l2 * (1 + 1e-12), label
             assert touched <= claimed.nodes, label
-            assert np.count_nonzero(nodes if opening else nodes[:, 1:]) <= claimed.coordinates, label
+            assert np.count_nonzero(nodes if initial_level else nodes[:, 1:]) <= claimed.coordinates, label
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
@@ -336,7 +336,7 @@ def test_entering_later_does_not_jump_the_queue_of_its_owner():
     assert sums[("bounded", 0, "net", 0)][0, 3].tolist() == [1, 0, 0]
 
 
-def test_the_opening_knows_an_entry_whose_first_mutation_is_still_to_come():
+def test_the_initial_level_knows_an_entry_whose_first_mutation_is_still_to_come():
     here = [Mutation("e", 33, 0, state_of("a"), state_of("b"))]
 
     sums, _ = in_runs([(here, 2), ([], 6)], AtMost(5), TIMELINE, (COUNT,))

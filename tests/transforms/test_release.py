@@ -106,7 +106,7 @@ def test_what_is_added_to_an_empty_changelog_follows_the_distribution_that_the_p
 
     noisy = nodes_of(nothing(plan, key, CELLS, WINDOWS), released)
 
-    assert noisy.shape == (1, WINDOWS + int(released.strategy.opening), CELLS)
+    assert noisy.shape == (1, WINDOWS + int(released.strategy.initial_level), CELLS)
     assert agrees(noisy.ravel(), distribution)
 
 
@@ -163,18 +163,18 @@ def test_noise_is_added_to_the_exact_sums_which_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "family", "opening"),
+    ("kinds", "family", "initial_level"),
     [(("level",), "net", True), (("change",), "net", False), (("level", "left"), "left", False)],
 )
-def test_the_opening_node_is_told_where_it_is_released_and_missing_elsewhere(
-    kinds: tuple[Kind, ...], family: Family, opening: bool
+def test_the_initial_level_is_a_published_node_where_it_is_released_and_missing_elsewhere(
+    kinds: tuple[Kind, ...], family: Family, initial_level: bool
 ) -> None:
     plan = plan_for(kinds, 500, 2)
     key: NodeKey = (BOUNDED, 0, family, 0)
 
     noisy = nodes_of(nothing(plan, key, 500, 2) + 7, part(plan, key))
 
-    assert noisy.shape == (1, 2 + int(opening), 500)
+    assert noisy.shape == (1, 2 + int(initial_level), 500)
     # 500 draws are not all 0.
     assert np.all(np.any(noisy != 7, axis=2))
 

@@ -12,10 +12,10 @@ A chain is one entry of one unit. The order of the input rows does not matter:
 Images are digests of whole states (transforms.common.images), not what queries see of them: what becomes of a row
 depends neither on `where` nor on which queries there are.
 
-An entry first seen with a before image existed before the changelog begins: its chain gets an *opening row*, an
-insertion before all time. Where earlier runs have released windows, what happened in them is told in the first open
-one: `time` is then the *effective* time, and an opening takes that of its entry's first mutation. The order of rows is
-always that of their original times. Carried rows stand first in their chains and are no changes, only known states.
+An entry first seen with a before image existed before the changelog begins: its chain gets an *initial row*, an
+insertion before all time. Where earlier runs have released windows, what happened in them counts in the first open
+one: `time` is then the *effective* time, and an initial row takes that of its entry's first mutation. The order of rows
+is always that of their original times. Carried rows stand first in their chains and are no changes, only known states.
 """
 
 from dataclasses import dataclass
@@ -41,8 +41,8 @@ class Chains:
         chain, unit: dense codes; `chain` is non-decreasing.
         units, entries: the unit's and the entry's real keys by code, [units] and [chains].
         unit_of: the unit of each chain.
-        time: effective, in microseconds since the epoch; `BEFORE_ALL` for carried rows and for openings of a first run.
-        row: number of the input row, carried ones first; -1 for opening rows.
+        time: effective, in microseconds since the epoch; `BEFORE_ALL` for carried rows and a first run's initial rows.
+        row: number of the input row, carried ones first; -1 for initial rows.
         carried: rows that are states known from before, not changes.
         cells, values: for each query the state after the row; `values[i]` is None for counts.
         classes: the state's class, or None.

@@ -3,7 +3,7 @@
     in    Chains, a mask of the changes that count, the query
     out   LeafSums     sparse: node numbers and, for each component, an integer sum
 
-Node number = window * cells + cell, with window 0 for everything before the start (the opening). Which nodes
+Node number = window * cells + cell, with window 0 for everything before the start (the initial level). Which nodes
 appear here depends on the data and stays private: the release adds the empty ones.
 
     net       minus the state before, plus the state after, of each change that counts

@@ -89,7 +89,7 @@ def planned(queries: Iterable[Query], plan: Plan) -> tuple[Query, ...]:
 class Timeline:
     """The windows of a run: window i = [start + (i - 1) * every, start + i * every), i = 1 .. windows.
 
-    Index 0 stands for everything before `start`: the opening. Times are microseconds since the epoch, UTC.
+    Index 0 stands for everything before `start`: the initial level. Times are microseconds since the epoch, UTC.
 
     Attributes:
         windows: how many have closed, all told.

@@ -7,7 +7,7 @@
 What a unit contributes is a function of its own rows and of the runs they arrived in:
 
 * rows at or after the end of the last window wait, as they are, until their windows close. (The first run looks at
-  them for one thing: an entry whose first mutation has a before image was there at the opening.)
+  them for one thing: an entry whose first mutation has a before image was there at the initial level.)
 * a *late* row, of a window that is released, takes effect at the start of the first open window, for the constraint
   too: a unit's nodes stay within the span that is priced, and its changes within its number. Late rows keep their
   order and come before the others of their chain;

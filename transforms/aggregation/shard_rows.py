@@ -10,7 +10,7 @@ from transforms.common.batches import FILE, POSITION, ROW_BITS
 from transforms.common.images import IMAGE
 
 BEFORE_ALL = np.iinfo(np.int64).min
-"""The time of opening rows and of carried states."""
+"""The time of initial rows and of carried states."""
 
 Ints = np.ndarray
 

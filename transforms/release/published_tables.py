@@ -5,7 +5,8 @@
     truth       query, kind, window_start, window_end, <keys>, exact, bounded          (private)
 
 All queries of a release share the columns: a key that a query does not have is null. A query with several components
-or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The opening node has no `node_start`.
+or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node of the initial level has no
+`node_start`.
 """
 
 from collections.abc import Sequence
