@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,22 +19,37 @@ from tests.pipelines.spec_text import changed
 pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY = timedelta(seconds=3)
+EVERY = timedelta(seconds=5)
 MORE = 4
 """Windows, after the kill."""
 
 
 def prepare(folder: Path) -> datetime:
     """The spec of a release that starts now and has no end, and its first file; the start."""
-    start = datetime.fromtimestamp(int(time.time()) + 2, UTC)
-    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 3s", SPEC))
+    start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
+    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
     (folder / "data").mkdir(parents=True)
     (folder / "spec.yaml").write_text(changed("  until: 2026-01-06T00:00:00Z\n", "", changed(*NO_NOISE, text)))
     write(folder / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
     return start
 
 
-def live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
+@pytest.fixture
+def live() -> Iterator[Callable[[Path, Sequence[str]], subprocess.Popen[bytes]]]:
+    """Starts streams; none outlives its test."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
+        begun.append(_live(folder, options))
+        return begun[-1]
+
+    yield begin
+    for stream in begun:
+        stream.kill()
+        stream.wait()
+
+
+def _live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "pipelines", "run", "spec.yaml", "--streaming", "--poll=1s", "--lag=15s", *options]
     with (folder / "stream.log").open("ab") as log:
         return subprocess.Popen(
@@ -42,7 +57,7 @@ def live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
         )
 
 
-def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsys):
+def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsys, live):
     """Files land while windows close; the stream is killed between, and started again, until some windows later."""
     folder, other = tmp_path / "stream", tmp_path / "runs"
     start = prepare(folder)
@@ -85,7 +100,7 @@ def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsy
     assert any(exact_sums(folder).values())
 
 
-def test_a_bad_file_ends_a_stream_with_one_line(tmp_path):
+def test_a_bad_file_ends_a_stream_with_one_line(tmp_path, live):
     prepare(tmp_path)
     (tmp_path / "data/bad.parquet").write_bytes(b"PAR1 and nothing of the kind")
 
