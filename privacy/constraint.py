@@ -1,8 +1,8 @@
-"""What one privacy unit may contribute: a policy that is enforced by truncation, never assumed.
+"""What one privacy unit may contribute: a contribution bound, enforced by truncation, never assumed.
 
-A constraint is a value. `transforms.aggregation.contribution_bounding` enforces it and `privacy.planning.sensitivity`
-prices it; both read the same value, so that what is priced is what was enforced. The rules (docs/design.md, "Rules of
-constraints"):
+A contribution bound is a value, the spec's `constraint`. `transforms.aggregation.contribution_bounding` enforces it and
+`privacy.planning.sensitivity` prices it; both read the same value, so that what is priced is what was enforced. The
+rules (docs/design.md, "Rules of contribution bounding"):
 
 * `AtMost(k)`: per query, the first k projected changes of the unit count; later ones are dropped and every
   entry keeps the value that it had, for ever.

@@ -24,7 +24,7 @@ from transforms.sources.formats.json_samples import is_object
 from transforms.sources.formats.jsonl import JSONL
 from transforms.sources.formats.snapshots import COPIED, SNAPSHOTS
 from transforms.sources.formats.table import FORMATS, no_topic
-from transforms.sources.inspection import find_files, sample, telling
+from transforms.sources.inspection import find_files, sample, to_sample
 
 KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "nulls", "every", "kafka")
 """Flags that stand for keys of `changelog:` in a spec."""
@@ -167,7 +167,7 @@ def _first_event(given: dict[str, Any], path: str) -> dict[str, Any]:
 
 def _first_object(path: str, settings: str | None) -> dict[str, Any]:
     """The first line that is an object; empty if the first lines are none."""
-    first = telling(find((path,), settings=settings, lines=JSONL.lines))
+    first = to_sample(find((path,), settings=settings, lines=JSONL.lines))
     if first is None:
         return {}
     try:
@@ -217,6 +217,6 @@ def _schema(given: dict[str, Any], path: str) -> pa.Schema:
         kafka=given.get("kafka"),
     )
     try:
-        return sample(source, telling(find_files(source)))[0]
+        return sample(source, to_sample(find_files(source)))[0]
     except UNREADABLE:
         return pa.schema([])  # the reader says what is wrong with the file

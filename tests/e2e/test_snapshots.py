@@ -302,9 +302,9 @@ def test_a_snapshot_that_is_not_whole_stops_the_run(
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("data/*.parquet", "spec.yaml:2: changelog.path: a snapshot is told by the date in its path; %Y is missing"),
+        ("data/*.parquet", "spec.yaml:2: changelog.path: a snapshot is known by the date in its path; %Y is missing"),
         ("data/%y-%m-%d.parquet", "spec.yaml:2: changelog.path: %y is not one of %Y %m %d"),
-        ("data/%Y-%m-%d", "spec.yaml:2: changelog.path: the end of the path tells the format"),
+        ("data/%Y-%m-%d", "spec.yaml:2: changelog.path: the end of the path says the format"),
     ],
 )
 def test_a_path_without_a_date_is_a_wrong_spec(slackwater: CommandLine, path: str, told: str) -> None:

@@ -144,10 +144,10 @@ def test_a_snapshot_needs_files_of_every_path(tmp_path: Path) -> None:
         ("a/%y-%m-%d.csv", "%y is not one of"),
         ("a/%Y-%m-%d%.csv", "%. is not one of"),
         ("a/%Y-%m-%d.csv%", "% is not one of"),
-        ("a/%Y-%m-%d", "the end of the path tells the format"),
-        ("a/%Y-%m-%d.parquet.gz", "the end of the path tells the format"),
+        ("a/%Y-%m-%d", "the end of the path says the format"),
+        ("a/%Y-%m-%d.parquet.gz", "the end of the path says the format"),
         ("a/%Y-%m-%d.parquet", "all snapshots must be of one format"),
-        ("a/%Y-%m-%d.jsonl", "the end of the path tells the format"),
+        ("a/%Y-%m-%d.jsonl", "the end of the path says the format"),
     ],
 )
 def test_paths_that_cannot_serve_are_told(path: str, problem: str | None) -> None:

@@ -30,7 +30,7 @@ SUMS = "sums"
 
 
 class BoundedSums(beam.PTransform):
-    """Shard by unit, enforce the constraint, sum by window and cell.
+    """Shard by unit, bound contributions, sum by window and cell.
 
     Args:
         shards: the same number in all runs of a release.

@@ -98,7 +98,7 @@ def build_chains(
     """Order `table` and rebuild the chains.
 
     Args:
-        carried: the last state of each entry known before, with the columns that tell the entry and `after.*`.
+        carried: the last state of each entry known before, with the columns that name the entry and `after.*`.
         closed: the end of the windows that earlier runs released; None if there are none.
     """
     known = 0 if carried is None else carried.num_rows

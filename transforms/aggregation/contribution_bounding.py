@@ -1,4 +1,4 @@
-"""Enforce the constraint: which changes of each unit count, for each query.
+"""Contribution bounding: which changes of each unit count, for each query.
 
     in    Chains, Usage                      one shard's mutations in order; what its units used up before
     out   per query a mask over the rows     the projected changes that count
@@ -7,7 +7,7 @@
 This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`; the kernel takes what was used
 and returns it, so that batch, increments and streams share it: cutting a changelog at any time and running the parts
 one after the other gives the same masks as running it whole. Times are effective ones (transforms.aggregation.chains):
-a late mutation counts when it is told, so that what a unit touches stays within the span that is priced.
+a late mutation counts when it comes, so that what a unit touches stays within the span that is priced.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ NOT_YET = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What units have used of their constraint; arrays [units].
+    """What units have used of their contribution bound; arrays [units].
 
     Attributes:
         first_time: effective time of the unit's first mutation; never moves once it is set.
@@ -189,8 +189,8 @@ def _first_class(chains: Chains) -> Ints | None:
 
 
 def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[Ints, Ints, Ints | None]:
-    """For each unit, the number of changes and the span of time that its constraint allows, and how many of its entries
-    at once; None if none says."""
+    """For each unit, the number of changes and the span of time that its contribution bound allows, and how many of its
+    entries at once; None if none says."""
     if isinstance(constraint, ByClass):
         assert class_of is not None
         most, span = np.zeros(units, dtype=np.int64), np.full(units, NO_LIMIT)

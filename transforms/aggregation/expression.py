@@ -113,7 +113,7 @@ def _check_column(column: str, schema: pa.Schema, condition: Condition) -> None:
             f"where: {condition.text!r} reads column {column!r}, which states do not have; {hint} if it is a text, put "
             f"it in single quotes: '{column}'"
         )
-    # DuckDB does not tell `A` from `a`.
+    # DuckDB does not distinguish `A` from `a`.
     for other in condition.columns:
         if other != column and other.lower() == column.lower():
             raise SpecError(f"where: columns {column!r} and {other!r} differ by case only; rename one in the files")

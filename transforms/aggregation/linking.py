@@ -1,6 +1,6 @@
 """Link mutations of one instant by their images: each one's before is the after of the one that precedes it.
 
-Without a source order this is all that tells which of an entry's changes at one time came first. The changes of one
+Without a source order this is all that says which of an entry's changes at one time came first. The changes of one
 instant form the edges of a graph of states, each known by the digest of its whole image (transforms.common.images). An
 order in which they could have happened is an Eulerian path from the state before them. Where that state is not known,
 or no path begins there since a change was lost, it begins at a state that changes lead away from more often than to,

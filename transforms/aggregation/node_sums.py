@@ -33,14 +33,14 @@ BLOCK_LEAVES = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregation:
-    """What is summed: the queries over the timeline under the constraint, of units that are entries or owners.
+    """What is summed: the queries over the timeline, bounded by the constraint, of units that are entries or owners.
 
     Each part of a pipeline is made from it, or checked against it.
 
     Attributes:
         owner: the column that names the owner of an entry, of the mutation or of its states; None if the unit is the
             entry.
-        exact: whether to sum all changes as well, without the constraint (for the owner's eyes).
+        exact: whether to sum all changes as well, without contribution bounding (for the data controller).
     """
 
     queries: tuple[Query, ...]

@@ -69,11 +69,11 @@ class Project(beam.PTransform):
                 f"the changelog is read for units by {source.owner or 'entry'}, and they are to be bounded by "
                 f"{self._projection.owner or 'entry'}; name one owner in Source and Aggregation"
             )
-        told = batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
+        outputs = batches | "ProjectStates" >> beam.ParDo(_ProjectDoFn(self._projection)).with_outputs(
             DEAD, main="projected"
         )
-        giving(told["projected"], self._projection)
-        return told
+        giving(outputs["projected"], self._projection)
+        return outputs
 
 
 class _ProjectDoFn(beam.DoFn):

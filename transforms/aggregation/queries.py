@@ -92,7 +92,7 @@ class Timeline:
     Index 0 stands for everything before `start`: the initial level. Times are microseconds since the epoch, UTC.
 
     Attributes:
-        windows: how many have closed, all told.
+        windows: how many have closed in all.
         released: how many of them earlier runs have released.
 
     >>> timeline = Timeline(start=100, every=10, windows=6, released=4)

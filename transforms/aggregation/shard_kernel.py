@@ -1,14 +1,14 @@
-"""The bounding kernel run after run: what is new in one shard, and the private state that the run before left.
+"""Contribution bounding run after run: what is new in one shard, and the private state that the run before left.
 
-    in    pa.Table, ShardState        projected rows of one shard that arrived since the run before; its state
+    in    pa.Table, ShardState        projected rows of one shard that came since the run before; its state
     out   (NodeKey, bytes)            bounded sums of the windows that close now (transforms.aggregation.node_sums)
           ShardState                  what the next run needs
 
-What a unit contributes is a function of its own rows and of the runs they arrived in:
+What a unit contributes is a function of its own rows and of the runs they came in:
 
-* rows at or after the end of the last window wait, as they are, until their windows close. (The first run looks at
-  them for one thing: an entry whose first mutation has a before image was there at the initial level.)
-* a *late* row, of a window that is released, takes effect at the start of the first open window, for the constraint
+* rows at or after the end of the last window wait, as they are, until their windows close. (The first run uses
+  them for one thing: an entry whose first mutation has a before image is in the initial level.)
+* a *late* row, of a window that is released, takes effect at the start of the first open window, for its bound
   too: a unit's nodes stay within the span that is priced, and its changes within its number. Late rows keep their
   order and come before the others of their chain;
 * a row that is not after the last known one of its entry, by time and source order, is *superseded* and dropped: it was

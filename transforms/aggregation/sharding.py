@@ -4,7 +4,7 @@
     out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream, or where that is; truncates go to
                               all shards
 
-The hash (transforms.common.hashing) only routes: units are told apart by their real keys inside the shard.
+The hash (transforms.common.hashing) only routes: units are distinguished by their real keys inside the shard.
 """
 
 from collections.abc import Callable, Iterator

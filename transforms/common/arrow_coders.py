@@ -1,7 +1,7 @@
 """Beam coders for Arrow tables and batches: Arrow IPC instead of pickles.
 
 Beam asks a coder not only where data crosses to another worker: it also estimates the size of some elements by encoding
-them, and a pickled slice of a table carries all of its parent's buffers. So these coders also tell sizes cheaply.
+them, and a pickled slice of a table carries all of its parent's buffers. So these coders also know sizes cheaply.
 Importing this module registers them; where type hints are lost Beam falls back to pickles, still right but slow.
 """
 

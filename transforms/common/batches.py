@@ -18,7 +18,7 @@ ROW_BITS = 40
 """A position is the number of the file, in the order in which files are read, and in so many bits that of the row."""
 
 FILE = "file"
-"""A digest of the file's path beside each position: with the row's number it tells a row that is read again."""
+"""A digest of the file's path beside each position: with the row's number it recognises a row that is read again."""
 
 DEAD_SCHEMA = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 

@@ -1,6 +1,6 @@
 """Hashes of keys by which rows are routed and gathered.
 
-A hash never decides: units are told apart by their real keys. It is part of the format of carried state, which is
+A hash never decides: units are distinguished by their real keys. It is part of the format of carried state, which is
 sharded by it, so it is written out here and pinned by a test, rather than taken from a library that may change it
 between versions.
 """

@@ -1,11 +1,11 @@
-"""One number for the whole image of a state, by which changes of one entry at one time are told apart and linked.
+"""One number for the whole image of a state, by which changes of one entry at one time are distinguished and linked.
 
     in    (column, pa.Array) ..., exists    all columns of one side of the rows, whether or not a query reads them
     out   pa.Array                          uint32 a row: 0 where there is no state, else at least 1
 
 The number is a function of the state alone: null adds nothing, as if the column were not there; columns add up, in
 whatever order they come; the same text, or the same number as integer or float, counts the same in any layout of
-Arrow. It waits in kept state beside its row, so it is written out here and pinned by a test, as in
+Arrow. It waits in private state beside its row, so it is written out here and pinned by a test, as in
 transforms.common.hashing.
 
 Two states that share a number (one pair in 2^32) may be mistaken for each other where they meet in one entry at one

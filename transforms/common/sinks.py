@@ -77,7 +77,7 @@ def write_bytes(named: tuple[str, bytes], folder: str) -> str:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """A full disk is told of the file that did not fit: the system itself names none when a write fails."""
+    """The error of a full disk names the file that did not fit: the system itself names none when a write fails."""
     try:
         yield
     except OSError as error:

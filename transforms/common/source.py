@@ -18,7 +18,7 @@ class Source:
         time: the column that holds the time of a change; None where the format says it itself.
         before: prefix or struct column of the state before; None if files hold new values only.
         after: prefix or struct column of the state after; None if its columns stand under their own names.
-        forms: (side, `struct` or `prefix`) where the name alone does not tell which it is; and in JSON lines
+        forms: (side, `struct` or `prefix`) where the name alone does not say which it is; and in JSON lines
             (`owner`, `states` or `mutation`) where it is not of the states if these have a name, else of the mutation.
         order: columns that order changes of one time, most significant first; integers or strings.
         owner: the column that names the privacy unit, of the mutation or of the state.

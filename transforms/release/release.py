@@ -54,7 +54,7 @@ class ReleasePlan:
     def __post_init__(self) -> None:
         refuse_mismatch(self.plan, self.aggregation)
         if self.aggregation.exact:
-            raise ValueError("the aggregation is also to sum without the constraint, which is never released")
+            raise ValueError("the aggregation is also to sum without contribution bounding, which is never released")
 
 
 def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:

@@ -1,4 +1,4 @@
-"""What was read and what could not be used: private facts for the owner of the data.
+"""What was read and what could not be used: private facts for the data controller.
 
     in    dead letters as pa.Table(file, row, reason), and (file, rows read, rows dead, rows skipped) tuples
     out   in one folder: `dead_letters.parquet` and `read.json`
@@ -63,14 +63,14 @@ def _write(folder: str, dead: Iterable[bytes], read: Iterable[Count]) -> str:
     for file, count, _, left_out in read:
         rows[file] += count
         skipped.setdefault(file, Counter()).update(dict(left_out))
-    told = {
+    document = {
         "rows_read": dict(sorted(rows.items())),
         "rows_skipped": {file: dict(sorted(counts.items())) for file, counts in sorted(skipped.items()) if counts},
     }
     make_folder(folder)
     write_table(table, FileSystems.join(folder, "dead_letters.parquet"))
     with FileSystems.create(FileSystems.join(folder, "read.json")) as file:
-        file.write(json.dumps(told, indent=1).encode())
+        file.write(json.dumps(document, indent=1).encode())
     return folder
 
 
@@ -79,7 +79,7 @@ def diagnose(folder: str) -> Diagnosis:
     with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
         table = pq.read_table(pa.BufferReader(file.read()))
     with FileSystems.open(FileSystems.join(folder, "read.json")) as file:
-        told = json.load(file)
+        document = json.load(file)
     whole = table.filter(table["row"].is_null())
     single = table.filter(table["row"].is_valid())
     grouped = single.group_by(["file", "reason"]).aggregate([("row", "min"), ("row", "count")])
@@ -88,11 +88,11 @@ def diagnose(folder: str) -> Diagnosis:
         strict=True,
     )
     return Diagnosis(
-        rows=sum(told["rows_read"].values()),
+        rows=sum(document["rows_read"].values()),
         dead=single.num_rows,
         files=tuple(zip(whole["file"].to_pylist(), whole["reason"].to_pylist(), strict=True)),
         reasons=tuple(sorted(reasons)),
         skipped=tuple(
-            (file, reason, rows) for file, counts in told["rows_skipped"].items() for reason, rows in counts.items()
+            (file, reason, rows) for file, counts in document["rows_skipped"].items() for reason, rows in counts.items()
         ),
     )

@@ -1,7 +1,7 @@
 """The columns of a changelog's first file: which there are, and as which kinds they are read.
 
 Parquet's and Avro's schema is part of what is public. CSV and JSON have none: there the spec alone says how values are
-read, and the first rows serve to tell errors of the spec as long as nothing is published.
+read, and the first rows serve to find errors of the spec as long as nothing is published.
 """
 
 import difflib
@@ -188,7 +188,7 @@ class FirstFile:
             SpecError: not a time, or without a zone and none is named.
         """
         time = self.source.time
-        if time is None or self.format.envelope is not None:  # told by the format
+        if time is None or self.format.envelope is not None:  # said by the format
             return
         type_ = self.type_of(time, "changelog.time")
         where = f"changelog.time: column {time!r} of {self.path}"

@@ -1,4 +1,4 @@
-"""A first look at a changelog: which files there are, and, from the first of them, how all are read."""
+"""What a changelog is: which files there are, and, from the first of them, how all are read."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,9 +19,9 @@ from transforms.sources.formats.table import FORMATS
 
 
 def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> Layout:
-    """Match the globs, look at the first file and decide how all files are read.
+    """Match the globs, inspect the first file and decide how all files are read.
 
-    Of Parquet and Avro its schema decides, of text the spec alone: there the first rows only tell errors of the spec.
+    Of Parquet and Avro its schema decides, of text the spec alone: there the first rows only show errors of the spec.
 
     Args:
         numbers: state columns that sums or means are taken of.
@@ -33,7 +33,7 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
     """
     source = named(source)
     found = find_files(source)
-    return _layout(_look(source, telling(found)), found, numbers, others)
+    return _layout(_first_file(source, to_sample(found)), found, numbers, others)
 
 
 def named(source: Source) -> Source:
@@ -64,7 +64,7 @@ def sample(source: Source, path: str | None) -> Sample:
     return (pa.schema([]), pa.table({})) if path is None else FORMATS[source.format].sample(source, path)
 
 
-def _look(source: Source, first: str | None) -> FirstFile:
+def _first_file(source: Source, first: str | None) -> FirstFile:
     format_ = FORMATS[source.format]
     try:
         schema, rows = sample(source, first)
@@ -76,41 +76,41 @@ def _look(source: Source, first: str | None) -> FirstFile:
     return FirstFile(source=source, format=format_, path=first, schema=schema, rows=rows, sides=sides)
 
 
-def _layout(look: FirstFile, found: tuple[Listed, ...], numbers: frozenset[str], others: frozenset[str]) -> Layout:
-    source = look.source
-    look.check_sides()
+def _layout(first: FirstFile, found: tuple[Listed, ...], numbers: frozenset[str], others: frozenset[str]) -> Layout:
+    source = first.source
+    first.check_sides()
     if source.time is not None:
-        look.check_time()
+        first.check_time()
     owner = source.owner
-    of_mutation = owner is not None and look.is_of_mutation(owner)
+    of_mutation = owner is not None and first.is_of_mutation(owner)
     states = (numbers | others) - {owner} if of_mutation else numbers | others | ({owner} if owner else set())
-    owned = look.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None
+    owned = first.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None
     if owned == "string" and owner in numbers:
         raise SpecError(
-            f"queries: {owner!r} of {look.path} names the owner and is measured but not a number; measure another "
+            f"queries: {owner!r} of {first.path} names the owner and is measured but not a number; measure another "
             "column, or declare it int64 in changelog.types"
         )
     return Layout(
         source=source,
         files=found,
-        entry=look.key_kind(source.entry, "changelog.entry"),
-        order=tuple(look.key_kind(column, "changelog.order") for column in source.order),
+        entry=first.key_kind(source.entry, "changelog.entry"),
+        order=tuple(first.key_kind(column, "changelog.order") for column in source.order),
         owner=owned,
-        sides=look.sides,
-        states=tuple((column, _kind(look, column, number=column in numbers)) for column in sorted(states)),
+        sides=first.sides,
+        states=tuple((column, _kind(first, column, number=column in numbers)) for column in sorted(states)),
     )
 
 
-def _kind(look: FirstFile, column: str, *, number: bool) -> str:
-    key = "privacy.unit" if column == look.source.owner else "queries"
+def _kind(first: FirstFile, column: str, *, number: bool) -> str:
+    key = "privacy.unit" if column == first.source.owner else "queries"
     try:
-        return look.state_kind(column, number=number, key=key)
+        return first.state_kind(column, number=number, key=key)
     except SpecError as error:
         raise ColumnError(str(error), column) from None
 
 
-def telling(found: Sequence[Listed]) -> str | None:
-    """The file that tells the columns: the first that is not empty, of topics the fullest segment; None if all are."""
+def to_sample(found: Sequence[Listed]) -> str | None:
+    """The file to sample: the first that is not empty, of topics the fullest segment; None if all are."""
     chosen = next((f for f in found if f.size and not is_of_topic(f.path)), max(found, key=lambda file: file.size))
     return chosen.path if chosen.size else None
 
@@ -122,7 +122,7 @@ def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
         as `inspect`, which says more of what it finds.
     """
     layout = inspect(source, frozenset(), frozenset())
-    schema, rows = sample(layout.source, telling(layout.files))
+    schema, rows = sample(layout.source, to_sample(layout.files))
     found = [_columns_of(side, layout, schema) for side in layout.sides]
     declared = {column for column, _ in source.types}
     usable = [{name for name, type_ in one.items() if name in declared or kind_of(type_)} for one in found]

@@ -6,7 +6,7 @@
 
 What differs from one snapshot to the next happened at the last microsecond before the later one, so that levels at a
 snapshot's instant are those of the snapshot. The first snapshot is all insertions, unless an earlier run has read it.
-Entries are told apart by owner and key where there is an owner: one that changes hands is deleted for the one owner
+Entries are distinguished by owner and key where there is an owner: one that changes hands is deleted for the one owner
 and inserted for the other, and what is made of an owner's rows depends on no other's.
 
 Rows are grouped by entry and by blocks of a few snapshots, of which the last is the next block's first. So a group does
@@ -179,7 +179,7 @@ def compare(group: tuple[int, Iterable[bytes]], comparison: Comparison) -> Itera
     changes, repeated = differences(rows, snapshot, instants, opens=comparison.opens and block == 0)
     if changes.num_rows:
         yield Batch(comparison.files[file.max()], 0, changes)
-    repeated = repeated[(snapshot[repeated] > 0) | (block == 0)]  # the block before tells of its last snapshot
+    repeated = repeated[(snapshot[repeated] > 0) | (block == 0)]  # the block before has its last snapshot
     numbers = rows["row"].to_numpy()[repeated]
     for which in np.unique(file[repeated]).tolist():
         yield dead_letters(comparison.files[which], np.sort(numbers[file[repeated] == which]), REPEATED)

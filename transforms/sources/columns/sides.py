@@ -28,7 +28,7 @@ class Side:
 
 
 def sides_of(source: Source, schema: pa.Schema, is_struct: Callable[[str, pa.Schema], bool]) -> tuple[Side, ...]:
-    """The sides that the spec names; `is_struct` tells which are structs where the spec does not say it."""
+    """The sides that the spec names; `is_struct` says which are structs where the spec does not say it."""
     forms, names = dict(source.forms), {"before": source.before, "after": source.after}
     sides = []
     for side in ("before", "after"):

@@ -3,7 +3,7 @@
     in    a topic or a segment, and the path of a file with settings of the client (its addresses, users and secrets)
     out   segments that were not taken yet; a stream of bytes
 
-Line N of a segment is the value of the record at offset FROM + N - 1, so a row's number tells its offset. A record
+Line N of a segment is the value of the record at offset FROM + N - 1, so a row's number gives its offset. A record
 without a value (a tombstone) is the line `null`. An offset without a record, where a transaction's end stands or what
 an aborted one wrote, is a blank line, which is no row. Line ends within a value become blanks: so JSON means the same.
 
@@ -30,7 +30,7 @@ _WAIT = 0.1  # seconds for so many, when some of the offsets hold none
 
 _OWN: dict[str, Any] = {
     "enable.auto.commit": False,
-    "auto.offset.reset": "error",  # what was deleted is told, not skipped
+    "auto.offset.reset": "error",  # what was deleted is an error, not skipped
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 100,
@@ -46,7 +46,7 @@ class UnreachableTopicError(OSError):
 
 
 class DeletedRecordsError(OSError):
-    """Records were deleted between the look for them and the read."""
+    """Records were deleted between the poll that found them and the read."""
 
 
 def new_segments(topic: str, taken: Iterable[Segment], settings: str | None) -> list[Segment]:
@@ -58,13 +58,13 @@ def new_segments(topic: str, taken: Iterable[Segment], settings: str | None) -> 
     """
     kafka, admin = _client()
     hosts, name = hosts_and_name(topic)
-    told: list[Any] = []
-    client = _begin(admin.AdminClient, _settings(hosts, settings), settings, told)
+    errors: list[Any] = []
+    client = _begin(admin.AdminClient, _settings(hosts, settings), settings, errors)
     ask = {"request_timeout": PATIENCE}
     resource = admin.ConfigResource(admin.ResourceType.TOPIC, name)
 
     def answer(futures: dict[Any, "Future[Any]"]) -> dict[Any, Any]:
-        return {key: _answer(future, client, topic, told) for key, future in futures.items()}
+        return {key: _answer(future, client, topic, errors) for key, future in futures.items()}
 
     described = answer(client.describe_topics(kafka.TopicCollection([name]), **ask))[name]
     policy = answer(client.describe_configs([resource], **ask))[resource]["cleanup.policy"].value
@@ -198,10 +198,10 @@ def _properties(path: str) -> dict[str, str]:
     return given
 
 
-def _begin(kind: Any, settings: dict[str, Any], path: str | None, told: list[Any]) -> Any:
-    """A client; `told` gets the errors of its connections."""
+def _begin(kind: Any, settings: dict[str, Any], path: str | None, errors: list[Any]) -> Any:
+    """A client; `errors` gets those of its connections."""
     try:
-        return kind({**settings, "error_cb": told.append})
+        return kind({**settings, "error_cb": errors.append})
     except Exception as error:  # the library has several kinds for settings
         named = sorted((key for key in settings if key in str(error)), key=len)
         about = named[-1] if named else "a setting"
@@ -211,32 +211,32 @@ def _begin(kind: Any, settings: dict[str, Any], path: str | None, told: list[Any
         ) from None
 
 
-def _answer(future: "Future[Any]", client: Any, topic: str, told: list[Any]) -> Any:
+def _answer(future: "Future[Any]", client: Any, topic: str, errors: list[Any]) -> Any:
     """
     Raises:
         SpecError, InputError: why there is none.
     """
     kafka, _ = _client()
     kinds = kafka.KafkaError
-    while not any(error.code() == kinds._AUTHENTICATION for error in told):
+    while not any(error.code() == kinds._AUTHENTICATION for error in errors):
         try:
             return future.result(0.1)
         except TimeoutError:
             client.poll(0)
         except kafka.KafkaException as failed:
             client.poll(0)
-            told.append(failed.args[0])
+            errors.append(failed.args[0])
             break
-    code = told[-1].code()
+    code = errors[-1].code()
     if code == kinds.UNKNOWN_TOPIC_OR_PART:
         raise SpecError(f"changelog.path: {topic}: there is no such topic; check its name and the brokers'")
     if code in (kinds.TOPIC_AUTHORIZATION_FAILED, kinds.CLUSTER_AUTHORIZATION_FAILED):
         raise InputError(f"{topic}: the rights Describe, DescribeConfigs and Read on the topic are needed; grant them")
-    if any(error.code() in (kinds._AUTHENTICATION, kinds.SASL_AUTHENTICATION_FAILED) for error in told):
+    if any(error.code() in (kinds._AUTHENTICATION, kinds.SASL_AUTHENTICATION_FAILED) for error in errors):
         raise InputError(
             f"{topic}: the brokers refuse who asks; check user, password and sasl.mechanism in changelog.kafka"
         )
-    names = ", ".join(sorted({error.name() for error in told}))
+    names = ", ".join(sorted({error.name() for error in errors}))
     raise InputError(
         f"{topic}: the brokers do not answer within {PATIENCE:.0f} s ({names}); check their addresses, and "
         "security.protocol in changelog.kafka"

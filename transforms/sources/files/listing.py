@@ -103,12 +103,12 @@ def _in_folders(pattern: str) -> list[Listed]:
     found = []
     for path in local_files(pattern):
         try:
-            told = Path(path).stat()
+            facts = Path(path).stat()
         except FileNotFoundError:
             if Path(path).is_symlink():  # to something that should be there
                 raise
             continue  # somebody has moved it away since
-        found.append(Listed(path, told.st_size, told.st_mtime))
+        found.append(Listed(path, facts.st_size, facts.st_mtime))
     return found
 
 

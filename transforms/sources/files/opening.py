@@ -25,7 +25,7 @@ _BEGINS = {
 
 
 FIRST_BYTES = 1 << 22
-"""So many are enough for a first look."""
+"""So many are enough to inspect a file."""
 
 
 class MisnamedError(OSError):
@@ -78,12 +78,12 @@ def _refuse_misnamed(begin: bytes, named: str | None) -> None:
     if not begin or found == named:
         return
     if named is not None:
-        told = f"the file's name ends with {endings[named]}, but it is not compressed with {named}; rename it"
+        reason = f"the file's name ends with {endings[named]}, but it is not compressed with {named}; rename it"
     elif found in endings:
-        told = f"the file is compressed with {found}, but its name does not say so; add {endings[found]} to it"
+        reason = f"the file is compressed with {found}, but its name does not say so; add {endings[found]} to it"
     else:
-        told = f"the file is compressed with {found}; unpack it, or compress it with gzip, bz2 or zstd"
-    raise MisnamedError(told)
+        reason = f"the file is compressed with {found}; unpack it, or compress it with gzip, bz2 or zstd"
+    raise MisnamedError(reason)
 
 
 def _open(path: str) -> BinaryIO:

@@ -34,7 +34,7 @@ def date_problem(path: str) -> str | None:
     """What is wrong with how a path says the date; None if nothing is.
 
     >>> date_problem("data/%Y-%m.csv")
-    'a snapshot is told by the date in its path; %d is missing, write one such as data/%Y-%m-%d/*.parquet'
+    'a snapshot is known by the date in its path; %d is missing, write one such as data/%Y-%m-%d/*.parquet'
     """
     used = set(_DIRECTIVE.findall(path))
     unknown = sorted(used - set(_DIGITS) - {"%"})
@@ -43,7 +43,7 @@ def date_problem(path: str) -> str | None:
     missing = [name for name in "Ymd" if name not in used]
     if missing:
         return (
-            f"a snapshot is told by the date in its path; %{missing[0]} is missing, "
+            f"a snapshot is known by the date in its path; %{missing[0]} is missing, "
             "write one such as data/%Y-%m-%d/*.parquet"
         )
     return None
@@ -164,10 +164,10 @@ def instant_of(source: Source, file: str) -> int:
     path = next((path for path in source.paths if re.match(_pattern(path), file)), source.paths[0])
     letters = [letter for letter in _DIRECTIVE.findall(path) if letter != "%"]
     found = re.match(_pattern(path), file)
-    told = sorted(set(zip(letters, found.groups(), strict=True))) if found else []
-    parts = {_NAMES[letter]: int(digits) for letter, digits in told}
+    directives = sorted(set(zip(letters, found.groups(), strict=True))) if found else []
+    parts = {_NAMES[letter]: int(digits) for letter, digits in directives}
     try:
-        if len(parts) < len(told) or not parts:  # one of them says two things
+        if len(parts) < len(directives) or not parts:  # one of them says two things
             raise ValueError
         return _microseconds(datetime(**parts, tzinfo=_zone(source.timezone)))
     except (ValueError, OverflowError):

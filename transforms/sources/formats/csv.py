@@ -24,7 +24,7 @@ from transforms.sources.formats.format import Format, Sample, Split
 
 _BLOCK = 1 << 23  # bytes
 _HEADER = 1 << 16
-_SUBSTITUTE = b"\x1a"  # ASCII's own sign for a character that cannot be told
+_SUBSTITUTE = b"\x1a"  # ASCII's own sign for a character that cannot be read
 _LINE = re.compile(rb"[^\r\n]*")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
@@ -41,8 +41,8 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
     rows, place = _Rows(), split.place
     try:
         with open_stream(place.file) as stream:
-            told = _Told(stream, rows.end)
-            reader = _open(told, rows)
+            whole = _WithEnd(stream, rows.end)
+            reader = _open(whole, rows)
             fault = layout.fault(pa.schema([(name, pa.null()) for name in reader.schema.names]))
             if fault is not None:
                 yield dead_file(place.file, fault)
@@ -51,7 +51,7 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
                 if batch.num_rows and _holds(batch.column(batch.num_columns - 1)[-1], rows.end):
                     batch = batch.slice(0, batch.num_rows - 1)  # the file's last row, in quotes that are still open
                 numbers = rows.number(batch.num_rows)
-                raw = _raw(pa.Table.from_batches([batch]), layout, substituted=told.substituted)
+                raw = _raw(pa.Table.from_batches([batch]), layout, substituted=whole.substituted)
                 yield from normalise(raw, numbers, layout, place, batch_rows)
                 yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
     except UNREADABLE as error:
@@ -68,7 +68,7 @@ class _Rows:
 
     next: int = 1
     skipped: list[int] = field(default_factory=list)  # not yet passed by `next`
-    told: list[int] = field(default_factory=list)  # passed or not, not yet a dead letter
+    unreported: list[int] = field(default_factory=list)  # passed or not, not yet a dead letter
     end: str = field(default_factory=lambda: f"end {uuid.uuid4()}")  # what no file can hold
     ended: bool = False
 
@@ -78,7 +78,7 @@ class _Rows:
         else:
             number = row.number - 1  # the header is the parser's row 1
             self.skipped.append(number)
-            self.told.append(number)
+            self.unreported.append(number)
         return "skip"
 
     def number(self, rows: int) -> np.ndarray:
@@ -92,11 +92,11 @@ class _Rows:
 
     def wrong(self) -> np.ndarray:
         """Numbers of the rows left out since the last call."""
-        told, self.told = self.told, []
-        return np.array(told, dtype=np.int64)
+        wrong, self.unreported = self.unreported, []
+        return np.array(wrong, dtype=np.int64)
 
 
-class _Told(io.RawIOBase):
+class _WithEnd(io.RawIOBase):
     """A stream with one more line, which the parser reports as a row of wrong length, unless a quote is open.
 
     Bytes that are not UTF-8 are substituted, since the parser cannot report the rows that they stand in; NUL as well,
@@ -162,7 +162,7 @@ def _cells(data: bytes) -> int:
     return len([cell.encode("latin-1").decode() for cell in next(filter(None, csv.reader(lines)), [])])
 
 
-def _open(stream: _Told, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
+def _open(stream: _WithEnd, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
     return pyarrow.csv.open_csv(
         stream,
         read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
@@ -181,12 +181,12 @@ def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
 
     nulls = pa.array([text.encode() for text in layout.source.nulls], pa.binary())
 
-    def told(place: str | int) -> pa.Array:
+    def values_of(place: str | int) -> pa.Array:
         values = one_chunk(table[place])
         return pc.if_else(pc.is_in(values, value_set=nulls), None, values) if len(nulls) else values
 
     def cells(name: str) -> pa.Array:
-        values = told(name)
+        values = values_of(name)
         return pc.replace_substring(values, _SUBSTITUTE, b"\xff") if substituted else values
 
     columns = {name: cells(column) for name, column in layout.roles.items()}
@@ -194,7 +194,7 @@ def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
     for side in layout.sides:
         own = [side.path(column) for column, _ in layout.states]
         seen = {name for name in own if name not in roles} | set(layout.rest(side, table.column_names))
-        members = [told(place) for place, name in enumerate(table.column_names) if name in seen]
+        members = [values_of(place) for place, name in enumerate(table.column_names) if name in seen]
         columns[side.side] = pa.array(any_valid(members, table.num_rows))
         columns |= {f"{side.side}.{column}": cells(side.path(column)) for column, _ in layout.states}
     if len(layout.sides) == 2:

@@ -1,4 +1,4 @@
-"""Google Datastream's events in Cloud Storage, as JSON lines or Avro: the end of a file's name tells which."""
+"""Google Datastream's events in Cloud Storage, as JSON lines or Avro: the end of a file's name says which."""
 
 from dataclasses import replace
 from functools import partial

@@ -5,11 +5,11 @@ What becomes of an event, by `source_metadata`:
     is_deleted, or change_type DELETE or UPDATE-DELETE     a deletion of the payload's entry
     INSERT, UPDATE, UPDATE-INSERT, or none (backfill)      the payload is the entry's state from then on
 
-* There is no state before: an entry that no event tells of before its first change was not there before it. An owner
+* There is no state before: an entry that no event names before its first change was not there before it. An owner
   is that of the payload, in deletions too.
 * Event time is `source_timestamp`, in UTC: ISO 8601, or milliseconds since the epoch.
 * Events of one time are ordered by `sort_keys`: for MySQL time, file and position in the binary log; for Oracle time,
-  SCN, and place in the redo log; for PostgreSQL and SQL Server time and log position. Of one change that is told as a
+  SCN, and place in the redo log; for PostgreSQL and SQL Server time and log position. Of one change that comes as a
   deletion and an insertion, the deletion comes first. Keys that are neither texts nor whole numbers sort as texts.
 * Delivery is at least once: an event that is there twice (one `uuid`) is equal in all that is read, and such a change
   counts once (transforms.aggregation.chains). So the uuid is not read.

@@ -53,7 +53,7 @@ FINEST = "source.ts"
 """Stands for the finest of the times of the source that an event has."""
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""Stands for an unchanged value that is not in the log, unless the connector is told another one."""
+"""Stands for an unchanged value that is not in the log, unless the connector is given another one."""
 
 UNITS = ("ts_ns", "ts_us", "ts_ms")
 _LOG = (
@@ -226,8 +226,8 @@ def _finest(units: list[tuple[str, pa.Array]]) -> tuple[pa.Array, np.ndarray, np
     """Microseconds by the first unit that is there and not 0; rows out of range; where a unit is no number."""
     found = pa.nulls(len(units[0][1]), pa.int64())
     wrong, odd = np.zeros(len(found), dtype=bool), np.zeros(len(found), dtype=bool)
-    for unit, told in units:
-        values, unread = to_key(told, "int64")
+    for unit, given in units:
+        values, unread = to_key(given, "int64")
         for rows, _ in unread:
             odd[rows] = True
         values = pc.if_else(pc.equal(values, 0), None, values)
@@ -262,7 +262,7 @@ def _orders(event: _Event, layout: Layout) -> dict[str, pa.Array]:
 
 
 def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
-    """Those of the rows whose `before` tells nothing but the key: where another column is needed, if all are blank.
+    """Those of the rows whose `before` holds nothing but the key: where another column is needed, if all are blank.
 
     Where the log holds the key alone, Debezium fills columns that cannot be null with 0, an empty text or false. In a
     column of numbers each zero is blank, in other columns a text "0" or "false" is none.

@@ -1,4 +1,4 @@
-"""A first look into files of events with envelopes: the states that the first of them hold, as flat columns.
+"""Samples of files of events with envelopes: the states that the first of them hold, as flat columns.
 
 in    the first records of a file, or the types of their members
 out   the key under its own name, `before.<column>` and `after.<column>`, and what orders the events

@@ -44,7 +44,7 @@ class Columns:
             of Avro what its schema says.
         exists: path of an object to whether it is there, [rows] of bool.
         lines: the quoted lines (transforms.sources.formats.json_text); Avro has none.
-        line: the line of a row as it is, for the few that need a closer look.
+        line: the line of a row as it is, for the few that are read again by themselves.
     """
 
     rows: int

@@ -1,4 +1,4 @@
-"""What an entry of the table of formats says: how files of a format are told, looked at, split and read."""
+"""What an entry of the table of formats says: how files of a format are recognised, inspected, split and read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def _as_it_is(source: Source) -> Source:
 
 
 def _of_other_files(*_: object) -> Any:
-    raise ValueError("files of this format are of another one; `named` tells which")
+    raise ValueError("files of this format are of another one; `named` says which")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Format:
     Attributes:
         name: as specs have it.
         kind: what a file of it is called.
-        sample: the columns of a source's file, for a first look.
+        sample: the columns of a source's file, and its first rows.
         split: the parts of a file that workers may share.
         read: the rows of a split, in batches of at most so many.
         rows: about how many rows a file says that it has; None where files do not say it.

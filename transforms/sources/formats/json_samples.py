@@ -1,4 +1,4 @@
-"""A first look into lines of JSON: the objects on the first of them, and these as columns of texts."""
+"""Samples of lines of JSON: the objects on the first of them, and these as columns of texts."""
 
 import json
 from typing import Any
@@ -57,9 +57,9 @@ def _type(values: list[Any]) -> pa.DataType:
 
 def _texts(rows: list[Record]) -> pa.Table:
     """Scalars by path, those in objects with a dot."""
-    told = [row | {path: value for name in row for path, value in _inside(name, row[name])} for row in rows]
-    names = dict.fromkeys(name for row in told for name in row)
-    return pa.table({name: pa.array([_text(row.get(name)) for row in told], pa.string()) for name in names})
+    flat = [row | {path: value for name in row for path, value in _inside(name, row[name])} for row in rows]
+    names = dict.fromkeys(name for row in flat for name in row)
+    return pa.table({name: pa.array([_text(row.get(name)) for row in flat], pa.string()) for name in names})
 
 
 def _inside(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -90,8 +90,8 @@ def names(block: bytes, marks: np.ndarray) -> list[str]:
         pa.ArrowInvalid: a name that is no text.
     """
     data = np.frombuffer(block, dtype=np.uint8)
-    told = _is_name(data, marks[1::2] + 1)
-    found = pc.unique(_cut(pa.py_buffer(block), marks[::2][told], marks[1::2][told] + 1)).to_pylist()
+    named = _is_name(data, marks[1::2] + 1)
+    found = pc.unique(_cut(pa.py_buffer(block), marks[::2][named], marks[1::2][named] + 1)).to_pylist()
     try:
         return sorted({pa.scalar(json.loads(name)).as_py() for name in found})
     except ValueError:

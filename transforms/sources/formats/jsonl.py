@@ -62,8 +62,8 @@ def _read(
     needed: Fields = {(column,): TEXT for column in layout.roles.values()}
     needed |= {(side.name,): OBJECT for side in layout.sides if side.struct}
     needed |= {_path(side, column): TEXT for side in layout.sides for column, _ in layout.states}
-    told = names(block, marks) if whole else []
-    members = {side: _members(side, told, layout) for side in layout.sides}
+    named = names(block, marks) if whole else []
+    members = {side: _members(side, named, layout) for side in layout.sides}
     others = {path: TEXT for found in members.values() for path in found.values() if path not in needed}
     if rows > 1 and rows * len(others) > _CELLS:
         raise pa.ArrowInvalid("too many names for so many lines at once")

@@ -1,4 +1,4 @@
-"""Dated copies of a table: the end of a path tells the format of the files, its directives the date."""
+"""Dated copies of a table: the end of a path says the format of the files, its directives the date."""
 
 import re
 from dataclasses import replace
@@ -23,13 +23,13 @@ def path_problem(path: str, first: str) -> str | None:
     """What is wrong with a path of snapshots, of several that begin with `first`; None if nothing is.
 
     >>> path_problem("data/%Y-%m-%d.json", "data/%Y-%m-%d.json")
-    'the end of the path tells the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst'
+    'the end of the path says the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst'
     """
     problem = date_problem(path)
     if problem is not None:
         return problem
     if file_format(path) is None:
-        return "the end of the path tells the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst"
+        return "the end of the path says the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst"
     if file_format(path) != file_format(first):
         return f"all snapshots must be of one format, and {first!r} comes first"
     return None

@@ -13,7 +13,7 @@ from transforms.sources.formats.snapshots import SNAPSHOTS
 FORMATS: Mapping[str, Format] = {
     format_.name: format_ for format_ in (PARQUET, CSV, JSONL, DEBEZIUM, DATASTREAM, SNAPSHOTS)
 }
-"""By their names, in the order in which these are told."""
+"""By their names, in the order in which these are listed."""
 
 _OF_TOPICS = [format_.name for format_ in FORMATS.values() if format_.topics]
 
