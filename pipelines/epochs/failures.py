@@ -29,6 +29,7 @@ _CURES = {
     errno.EROFS: "mount it so that account {account} may write, or choose folders on another disk before the first run",
     errno.ENOSPC: _SPACE,
     errno.EDQUOT: _SPACE,
+    errno.EFBIG: "raise the limit of a file's size (ulimit -f) and run again: nothing that was committed is lost",
 }
 """What a person can do about a folder; every other number is a failure that nobody foresaw."""
 

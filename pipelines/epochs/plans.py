@@ -81,7 +81,7 @@ def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
         if (members.text("release"), members.text("spec_sha256")) != (first.release, first.spec_sha256):
             raise ValueError("release, spec_sha256: of another release")
         plan = plan_from_json(members.rest())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RefusedError(
             f"{where}: {error}; use the version of the program that began the release, or restore the private folder "
             "from a copy"

@@ -52,9 +52,9 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             store.show()  # if a run died after it had committed: publish that, and sample no other noise
         elif not is_rehearsal(flags):
             _show_others(spec)
+        if not is_rehearsal(flags):
+            clean(store)  # what runs that died have left holds rows of people, whether or not this one publishes
         if timeline.windows <= (0 if history is None else history.last.windows):
-            if history is not None:
-                clean(store)  # if the run that released them died before it did
             return _nothing_new(spec, store, history)
         began = time.monotonic()
         start = start_of(spec, store, () if history is None else history.commits)

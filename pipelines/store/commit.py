@@ -218,7 +218,7 @@ def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
     """
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise RefusedError(f"{where}: cannot be read as {what}")

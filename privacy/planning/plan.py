@@ -164,7 +164,9 @@ def make_plan(
         else:
             plans.append(made)
     if not plans:
-        raise refused[-1]
+        raise (
+            refused[-1] if refused else ValueError("a factorised strategy needs Gaussian noise, and so a delta above 0")
+        )
     return min(plans, key=_typical_error)
 
 
