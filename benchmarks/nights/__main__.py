@@ -28,6 +28,7 @@ class Release:
 
     folder: Path
     days: int
+    wards: int
     seconds: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
     idle: list[float] = field(default_factory=list)
@@ -36,7 +37,7 @@ class Release:
     def night(self) -> None:
         """A new day's file and the run after it; then one that finds nothing due, which is what a start costs."""
         day = self.days + len(self.seconds)
-        write_day(self.folder, day)
+        write_day(self.folder, day, self.wards)
         command = [sys.executable, "-m", "pipelines", "run", str(self.folder / "spec.yaml"), until(day + 1)]
         before = processor_seconds()
         cost = measure(command, OUT / f"night-{self.days}.log")
@@ -72,14 +73,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--days", type=int, nargs=2, default=[30, 730], help="of both histories")
     parser.add_argument("--nights", type=int, default=5, help="that are measured")
+    parser.add_argument("--wards", type=int, default=20, help="cells of both queries")
+    parser.add_argument("--strategy", default="auto", help="as in a spec")
     arguments = parser.parse_args()
     if min(arguments.days) < 2 * STAY:
         parser.error(f"in the first {2 * STAY} days nobody leaves, so that nights are not alike")
     OUT.mkdir(parents=True, exist_ok=True)
-    releases = [Release((OUT / f"days-{days}").resolve(), days) for days in arguments.days]
+    releases = [Release((OUT / f"days-{days}").resolve(), days, arguments.wards) for days in arguments.days]
     for release in releases:
         print(f"making a history of {release.days} days ...", file=sys.stderr, flush=True)
         history = [sys.executable, "-m", "benchmarks.nights.history", str(release.folder), str(release.days)]
+        history += [str(arguments.wards), arguments.strategy]
         measure(history, OUT / f"history-{release.days}.log")
     for night in range(arguments.nights):
         for release in releases:

@@ -1,6 +1,6 @@
 """Make a release with a history, as if it had run each night, in one run over all of it.
 
-    python -m benchmarks.nights.history FOLDER DAYS
+    python -m benchmarks.nights.history FOLDER DAYS WARDS STRATEGY
 
 `slackwater run` releases all days at once. What it made then becomes the last of `DAYS` epochs, the others get files of
 a few bytes, all of them through the store itself: so there are as many commits, files and sources as after that many
@@ -21,11 +21,11 @@ from transforms.aggregation.shard_state import STATE
 from transforms.release.release import ESTIMATES, NODES
 
 
-def make(folder: Path, days: int) -> None:
+def make(folder: Path, days: int, wards: int, strategy: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for day in range(days):
-        write_day(folder, day)
-    (folder / "spec.yaml").write_text(spec(folder), encoding="utf-8")
+        write_day(folder, day, wards)
+    (folder / "spec.yaml").write_text(spec(folder, wards, strategy), encoding="utf-8")
     if slackwater(["run", str(folder / "spec.yaml"), until(days)]) != 0:
         raise SystemExit("the history could not be released")
     cut_up(folder, days)
@@ -77,4 +77,4 @@ def commit(store: Store, record: Commit, whole: Path | None, names: list[str]) -
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]), int(sys.argv[2]))
+    make(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

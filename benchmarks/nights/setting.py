@@ -15,7 +15,6 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 COMING = 5_000
 STAY = 10
-WARDS = tuple(f"ward {number:02d}" for number in range(1, 21))
 
 SPEC = """\
 release: nights
@@ -25,12 +24,17 @@ schedule: {{start: 2024-01-01T00:00:00Z, every: 1d, until: 2028-01-01T00:00:00Z}
 queries:
   - {{name: beds, measure: count, by: {{ward: [{wards}]}}, publish: [level, change, {{sliding: 7d, every: 1d}}]}}
   - {{name: arrivals, measure: count, by: {{ward: [{wards}]}}, publish: [entered]}}
+strategy: {strategy}
 output: {{public: {folder}/public, private: {folder}/private}}
 """
 
 
-def spec(folder: Path) -> str:
-    return SPEC.format(folder=folder, wards=", ".join(WARDS))
+def spec(folder: Path, wards: int, strategy: str) -> str:
+    return SPEC.format(folder=folder, wards=", ".join(names(wards)), strategy=strategy)
+
+
+def names(wards: int) -> list[str]:
+    return [f"ward {number:04d}" for number in range(wards)]
 
 
 def path_of(folder: Path, day: int) -> Path:
@@ -42,7 +46,7 @@ def until(days: int) -> str:
     return f"--until={(START + days * DAY).isoformat()}"
 
 
-def write_day(folder: Path, day: int) -> None:
+def write_day(folder: Path, day: int, wards: int) -> None:
     """The mutations of one day, counted from 0."""
     parts = [
         (day, None, 0),
@@ -56,16 +60,16 @@ def write_day(folder: Path, day: int) -> None:
         number = np.arange(COMING)
         entries.append(came * COMING + number)
         for states, shift in ((before, old), (after, new)):
-            states.append(np.full(COMING, -1) if shift is None else (number + came + shift) % len(WARDS))
+            states.append(np.full(COMING, -1) if shift is None else (number + came + shift) % wards)
     entry = np.concatenate(entries)
-    wards = pa.array(WARDS)
+    listed = pa.array(names(wards))
     columns = {
         "entry": pa.array([f"stay {number:09d}" for number in entry]),
         "time": pa.array([START + day * DAY + timedelta(hours=12)] * len(entry), pa.timestamp("us", "UTC")),
     }
     for side, states in (("before", before), ("after", after)):
         place = np.concatenate(states)
-        columns[f"{side}_ward"] = wards.take(pa.array(place, mask=place < 0))
+        columns[f"{side}_ward"] = listed.take(pa.array(place, mask=place < 0))
     path = path_of(folder, day)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), path)
