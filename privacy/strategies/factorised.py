@@ -379,5 +379,6 @@ def _response(factorised: Factorised, leaves: int) -> Floats:
     """Weights of the nodes in a level, newest first."""
     if factorised.form == "arma":
         return coefficients.exponentials(leaves, *_decays(factorised.poles))
-    real = factorised.coefficients[:leaves]
-    return coefficients.response(np.pad(real, (0, leaves - len(real))))
+    rounds = 1 << (leaves - 1).bit_length()  # Newton's, whole ones, so that they round alike in any run
+    real = factorised.coefficients[:rounds]
+    return coefficients.response(np.pad(real, (0, rounds - len(real))))[:leaves]

@@ -200,7 +200,9 @@ class Tree:
             )
         sizes = paths(self.layering, begins, ends, windows).sizes
         each = node_variances(self.branching, self.layers) if self.refine == "bottom_up" else np.ones(self.layers)
-        variances: Floats = initial_level + each @ sizes
+        variances: Floats = np.full(len(ends), initial_level)
+        for variance, count in zip(each, sizes, strict=True):  # one by one, so that they round alike in any run
+            variances += variance * count
         return variances
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:

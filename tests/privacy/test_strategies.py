@@ -89,3 +89,16 @@ def test_variances_and_weights_are_those_of_the_noise_in_published_numbers(name,
             for row, weights in zip(found, strategy.weights(series, WINDOWS, since=since), strict=True):
                 sizes = np.pad(np.sort(weights)[::-1], (0, len(nodes) - len(weights)))
                 np.testing.assert_allclose(np.sort(np.abs(row))[::-1], sizes, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [Tree(branching=3, height=5, refine=refine, windows=None, initial_level=True) for refine in ("bottom_up", "none")]
+    + [factorised(form, 150, True) for form in ("square_root", "leaky", "window", "arma")],
+    ids=["bottom_up", "none", "square_root", "leaky", "window", "arma"],
+)
+def test_a_number_has_the_same_variance_in_any_run_to_the_last_bit(strategy):
+    """So a release night by night publishes the same standard deviations as one at once."""
+    nightly = [strategy.variances(LEVEL, night, since=night - 1) for night in range(1, 151)]
+
+    assert np.concatenate(nightly).tobytes() == strategy.variances(LEVEL, 150).tobytes()
