@@ -190,7 +190,7 @@ def _lacking(question: Question) -> str:
         return "accounting paper charges every node alone"
     if question.adaptive and next(offer.candidates(_asked(question)), None) is not None:
         return (
-            f"{question.demand.choice.refine} samples Gaussian noise in advance, which is not proved for data that "
+            f"{question.demand.choice.refine} uses Gaussian noise in advance, which is not proved for data that "
             "react to what is published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
         )
     return offer.lacking.format(form=question.demand.choice.form)

@@ -35,7 +35,7 @@ def conditions(mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]]) -> t
         return (REACTING, *ALWAYS)
     names = ", ".join(dict.fromkeys(unreacting))
     return (
-        f"{NOT_REACTING}: Gaussian noise that is sampled in advance, as for {names}, is proved for such data alone.",
+        f"{NOT_REACTING}: Gaussian noise that is used in advance, as for {names}, is proved for such data alone.",
         *ALWAYS,
     )
 

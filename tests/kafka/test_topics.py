@@ -112,7 +112,7 @@ def in_three() -> list[list[Row]]:
 def sums(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], float]:
     """What three epochs from files with the same rows sum."""
     found = of_files(tmp_path_factory.mktemp("files"), in_three())
-    assert any(any(values) for values in found.values())
+    assert any(found.values())
     return found
 
 

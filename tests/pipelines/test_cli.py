@@ -150,7 +150,7 @@ def test_that_data_must_not_react_is_told_with_the_claim_where_it_applies(slackw
     statement = json.loads((slackwater.folder / "public/manifest.json").read_text())["statement"]
     for told in (*said, statement):
         assert (
-            "The data do not react to what is published: Gaussian noise that is sampled in advance, as for query beds "
+            "The data do not react to what is published: Gaussian noise that is used in advance, as for query beds "
             in (" ".join(told.split()))
         )
 
@@ -161,7 +161,7 @@ def test_where_people_react_what_is_not_proved_for_that_is_refused(slackwater: C
     said = slackwater("run", "spec.yaml")
 
     assert (said.code, said.out, len(said.lines)) == (2, "", 1)
-    assert "least_squares samples Gaussian noise in advance" in said.err
+    assert "least_squares uses Gaussian noise in advance" in said.err
 
 
 def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def test_gaussian_noise_in_advance_is_claimed_for_data_that_do_not_react(refine:
     plan = planned(choice=tree(refine))
 
     assert plan.conditions == (
-        f"{NOT_REACTING}: Gaussian noise that is sampled in advance, as for query beds ({refine}), "
+        f"{NOT_REACTING}: Gaussian noise that is used in advance, as for query beds ({refine}), "
         "is proved for such data alone.",
         *ALWAYS,
     )
@@ -112,7 +112,7 @@ def test_for_data_that_react_no_gaussian_noise_is_drawn_in_advance(series, choic
 
 @pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
 def test_gaussian_noise_in_advance_is_refused_for_data_that_react(refine: str) -> None:
-    with pytest.raises(ValueError, match=f"{refine} samples Gaussian noise in advance, which is not proved"):
+    with pytest.raises(ValueError, match=f"{refine} uses Gaussian noise in advance, which is not proved"):
         planned(choice=tree(refine), adaptive=True)
 
     # Where the mechanism is free, the one that is proved is taken.

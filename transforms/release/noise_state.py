@@ -75,14 +75,17 @@ def state_from_bytes(payload: bytes, leaves: Sequence[int], *, windows: int, cel
             "the noise so far was sampled under another plan; go on with that one (privacy.planning.document)"
         )
     found: list[dict[int, dict[str, np.ndarray]]] = [{} for _ in leaves]
-    for column in table.column_names:
-        part, component, name = column.split(".", 2)
-        rows = table[column].combine_chunks().values.to_numpy().reshape(-1, cells)
-        found[int(part)].setdefault(int(component), {})[name] = rows
-    return [
-        [_held(components[component], leaf, windows) for component in sorted(components)]
-        for components, leaf in zip(found, leaves, strict=True)
-    ]
+    try:
+        for column in table.column_names:
+            part, component, name = column.split(".", 2)
+            rows = table[column].combine_chunks().values.to_numpy().reshape(-1, cells)
+            found[int(part)].setdefault(int(component), {})[name] = rows
+        return [
+            [_held(components[component], leaf, windows) for component in sorted(components)]
+            for components, leaf in zip(found, leaves, strict=True)
+        ]
+    except (KeyError, IndexError):
+        raise ValueError("the state of noise is not whole") from None
 
 
 def _held(arrays: dict[str, np.ndarray], leaf: int, windows: int) -> Held:
