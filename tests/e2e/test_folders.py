@@ -99,7 +99,7 @@ def test_a_disk_that_is_full_is_told_with_the_file_that_did_not_fit(
     def full(path: str, *arguments: Any, **named: Any) -> IO[bytes]:
         return open("/dev/full", "wb") if side in path else create(path, *arguments, **named)  # noqa: PTH123
 
-    def full_too(path: str, mode: str) -> pa.NativeFile:
+    def full_too(path: str, mode: str = "rb") -> pa.NativeFile:
         return local("/dev/full" if side in path else path, mode)
 
     with monkeypatch.context() as patched:
