@@ -21,6 +21,8 @@ from transforms.aggregation.shard_rows import BEFORE_ALL
 
 Ints = np.ndarray
 NO_LIMIT = np.iinfo(np.int64).max
+NO_SPAN = -1
+"""The span of units that may contribute at any time."""
 NOT_YET = np.iinfo(np.int64).max
 """The first time of a unit without a mutation so far."""
 
@@ -70,7 +72,7 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
         before = known.used
     most, span, together = _limits(constraint, class_of, units)
     in_time = None
-    if (span < NO_LIMIT).any():
+    if (span != NO_SPAN).any():
         since = _elapsed(chains.time, first_time[chains.unit])
         in_time = (chains.time == BEFORE_ALL) | (since <= _unsigned(span)[chains.unit])
 
@@ -153,8 +155,8 @@ def _elapsed(time: Ints, since: Ints) -> Ints:
 
 
 def _unsigned(span: Ints) -> Ints:
-    """No time is longer than that without a limit."""
-    return np.where(span == NO_LIMIT, np.uint64(2**64 - 1), span.astype(np.uint64))
+    """No time is longer than the span without an end."""
+    return np.where(span == NO_SPAN, np.uint64(2**64 - 1), span.astype(np.uint64))
 
 
 def _nth_of_unit(chains: Chains, rows: Ints, unit: Ints) -> Ints:
@@ -193,7 +195,7 @@ def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[
     entries at once; None if none says."""
     if isinstance(constraint, ByClass):
         assert class_of is not None
-        most, span = np.zeros(units, dtype=np.int64), np.full(units, NO_LIMIT)
+        most, span = np.zeros(units, dtype=np.int64), np.full(units, NO_SPAN)
         together = np.full(units, NO_LIMIT)
         for number, (_, part) in enumerate(constraint.classes):
             here = class_of == number
@@ -204,5 +206,5 @@ def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[
         return most, span, together if (together < NO_LIMIT).any() else None
     if isinstance(constraint, AtMost):
         at_once = None if constraint.entries is None else np.full(units, constraint.entries)
-        return np.full(units, constraint.changes), np.full(units, NO_LIMIT), at_once
+        return np.full(units, constraint.changes), np.full(units, NO_SPAN), at_once
     return np.full(units, NO_LIMIT), np.full(units, constraint.span), None
