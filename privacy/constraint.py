@@ -9,6 +9,9 @@ rules (docs/design.md, "Rules of contribution bounding"):
 * `AtMost(k, entries=n)`, for owners: as above, and nothing counts from the first instant on at whose end more than n
   entries of the unit would be in the query at once.
 * `Within(span)`: changes up to `span` after the unit's first mutation count; later ones are dropped.
+* `AtOnce(n)`: nothing is cut off for good. What counts of a unit is its state at the end of each window: of an owner's
+  entries that are in the query then, the first n by their keys. It bounds what a unit is at any one time, not how
+  often it changes, and so it is for what protects a span of time (privacy.protection).
 * `ByClass`: the unit's class is read once, from its first state; the class's own constraint holds.
   A unit of a class that is not listed contributes nothing.
 
@@ -48,6 +51,16 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
+class AtOnce:
+    """What a unit is at the end of each window, whatever it was before: at most `entries` of its entries."""
+
+    entries: int = 1
+
+    def __post_init__(self) -> None:
+        at_least("entries", self.entries, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class ByClass:
     """A constraint for each class; `column` of the unit's first state says the class.
 
@@ -68,7 +81,7 @@ class ByClass:
         return tuple(name for name, _ in self.classes)
 
 
-Constraint = AtMost | Within | ByClass
+Constraint = AtMost | Within | ByClass | AtOnce
 
 
 def parts(constraint: Constraint) -> tuple[AtMost | Within, ...]:

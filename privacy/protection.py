@@ -1,0 +1,43 @@
+"""What of a privacy unit is protected: the dimension in which neighbours differ.
+
+    Everything      all that a unit ever does. Neighbours: with and without all its mutations.
+    Span(length)    whatever a unit does in any `length` of time (w-event privacy, Kellaris et al., VLDB 2014).
+                    Neighbours: changelogs whose units are in the same states at all times but those of one unit, within
+                    one span; and at no moment of it is that unit there in both (one of them can be had from the other
+                    by taking it out). What differs longer than a span is protected less: s spans of difference cost
+                    s times epsilon (group privacy).
+
+Times are effective ones: a mutation that comes late counts when it comes (transforms.aggregation.shard_kernel).
+"""
+
+from dataclasses import dataclass
+
+from privacy.checks import at_least
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that a unit ever does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Whatever a unit does in any `length` microseconds."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        at_least("span", self.length, 1)
+
+    def boundaries(self, window: int) -> int:
+        """At how many consecutive ends of windows of that length neighbours can differ.
+
+        >>> Span(14).boundaries(1), Span(14).boundaries(10), Span(14).boundaries(20)
+        (14, 2, 1)
+        """
+        return -(-self.length // window)
+
+
+Protection = Everything | Span
+
+EVERYTHING = Everything()
