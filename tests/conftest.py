@@ -1,35 +1,19 @@
 """Settings for every test."""
 
-import inspect
+import gc
 import os
-from collections.abc import Callable
-from functools import cache
-from types import MethodType
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from apache_beam.transforms import core
 from hypothesis import settings
+
+from tests import beam_remembers
 
 # Times are the machine's, not the code's: a busy one would fail a good property.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-_read = core.get_signature
-
-
-@cache
-def _of_method(function: Callable[..., Any]) -> inspect.Signature:
-    """It is the same for all objects of a class."""
-    return _read(MethodType(function, function))
-
-
-def _remembered(function: Callable[..., Any]) -> inspect.Signature:
-    return _of_method(function.__func__) if isinstance(function, MethodType) else _read(function)
-
-
-# For each pipeline Beam reads the signatures of the same methods thousands of times: a fifth of what a small one takes.
-core.get_signature = _remembered
+beam_remembers.remember()
 
 
 LONG = ("flink", "live", "kafka", "job service")
@@ -39,6 +23,17 @@ LONG = ("flink", "live", "kafka", "job service")
 def pytest_xdist_auto_num_workers() -> int:
     """Streams mostly wait: one worker more than there are cores."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Of the million objects that are imported none is garbage: to look for it takes a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

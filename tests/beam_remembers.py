@@ -1,0 +1,67 @@
+"""What Beam finds out again thousands of times for each pipeline, found out once: half of what a small one takes.
+
+Methods have the same arguments, and thereby states and timers, for all objects of a class; options of one kind are the
+same for the same flags.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+from types import MethodType
+from typing import Any
+
+from apache_beam import DoFn
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.transforms import core, userstate
+
+_read_arguments = core.get_function_args_defaults
+_read_specs = userstate.get_dofn_specs
+_view_anew = PipelineOptions.view_as
+
+_specs: dict[type[DoFn], Any] = {}
+
+
+@cache
+def _of_method(function: Callable[..., Any]) -> tuple[list[str], list[Any]]:
+    return _read_arguments(MethodType(function, function))
+
+
+def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[Any]]:
+    if not isinstance(function, MethodType):
+        return _read_arguments(function)
+    names, defaults = _of_method(function.__func__)
+    return [*names], [*defaults]
+
+
+def _states_and_timers(work: DoFn) -> tuple[set[Any], set[Any]]:
+    if isinstance(work, core.CallableWrapperDoFn):  # one class for all functions
+        return _read_specs(work)
+    kind = type(work)
+    if kind not in _specs:
+        _specs[kind] = _read_specs(work)
+    states, timers = _specs[kind]
+    return {*states}, {*timers}
+
+
+@cache
+def _parsed(kind: type[PipelineOptions], flags: tuple[str, ...]) -> Any:
+    return kind([*flags])._visible_options
+
+
+def _view(self: PipelineOptions, kind: type[PipelineOptions]) -> PipelineOptions:
+    if self._flags is None:  # those of this process, which are pytest's
+        return _view_anew(self, kind)
+    view = object.__new__(kind)
+    view._flags, view._visible_options = self._flags, _parsed(kind, tuple(self._flags))
+    for name, value in vars(view._visible_options).items():
+        if name not in self._all_options:
+            self._all_options[name] = deepcopy(value)  # some are lists, which grow
+    view._all_options = self._all_options
+    return view
+
+
+def remember() -> None:
+    """From now on, in this process."""
+    core.get_function_args_defaults = _arguments
+    userstate.get_dofn_specs = _states_and_timers
+    PipelineOptions.view_as = _view
