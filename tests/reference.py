@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privacy.constraint import AtMost, ByClass, Constraint, Within
+from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from transforms.aggregation.queries import OTHER, Query, Timeline
 
 State = dict[str, Any] | None
@@ -80,6 +80,9 @@ def leaf_sums_of_runs(
         mine = [([m for m in rows if (m.owner or m.entry) == unit], windows) for rows, windows in runs]
         events = _events(mine, timeline, ordered)
         times = [time for time, _, _ in events if time is not None]
+        if isinstance(constraint, AtOnce):
+            _add_window_ends(sums, events, query, family, timeline, constraint.entries)
+            continue
         allowed = constraint
         if isinstance(constraint, ByClass):
             states = [state for _, _, state in events if state is not None]
@@ -101,7 +104,7 @@ def leaf_sums_of_runs(
                 continue
             if isinstance(allowed, Within) and time is not None and time > times[0] + allowed.span:
                 continue
-            window = 0 if time is None or time < timeline.start else (time - timeline.start) // timeline.every + 1
+            window = _window(time, timeline)
             if family == "net":
                 _add(sums, query, window, new, 1)
                 _add(sums, query, window, old, -1)
@@ -112,6 +115,31 @@ def leaf_sums_of_runs(
                 seen.add((entry, window, what[0]))
                 _add(sums, query, window, what, 1)
     return sums
+
+
+def _window(time: int | None, timeline: Timeline) -> int:
+    return 0 if time is None or time < timeline.start else (time - timeline.start) // timeline.every + 1
+
+
+def _add_window_ends(
+    sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, entries: int
+) -> None:
+    """What one unit is at the end of each window, as far as it counts, against what it was at the end before."""
+    states: dict[str, tuple[int, int] | None] = {}
+    counted: dict[str, tuple[int, int] | None] = {}
+    for window in range(timeline.windows + 1):
+        states |= {
+            entry: project_state(state, query) for time, entry, state in events if _window(time, timeline) == window
+        }
+        there = sorted(entry for entry, state in states.items() if state is not None)
+        before, counted = counted, {entry: states[entry] for entry in there[:entries]}
+        for entry in sorted(before | counted):
+            old, new = before.get(entry), counted.get(entry)
+            if family == "net":
+                _add(sums, query, window, new, 1)
+                _add(sums, query, window, old, -1)
+            elif window > 0 and (old and old[0]) != (new and new[0]):
+                _add(sums, query, window, new if family == "entered" else old, 1)
 
 
 def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:

@@ -18,12 +18,13 @@ one: `time` is then the *effective* time, and an initial row takes that of its e
 is always that of their original times. Carried rows stand first in their chains and are no changes, only known states.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.aggregation.groups import starts
 from transforms.aggregation.shard_rows import BEFORE_ALL, Ints, ShardRows, to_numpy, with_carried
 from transforms.aggregation.sharding import unit_column
 from transforms.aggregation.ties import settle
@@ -68,7 +69,23 @@ class Chains:
     @property
     def first(self) -> Ints:
         """Whether each row is the first of its chain."""
-        return _starts(self.chain)
+        return starts(self.chain)
+
+    def take(self, rows: Ints) -> "Chains":
+        """Some rows, by their numbers or a mask, under the same codes; chains stay in order if the rows do."""
+        return replace(
+            self,
+            chain=self.chain[rows],
+            unit=self.unit[rows],
+            time=self.time[rows],
+            row=self.row[rows],
+            carried=self.carried[rows],
+            cells=tuple(cell[rows] for cell in self.cells),
+            values=tuple(None if value is None else value[rows] for value in self.values),
+            classes=None if self.classes is None else self.classes[rows],
+            image=None if self.image is None else self.image[rows],
+            rank=None if self.rank is None else self.rank[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +143,8 @@ def build_chains(
     time = time if closed is None else np.where(is_carried, time, np.maximum(time, closed))
 
     if image is not None and columns.has_before:
-        starts = np.flatnonzero(_starts(chain) & ~is_carried)
-        at = starts[columns.image_before(order[starts]) != NONE]
+        begins = np.flatnonzero(starts(chain) & ~is_carried)
+        at = begins[columns.image_before(order[begins]) != NONE]
         if len(at):
             rows = order[at]
             image = np.insert(image, at, columns.image_before(rows))
@@ -205,9 +222,3 @@ def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: Sha
 def _entry_ranks(entries: Keys) -> Ints:
     """1, 2, ... in the order of the entries' keys."""
     return to_numpy(pc.rank(entries.all(), tiebreaker="dense")).astype(np.int64)
-
-
-def _starts(chain: Ints) -> Ints:
-    starts = np.ones(len(chain), dtype=bool)
-    np.not_equal(chain[1:], chain[:-1], out=starts[1:])
-    return starts

@@ -4,22 +4,26 @@
     out   per query a mask over the rows     the projected changes that count
           Usage                              what they have used up now
 
-This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`; the kernel takes what was used
-and returns it, so that batch, increments and streams share it: cutting a changelog at any time and running the parts
-one after the other gives the same masks as running it whole. Times are effective ones (transforms.aggregation.chains):
-a late mutation counts when it comes, so that what a unit touches stays within the span that is priced.
+This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`, but for `AtOnce`, which cuts no
+changes off (transforms.aggregation.window_ends). The kernel takes what was used and returns it, so that batch,
+increments and streams share it: cutting a changelog at any time and running the parts one after the other gives the
+same masks as running it whole. Times are effective ones (transforms.aggregation.chains): a late mutation counts when it
+comes, so that what a unit touches stays within the span that is priced.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from privacy.constraint import AtMost, ByClass, Constraint
+from privacy.constraint import AtMost, ByClass, Within
 from transforms.aggregation.chains import Chains
+from transforms.aggregation.groups import count_up, starts, sums_within
 from transforms.aggregation.projection import GONE
 from transforms.aggregation.shard_rows import BEFORE_ALL
 
 Ints = np.ndarray
+CutOff = AtMost | Within | ByClass
+"""The constraints that cut changes off."""
 NO_LIMIT = np.iinfo(np.int64).max
 NO_SPAN = -1
 """The span of units that may contribute at any time."""
@@ -46,13 +50,13 @@ def changed(chains: Chains, query: int) -> Ints:
     """Which rows are projected changes of a query: those that alter its value in their entry's chain."""
     cell, value = chains.cells[query], chains.values[query]
     first = chains.first
-    differs = _starts(cell)
+    differs = starts(cell)
     if value is not None:
-        differs |= _starts(value)
+        differs |= starts(value)
     return np.where(first, cell >= 0, differs) & ~chains.carried
 
 
-def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) -> tuple[list[Ints], Usage]:
+def bound(chains: Chains, constraint: CutOff, known: Usage | None = None) -> tuple[list[Ints], Usage]:
     """The changes that count, query by query, and what is used after all of `chains`.
 
     Args:
@@ -95,7 +99,7 @@ def bound(chains: Chains, constraint: Constraint, known: Usage | None = None) ->
     return masks, Usage(first_time=first_time, class_of=class_of, used=tuple(used))
 
 
-def finished(usage: Usage, constraint: Constraint, until: int) -> Ints:
+def finished(usage: Usage, constraint: CutOff, until: int) -> Ints:
     """Which units can never contribute again, whatever comes: no later mutation takes effect before `until`."""
     units = len(usage.first_time)
     most, span, _ = _limits(constraint, usage.class_of, units)
@@ -119,25 +123,15 @@ def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
     order = rows if chains.rank is None else rows[np.lexsort([rows, chains.rank[rows], chains.unit[rows]])]
     unit, time = chains.unit[order], chains.time[order]
     known = np.bincount(chains.unit[chains.carried & there], minlength=len(chains.units))
-    so_far = np.cumsum(there[order].astype(np.int64) - before[order])
-    begins = _starts(unit)
-    earlier = np.insert(so_far, 0, 0)[:-1]
-    at_once = so_far - earlier[begins][np.cumsum(begins) - 1] + known[unit]
-    instant = np.cumsum(begins | _starts(time)) - 1
-    ends = np.append(np.diff(instant) != 0, True) if len(order) else begins
+    at_once = sums_within(unit, there[order].astype(np.int64) - before[order]) + known[unit]
+    instant = np.cumsum(starts(unit) | starts(time)) - 1
+    ends = np.append(np.diff(instant) != 0, True)[: len(order)]
     first_over = np.full(len(chains.units), len(order))
     over = np.flatnonzero(ends & (at_once > together[unit]))
     np.minimum.at(first_over, unit[over], instant[over])
     crowded = np.zeros(len(chains.time), dtype=bool)
     crowded[order] = instant >= first_over[unit]
     return crowded[rows]
-
-
-def _starts(groups: Ints) -> Ints:
-    """Where runs of equal values begin."""
-    starts = np.ones(len(groups), dtype=bool)
-    np.not_equal(groups[1:], groups[:-1], out=starts[1:])
-    return starts
 
 
 def _first_time(chains: Chains) -> Ints:
@@ -164,17 +158,11 @@ def _nth_of_unit(chains: Chains, rows: Ints, unit: Ints) -> Ints:
     if len(rows) == 0:
         return rows
     if chains.rank is None:
-        return _count_up(unit)
+        return count_up(unit)
     order = np.lexsort([rows, chains.rank[rows], unit])
     nth = np.empty(len(rows), dtype=np.int64)
-    nth[order] = _count_up(unit[order])
+    nth[order] = count_up(unit[order])
     return nth
-
-
-def _count_up(groups: Ints) -> Ints:
-    """0, 1, 2, ... within each run of equal values."""
-    place = np.arange(len(groups))
-    return place - np.maximum.accumulate(place * _starts(groups))
 
 
 def _first_class(chains: Chains) -> Ints | None:
@@ -185,12 +173,12 @@ def _first_class(chains: Chains) -> Ints | None:
     unit = chains.unit[rows]
     order = np.arange(len(rows)) if chains.rank is None else np.lexsort([rows, chains.rank[rows], unit])
     first = np.full(len(chains.units), GONE, dtype=np.int64)
-    starts = np.insert(np.diff(unit[order]) != 0, 0, True) if len(rows) else np.zeros(0, dtype=bool)
-    first[unit[order][starts]] = chains.classes[rows][order][starts]
+    begins = starts(unit[order])
+    first[unit[order][begins]] = chains.classes[rows][order][begins]
     return first
 
 
-def _limits(constraint: Constraint, class_of: Ints | None, units: int) -> tuple[Ints, Ints, Ints | None]:
+def _limits(constraint: CutOff, class_of: Ints | None, units: int) -> tuple[Ints, Ints, Ints | None]:
     """For each unit, the number of changes and the span of time that its contribution bound allows, and how many of its
     entries at once; None if none says."""
     if isinstance(constraint, ByClass):

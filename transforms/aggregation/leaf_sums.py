@@ -9,6 +9,9 @@ appear here depends on the data and stays private: the release adds the empty on
     net       minus the state before, plus the state after, of each change that counts
     entered   plus the state after, where the cell is new to the entry; once per entry, window and cell
     left      plus the state before, where the cell is given up; once per entry, window and cell
+
+Under `AtOnce` a change is one from the end of a window to that of a later one (transforms.aggregation.window_ends): who
+comes and goes within one has neither entered nor left.
 """
 
 from collections.abc import Iterator
@@ -36,7 +39,7 @@ class LeafSums:
 def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: Timeline, family: Family) -> LeafSums:
     """The sums of one family of nodes; `number` is the query's place in `chains`."""
     rows = np.flatnonzero(kept & (chains.time < timeline.until))
-    window = _window(chains.time[rows], timeline)
+    window = window_of(chains.time[rows], timeline)
     cell, value = chains.cells[number], chains.values[number]
     first = chains.first[rows]
     after, before = cell[rows], np.where(first, -1, cell[rows - 1])
@@ -59,7 +62,8 @@ def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, L
         yield number, LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])
 
 
-def _window(time: Ints, timeline: Timeline) -> Ints:
+def window_of(time: Ints, timeline: Timeline) -> Ints:
+    """The window of each time; 0 before the start."""
     early = time < timeline.start
     return np.where(early, 0, (np.where(early, timeline.start, time) - timeline.start) // timeline.every + 1)
 

@@ -17,19 +17,22 @@ What a unit contributes is a function of its own rows and of the runs they came 
 * a unit that can never contribute again is *frozen*: its key alone is kept, and its rows are dropped from then on.
 
 So the bounds of privacy.planning.sensitivity hold as in one run: effective times do not decrease along a chain or a
-unit, each change counts in one window, at its effective time, and what was used is carried. With every row on time, the
-sums are those of one run over everything, but for entries first seen with a before image after the first run.
+unit, each change counts in one window, at its effective time, and what was used is carried. Under `AtOnce` nothing is
+used and no unit is ever frozen: the last states of entries, as they are and not as they counted, are all that is
+carried (transforms.aggregation.window_ends). With every row on time, the sums are those of one run over everything, but
+for entries first seen with a before image after the first run.
 
 A run's cost is that of its new rows and of the units they are of; the state of the others passes through in columns.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privacy.constraint import AtOnce
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.chains import encode as encode_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
@@ -40,6 +43,7 @@ from transforms.aggregation.shard_rows import BEFORE_ALL, with_carried
 from transforms.aggregation.shard_state import ShardState, freeze, merge, rows_of, usage_of, without
 from transforms.aggregation.sharding import unit_column
 from transforms.aggregation.truncates import deletions, split
+from transforms.aggregation.window_ends import first_entries, window_ends
 from transforms.common.batches import POSITION, ROW_BITS
 from transforms.common.images import IMAGE
 from transforms.common.kinds import to_mask
@@ -57,7 +61,8 @@ class _Closed:
         carried: the last states known before of the entries among them.
         pending: rows that wait.
         superseded: how many were dropped.
-        masks: of `chains`, what counts for each query.
+        masks: of `chains`, what counts for each query; None under `AtOnce`, which counts no changes.
+        usage: of the contribution bound; None under `AtOnce`, which has nothing to use up.
     """
 
     due: pa.Table
@@ -65,8 +70,8 @@ class _Closed:
     pending: pa.Table
     superseded: int
     chains: Chains
-    masks: list[Ints]
-    usage: Usage
+    masks: list[Ints] | None
+    usage: Usage | None
 
 
 def advance_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> tuple[Sums, ShardState]:
@@ -140,8 +145,10 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
     chains = _before(
         build_chains(due, queries=len(aggregation.queries), carried=carried, closed=closed), timeline.until
     )
-    known = None if state is None else usage_of(state.units, chains.units.all())
-    masks, usage = bound(chains, aggregation.constraint, known)
+    masks, usage = None, None
+    if not isinstance(aggregation.constraint, AtOnce):
+        known = None if state is None else usage_of(state.units, chains.units.all())
+        masks, usage = bound(chains, aggregation.constraint, known)
     return _Closed(
         due=due, carried=carried, pending=pending, superseded=superseded, chains=chains, masks=masks, usage=usage
     )
@@ -199,30 +206,15 @@ def _superseded(table: pa.Table, carried: pa.Table, closed: int) -> Ints:
 def _before(chains: Chains, until: int) -> Chains:
     """The rows before a time, under the same codes."""
     kept = chains.time < until
-    if kept.all():
-        return chains
-    return replace(
-        chains,
-        chain=chains.chain[kept],
-        unit=chains.unit[kept],
-        time=chains.time[kept],
-        row=chains.row[kept],
-        carried=chains.carried[kept],
-        cells=tuple(cell[kept] for cell in chains.cells),
-        values=tuple(None if value is None else value[kept] for value in chains.values),
-        classes=None if chains.classes is None else chains.classes[kept],
-        image=None if chains.image is None else chains.image[kept],
-        rank=None if chains.rank is None else chains.rank[kept],
-    )
+    return chains if kept.all() else chains.take(kept)
 
 
 def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
-    chains = closed.chains
-    for number, query in enumerate(aggregation.queries):
-        variants = {BOUNDED: closed.masks[number]}
+    for number, (query, bounded) in enumerate(zip(aggregation.queries, _bounded(closed, aggregation), strict=True)):
+        variants = {BOUNDED: bounded}
         if aggregation.exact:
-            variants[EXACT] = changed(chains, number)
-        for variant, mask in variants.items():
+            variants[EXACT] = closed.chains, changed(closed.chains, number)
+        for variant, (chains, mask) in variants.items():
             if not mask.any():
                 continue  # as in most shards on a quiet night
             for family in query.families:
@@ -231,10 +223,24 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
                     yield (variant, number, family, chunk), encode(part)
 
 
-def _units(chains: Chains, usage: Usage) -> pa.Table:
+def _bounded(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[Chains, Ints]]:
+    """For each query the rows that its bounded sums are made of, and which of them are changes that count."""
+    constraint = aggregation.constraint
+    if not isinstance(constraint, AtOnce):
+        yield from ((closed.chains, mask) for mask in closed.masks or [])
+        return
+    ends = window_ends(closed.chains, aggregation.timeline)
+    for number in range(len(aggregation.queries)):
+        counted = first_entries(ends, number, constraint.entries, aggregation.timeline)
+        yield counted, changed(counted, number)
+
+
+def _units(chains: Chains, usage: Usage | None) -> pa.Table:
     """The units that have a row."""
     present = np.flatnonzero(np.bincount(chains.unit, minlength=len(chains.units)))
     columns: dict[str, pa.Array | Ints] = {"key": chains.units.take(present)}
+    if usage is None:
+        return pa.table(columns)
     columns["first_time"] = usage.first_time[present]
     if usage.class_of is not None:
         columns["class"] = usage.class_of[present]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.constraint import Constraint
+from privacy.constraint import AtOnce, Constraint
 from transforms.aggregation.contribution_bounding import NOT_YET, Usage, finished
 from transforms.aggregation.projection import GONE
 from transforms.aggregation.sharding import unit_column
@@ -38,7 +38,7 @@ class ShardState:
         until: end of the windows released so far, in microseconds since the epoch.
         units: those that may still contribute, with at least one entry: `key`, `first_time` (effective, of the
             first mutation; `NOT_YET`: none so far), `class` (only with classes; GONE: not seen yet) and for
-            query i `used.<i>`, its projected changes so far.
+            query i `used.<i>`, its projected changes so far. Under `AtOnce` `key` alone, since nothing is used up.
         entries: theirs: `unit` (owners only), `entry`, `time` and `order.*` of the last mutation by
             original time and order (null: known from its before image alone), and the last state, named
             as in a projected table.
@@ -90,7 +90,9 @@ def merge(state: ShardState, after: ShardState) -> ShardState:
 
 
 def freeze(state: ShardState, constraint: Constraint) -> ShardState:
-    """Keep the keys alone of units that can never contribute again."""
+    """Keep the keys alone of units that can never contribute again; under `AtOnce` there are none."""
+    if isinstance(constraint, AtOnce):
+        return state
     done = pa.array(finished(usage_of(state.units), constraint, state.until))
     frozen = state.units.filter(done).select(["key"])
     if frozen.num_rows == 0:
