@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from privacy.constraint import AtMost, ByClass, Constraint, Within
+from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.measure import Measure
 from tests.dense import dense
 from tests.fates.test_fates import SEED, SPECS
@@ -37,6 +37,7 @@ QUERIES = (
 CONSTRAINTS: dict[str, Constraint] = {
     "at most": AtMost(3),
     "at once": AtMost(6, entries=2),
+    "window ends": AtOnce(2),
     "within": Within(2 * DAY),
     "by class": ByClass("w", (("a", AtMost(2)), ("b", Within(DAY)))),
 }
@@ -104,7 +105,7 @@ def test_a_unit_adds_to_the_sums_what_it_adds_alone(name: str, tmp_path: Path) -
     counted = 0
     for number in range(SPECS // 2 + 1):
         choose = Random(f"{SEED} {name} {number}")
-        unit = {"within": "id", "at once": "owner"}.get(name) or choose.choice(["id", "owner"])
+        unit = {"within": "id", "at once": "owner", "window ends": "owner"}.get(name) or choose.choice(["id", "owner"])
         aggregation = Aggregation(
             queries=QUERIES,
             timeline=TIMELINE,
