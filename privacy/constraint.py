@@ -85,7 +85,9 @@ Constraint = AtMost | Within | ByClass | AtOnce
 
 
 def parts(constraint: Constraint) -> tuple[AtMost | Within, ...]:
-    """The plain constraints that a unit may fall under: one, or one for each class."""
+    """The plain constraints on changes that a unit may fall under: one, or one for each class."""
+    if isinstance(constraint, AtOnce):
+        raise ValueError("what a unit is at once is bounded, and not its changes")
     if isinstance(constraint, ByClass):
         return tuple(part for _, part in constraint.classes)
     return (constraint,)

@@ -6,6 +6,9 @@ Each component is measured in its largest size (its unit here), so that every co
     radius      norm of the largest state
     diameter    largest distance between two states, no state among them
     hulls       for one cell: the length of the interval that holds a component's values and 0, for each component
+
+Of the difference of two trajectories (privacy.protection.Span) they are the sizes of what it can be: it may change its
+sign, so its diameter is twice its radius.
 """
 
 from dataclasses import dataclass
@@ -62,6 +65,23 @@ def in_l2_squared(components: tuple[Component, ...], cells: int) -> States:
         diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
         hulls=() if cells > 1 else tuple(h * h for h in _hulls(components)),
     )
+
+
+def apart_in_l1(components: tuple[Component, ...], cells: int, entries: int) -> States:
+    """Sizes in L1 of the difference of two trajectories, one of them none at each moment, of so many entries at once.
+
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> apart_in_l1(count, 1, 3)
+    States(radius=Fraction(3, 1), diameter=Fraction(6, 1), hulls=(Fraction(6, 1),))
+    """
+    radius = Fraction(entries * len(components))
+    return States(radius=radius, diameter=2 * radius, hulls=() if cells > 1 else (2 * radius,))
+
+
+def apart_in_l2_squared(components: tuple[Component, ...], entries: int) -> States:
+    """Their squares in L2. Whatever the number of cells, the worst is on a line (privacy.strategies.tree_apart)."""
+    radius = Fraction(entries * entries * len(components))
+    return States(radius=radius, diameter=4 * radius, hulls=(4 * radius,))
 
 
 def _widths(components: tuple[Component, ...]) -> list[Fraction]:

@@ -34,6 +34,7 @@ def plan_of(spec: Spec) -> Plan:
             window=spec.schedule.every,
             windows=_windows(spec),
             owner=spec.privacy.owner is not None,
+            protects=spec.privacy.protects,
             budget=Budget(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
             mechanism=spec.privacy.mechanism,
             accounting=spec.privacy.accounting,
@@ -105,7 +106,7 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
         [asked(demand) for demand in plan.demands] == [asked(demand) for demand in _demands(spec)]
         and plan.constraint == spec.privacy.constraint
         and (plan.window, plan.windows) == (spec.schedule.every, _windows(spec))
-        and plan.owner == (spec.privacy.owner is not None)
+        and (plan.owner, plan.protects) == (spec.privacy.owner is not None, spec.privacy.protects)
         and plan.budget.epsilon <= spec.privacy.epsilon
         and plan.budget.delta <= spec.privacy.delta
     )

@@ -25,6 +25,7 @@ from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.constraint import Constraint
 from privacy.planning.plan import Split
+from privacy.protection import EVERYTHING, Protection
 from privacy.series import Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
@@ -59,6 +60,7 @@ class Privacy:
 
     Attributes:
         unit: `entry`, or the column that names the owner.
+        protects: all that a unit ever does, or whatever it does in a span of time.
         constraint: what is enforced; from `states` if the spec gives no constraint.
         mechanism: `auto`, for the planner to settle, only if delta is above 0.
         accounting: None only if the mechanism is `auto`: the planner takes what suits the mechanism.
@@ -74,6 +76,7 @@ class Privacy:
     constraint: Constraint
     mechanism: Literal["auto", Mechanism]
     accounting: Accounting | None
+    protects: Protection = EVERYTHING
     split: Split = "weights"
     adaptive_data: bool = False
     states: tuple[tuple[str, tuple[str, ...]], ...] | None = None
@@ -192,6 +195,7 @@ def _privacy(section: PrivacySection) -> Privacy:
         unit=section.unit,
         epsilon=section.epsilon,
         delta=section.delta,
+        protects=section.protection,
         constraint=section.enforced(),
         mechanism=section.settled_mechanism,
         accounting=section.composition,
@@ -237,8 +241,8 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
-_CAME_LATER = (("changelog", "nulls"), ("changelog", "owner"), ("privacy", "adaptive_data"))
-"""Section and key; the default is None or False."""
+_CAME_LATER = (("changelog", "nulls"), ("changelog", "owner"), ("privacy", "adaptive_data"), ("privacy", "protects"))
+"""Section and key; the default is None, False or everything."""
 
 
 def _sha256(model: SpecModel) -> str:
@@ -249,7 +253,7 @@ def _sha256(model: SpecModel) -> str:
     """
     values = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
     for section, key in _CAME_LATER:
-        if values[section][key] in (None, False):
+        if values[section][key] in (None, False, "everything"):
             del values[section][key]
     constraint = values["privacy"]["constraint"] or {}
     for part in (constraint, *(constraint.get("classes") or {}).values()):

@@ -1,15 +1,16 @@
 """The shape of `privacy:` in a spec: who is protected, how well, and what each may contribute."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pipelines.spec.errors import Problem, refuse, wrong
-from pipelines.spec.fields import Duration, Number, Section, Text
+from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section, Text
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
-from privacy.constraint import AtMost, ByClass, Constraint, Within
+from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.planning.plan import Split
+from privacy.protection import EVERYTHING, Protection, Span
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 
@@ -46,14 +47,20 @@ class ConstraintSection(Section):
     def _check(self) -> Self:
         classed = self.by is not None or self.classes is not None
         given = sum([self.at_most is not None, self.within is not None, classed])
-        if given != 1:
+        if given > 1 or (given == 0 and self.entries is None):
             refuse([((), f"expected one of {_CONSTRAINTS}")])
         if classed and self.by is None:
             refuse([(("by",), "missing; name the column that holds the class")])
         if classed and self.classes is None:
             refuse([(("classes",), "missing; add classes: {a: {at_most: 4}, b: {within: 14d}}")])
-        refuse(_entries_problems(self.entries, self.at_most))
+        if given == 1:
+            refuse(_entries_problems(self.entries, self.at_most))
         return self
+
+    @property
+    def at_once(self) -> bool:
+        """Whether only what a unit is at one time is bounded."""
+        return self.entries is not None and self.at_most is None
 
     @property
     def spans(self) -> list[tuple[str, ...]]:
@@ -72,6 +79,8 @@ class ConstraintSection(Section):
 
     def constraint(self) -> Constraint:
         """The constraint that it stands for; classes in the order of their names."""
+        if self.at_once and self.entries is not None:
+            return AtOnce(self.entries)
         if self.by is None or self.classes is None:
             return _plain(self.at_most, self.within, self.entries)
         classes = sorted(self.classes.items())
@@ -100,10 +109,36 @@ def _machine(states: dict[str, list[str]]) -> dict[str, list[str]]:
     return states
 
 
+class ProtectsSection(Section):
+    """A span of time: whatever a unit does in any so long a time is protected."""
+
+    span: Duration
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.span == 0:
+            refuse([(("span",), "expected a duration above zero, such as 14d")])
+        return self
+
+
+def _protects(value: Any) -> Any:
+    if not (isinstance(value, dict) or value == "everything"):
+        raise wrong(f"expected everything or {{span: 14d}}, not {show(value)}")
+    return value
+
+
+Protects = Annotated[
+    Annotated[Literal["everything"], WORD] | Annotated[ProtectsSection, SETTINGS],
+    EITHER,
+    BeforeValidator(_protects),
+]
+
+
 class PrivacySection(Section):
-    """Unit, budget, constraint and noise."""
+    """Unit, what of it is protected, budget, constraint and noise."""
 
     unit: Text = "entry"
+    protects: Protects = "everything"
     epsilon: Annotated[Number, Field(gt=0)]
     delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     constraint: ConstraintSection | None = None
@@ -134,10 +169,17 @@ class PrivacySection(Section):
         """What the state machine allows an entry, if one is given."""
         return longest_changes(dict(sorted(self.states.items()))) if self.states else None
 
+    @property
+    def protection(self) -> Protection:
+        """What of a unit is protected."""
+        return Span(self.protects.span) if isinstance(self.protects, ProtectsSection) else EVERYTHING
+
     def enforced(self) -> Constraint:
-        """The constraint of the spec, or else the one that the state machine gives."""
+        """The constraint of the spec, or else the one that the state machine gives; one entry at once in a span."""
         if self.constraint is not None:
             return self.constraint.constraint()
+        if isinstance(self.protection, Span):
+            return AtOnce()
         bound = self.bound()
         if bound is None:
             raise ValueError(f"a constraint is one of {_CONSTRAINTS}")
@@ -155,8 +197,13 @@ class PrivacySection(Section):
 
     def _constraint_problems(self) -> list[Problem]:
         owned = self.unit != "entry"
+        if isinstance(self.protection, Span):
+            return self._span_problems(owned=owned)
+        if self.constraint is not None and self.constraint.at_once:
+            return [(("constraint", "entries"), "goes with a number of changes: {at_most: 4, entries: 1}")]
         if self.constraint is None and self.states is None:
-            return [(("constraint",), f"missing; add constraint: with {_CONSTRAINTS}; or add states:")]
+            message = f"missing; add constraint: with {_CONSTRAINTS}; or add states:, or protects: {{span: 14d}}"
+            return [(("constraint",), message)]
         if self.constraint is None and owned:
             message = "missing; states bound one entry, not an owner of many: add constraint:"
             return [(("constraint",), f"{message} {{at_most: 4}}")]
@@ -167,3 +214,20 @@ class PrivacySection(Section):
             return [(("constraint", *place), message) for place in self.constraint.numbers]
         message = "an owner's entries are not bounded by a time span; use at_most"
         return [(("constraint", *place), message) for place in self.constraint.spans]
+
+    def _span_problems(self, *, owned: bool) -> list[Problem]:
+        """In a span of time only what a unit is at once is bounded."""
+        problems: list[Problem] = []
+        if self.states is not None:
+            problems.append((("states",), "bounds changes, which protects: {span: ...} needs no bound of; remove it"))
+        if self.constraint is not None and not self.constraint.at_once:
+            message = "bounds changes, which protects: {span: ...} needs no bound of; "
+            use = "use constraint: {entries: 3}, how many of an owner's entries count at once" if owned else "remove it"
+            problems.append((("constraint",), message + use))
+        elif self.constraint is not None and not owned:
+            message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
+            problems.append((("constraint", "entries"), message))
+        elif self.constraint is None and owned:
+            message = "missing; say how many of an owner's entries count at once, add constraint: {entries: 3}"
+            problems.append((("constraint",), message))
+        return problems

@@ -59,6 +59,8 @@ def strategy_problems(
             continue
         if one == "sliding" and not any(query.slides for query in served):
             yield above, "no sliding numbers are published; add {sliding: 7d} to publish, or use auto"
+        if one == "direct" and windows is None and privacy.protects == "everything":
+            yield above, "levels without an end; add schedule.until or privacy.protects: {span: 14d}, or use auto"
         form = one.factorised if isinstance(one, StrategySection) else None
         if one == "factorised" or form is not None:
             yield from ((above, message) for message in _not_factorised(form, privacy, windows))

@@ -94,6 +94,7 @@ def calibrate(
     mechanism: Mechanism,
     accounting: Accounting,
     steps: float,
+    protected: str = "the whole release for all mutations of one privacy unit",
 ) -> Calibration:
     """The least noise, in the proportions that the weights give, that `budget` provably covers.
 
@@ -104,6 +105,7 @@ def calibrate(
         accounting: how the measurements are composed.
         steps: steps of the public grid in one normalised unit, the least over the components;
             only Gaussian noise depends on it.
+        protected: what the claim is for, in words.
 
     Raises:
         ValueError: no delta where one is needed, or one too small for the grid.
@@ -148,9 +150,8 @@ def calibrate(
     stated = Budget(epsilon=epsilon, delta=0.0 if pure else budget.delta)
     composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
     sentence = (
-        f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of the whole release for all "
-        f"mutations of one privacy unit: discrete {mechanism.capitalize()} noise on "
-        f"{len(measurements)} measurements, {composed}"
+        f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of {protected}: discrete "
+        f"{mechanism.capitalize()} noise on {len(measurements)} measurements, {composed}"
     )
     if mechanism == "gaussian" and accounting not in ("zcdp", "rdp"):
         gap = discretisation_gap(measurements, chosen, steps=steps)

@@ -14,21 +14,23 @@ from collections import Counter
 from typing import get_args
 
 from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
-from privacy.constraint import AtMost, ByClass, Constraint, Within
+from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, Released
 from privacy.planning.planner import Option, Part
-from privacy.planning.sensitivity import Sensitivity
+from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import KINDS as SERIES
 from privacy.series import Family, Series
 from privacy.strategies.choice import NAMES, Choice
 from privacy.strategies.table import strategy_from_json, strategy_to_json
 
-VERSION = 1
+VERSION = 2
+"""1 were plans that protect everything that a unit ever does, and did not say so."""
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -50,6 +52,7 @@ def plan_to_json(plan: Plan) -> Json:
         "accounting": plan.accounting,
         "share_unit": plan.share_unit,
         "owner": plan.owner,
+        "protects": {"span": plan.protects.length if isinstance(plan.protects, Span) else None},
         "constraint": _constraint_to_json(plan.constraint),
         "window": plan.window,
         "windows": plan.windows,
@@ -68,7 +71,8 @@ def plan_from_json(document: object) -> Plan:
             this version of the program puts a query's numbers on another grid.
     """
     members = Members(document)
-    if members.take("version") != VERSION:
+    version = members.take("version")
+    if version not in (1, VERSION):
         raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
     budget = members.of("budget")
     queries = [_query_from_json(query, place) for place, query in enumerate(members.each("queries"))]
@@ -79,6 +83,7 @@ def plan_from_json(document: object) -> Plan:
         window=members.count("window"),
         windows=members.optional_count("windows"),
         owner=members.flag("owner"),
+        protects=EVERYTHING if version == 1 else _protects_from_json(members.of("protects")),
         demands=tuple(demand for demand, _, _, _ in queries),
         released=tuple(part for _, _, released, _ in queries for part in released),
         options=tuple(options for _, _, _, options in queries),
@@ -312,16 +317,29 @@ def _noise_from_json(members: Members) -> NoiseDistribution:
     return noise
 
 
+def _protects_from_json(members: Members) -> Protection:
+    span = members.optional_count("span")
+    members.end()
+    return EVERYTHING if span is None else Span(span)
+
+
 def _constraint_to_json(constraint: Constraint) -> Json:
     if isinstance(constraint, ByClass):
         classes = [{"class": name, **_constraint_to_json(part)} for name, part in constraint.classes]
         return {"by": constraint.column, "classes": classes}
     if isinstance(constraint, Within):
         return {"within": constraint.span}
+    if isinstance(constraint, AtOnce):
+        return {"at_once": constraint.entries}
     return {"at_most": constraint.changes, "entries": constraint.entries}
 
 
 def _constraint_from_json(members: Members) -> Constraint:
+    if members.has("at_once"):
+        with members.naming():
+            at_once = AtOnce(members.count("at_once"))
+        members.end()
+        return at_once
     if not members.has("by"):
         return _plain_from_json(members)
     column = members.text("by")

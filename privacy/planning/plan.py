@@ -22,11 +22,12 @@ from privacy.accounting.accounting import (
 from privacy.constraint import Constraint
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.sampling import LARGEST_SCALE
+from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Part, Question, certified, nominal, options
 from privacy.planning.pricing import measured, share, share_for, total_variance
-from privacy.planning.sensitivity import Sensitivity
-from privacy.planning.statement import conditions
+from privacy.planning.statement import conditions, protected
+from privacy.protection import EVERYTHING, Protection
 from privacy.series import Family, Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.table import OFFERS
@@ -73,6 +74,7 @@ class Plan:
 
     Attributes:
         owner: whether a unit may own several entries.
+        protects: all that a unit ever does, or whatever it does in a span of time.
         options: for each query, the best way of each kind to release it; the first is taken.
         weights: the share of the budget of each query, 1 in sum.
         claim: the guarantee in words, without what it rests on.
@@ -83,6 +85,7 @@ class Plan:
     window: int
     windows: int | None
     owner: bool
+    protects: Protection
     demands: tuple[Demand, ...]
     released: tuple[Released, ...]
     options: tuple[tuple[Option, ...], ...]
@@ -115,6 +118,7 @@ def make_plan(
     window: int,
     windows: int | None,
     owner: bool,
+    protects: Protection = EVERYTHING,
     budget: Budget,
     mechanism: Mechanism | Literal["auto"],
     accounting: Accounting | None,
@@ -129,6 +133,7 @@ def make_plan(
         window: length in microseconds.
         windows: how many, or None if the release has no end.
         owner: whether a unit may own several entries.
+        protects: all that a unit ever does, or whatever it does in a span of time; that takes the constraint AtOnce.
         budget: see privacy.accounting.
         mechanism: `auto` takes the one with the least error: Laplace noise without a delta or where a unit touches few
             nodes, Gaussian elsewhere.
@@ -153,6 +158,7 @@ def make_plan(
                 window=window,
                 windows=windows,
                 owner=owner,
+                protects=protects,
                 budget=budget,
                 mechanism=tried,
                 accounting=accounting or ("naive" if tried == "laplace" else "pld"),
@@ -183,6 +189,7 @@ def _plan(
     window: int,
     windows: int | None,
     owner: bool,
+    protects: Protection,
     budget: Budget,
     mechanism: Mechanism,
     accounting: Accounting,
@@ -197,6 +204,7 @@ def _plan(
             window=window,
             windows=windows,
             owner=owner,
+            protects=protects,
             mechanism=mechanism,
             adaptive=adaptive,
             accounting=accounting,
@@ -212,7 +220,14 @@ def _plan(
     queries = [place for place, _ in planned]
     measurements = [measured(part.sensitivity, share(place, weights, queries)) for place, part in planned]
     steps = min(c.largest for demand in demands for c in demand.measure.components)
-    calibration = calibrate(measurements, budget=budget, mechanism=mechanism, accounting=accounting, steps=steps)
+    calibration = calibrate(
+        measurements,
+        budget=budget,
+        mechanism=mechanism,
+        accounting=accounting,
+        steps=steps,
+        protected=protected(protects),
+    )
     stated = [
         paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
         if part.strategy.sparse
@@ -224,6 +239,7 @@ def _plan(
         window=window,
         windows=windows,
         owner=owner,
+        protects=protects,
         demands=tuple(demands),
         released=_released(demands, planned, calibration, mechanism, stated),
         options=tuple(found),
@@ -233,7 +249,7 @@ def _plan(
         budget=calibration.budget,
         share_unit=calibration.unit,
         claim=calibration.sentence,
-        conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part in planned]),
+        conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part in planned], protects),
     )
 
 

@@ -17,18 +17,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from privacy.accounting.composition import Accounting, Mechanism
-from privacy.constraint import Constraint, parts
+from privacy.constraint import Constraint
+from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.pricing import root_mean_square
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_family, of_net
+from privacy.planning.sensitivity import entry_squared, of_family, of_net
 from privacy.planning.statement import unproved
+from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Family, Series
-from privacy.states import in_l2_squared
 from privacy.strategies.base import Floats, Strategy
 from privacy.strategies.candidates import Asked, Candidate
 from privacy.strategies.choice import Name
 from privacy.strategies.table import EVENTS, OFFERS
-from privacy.strategies.touched import touched
 
 NOMINAL = 1024
 """Over so many windows the error of a release without end is averaged."""
@@ -93,6 +93,7 @@ class Question:
     windows: int | None
     owner: bool
     mechanism: Mechanism
+    protects: Protection = EVERYTHING
     adaptive: bool = False
     accounting: Accounting = "naive"
 
@@ -117,6 +118,7 @@ class Question:
             constraint=self.constraint,
             window=self.window * leaf,
             owner=self.owner,
+            protects=self.protects,
         )
 
 
@@ -206,8 +208,8 @@ def _asked(question: Question) -> Asked:
         nominal=question.nominal,
         initial_level=question.initial_level,
         choice=question.demand.choice,
-        states=in_l2_squared(question.demand.measure.components, question.demand.cells),
-        touched=lambda leaf: [touched(part, question.window * leaf) for part in parts(question.constraint)],
+        in_span=isinstance(question.protects, Span),
+        squared_norm=lambda strategy, leaf: entry_squared(strategy, question.unit(leaf)),
         error=error,
     )
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from privacy.accounting.composition import Accounting, Measurement, Mechanism
-from privacy.planning.sensitivity import Sensitivity
+from privacy.planning.contribution import Sensitivity
 from privacy.series import Series
 from privacy.strategies.base import Floats
 

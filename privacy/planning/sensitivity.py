@@ -2,7 +2,8 @@
 
 Neighbours: two changelogs that differ by all mutations of one privacy unit (add or remove). The difference of
 their exact node vectors is the unit's own node vector, since a release is a sum over units. Norms are taken
-over all nodes, cells and components together, each component divided by its largest value (its unit here).
+over all nodes, cells and components together, each component divided by its largest value (its unit here). Where a span
+of time is protected instead, neighbours are others: privacy.planning.sensitivity_in_span.
 
 A *family* is a set of leaf sums:
 
@@ -33,14 +34,15 @@ may be met: N = windows x cells.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
-from privacy.constraint import AtMost, Constraint, Within, parts
-from privacy.measure import Component
+from privacy.constraint import AtMost, Within, parts
+from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.sensitivity_in_span import events_apart, fullest, net_apart, squared_apart
+from privacy.protection import Span
 from privacy.series import Family
 from privacy.states import States, in_l1, in_l2_squared
 from privacy.strategies.base import Strategy
@@ -54,44 +56,6 @@ MOST_TRACKS = 16
 """Of an owner's entries at once; more are charged as if there were no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
-    """Joint norms of one unit's node vector, in normalised units (component / its largest value).
-
-    Attributes:
-        l1, l2: over the whole release; where a strategy is not sparse, l1 is by Cauchy and Schwarz.
-        nodes: nodes that the unit can touch.
-        node_l1, node_l2: largest norm within one node (all its cells and components).
-        coordinates: numbers that can differ between neighbours.
-    """
-
-    l1: float
-    l2: float
-    nodes: int
-    node_l1: float
-    node_l2: float
-    coordinates: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contribution:
-    """What one unit contributes, whatever the strategy.
-
-    Attributes:
-        components: of the measure.
-        cells: of the query.
-        constraint: what is enforced.
-        window: length of a leaf in microseconds.
-        owner: whether a unit may own several entries.
-    """
-
-    components: tuple[Component, ...]
-    cells: int
-    constraint: Constraint
-    window: int
-    owner: bool
-
-
 def of_family(family: Family, strategy: Strategy, unit: Contribution) -> Sensitivity:
     """Sensitivity of the nodes that are made from one family of leaf sums."""
     return of_net(strategy, unit) if family == "net" else of_events(family, strategy, unit)
@@ -103,6 +67,7 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     Args:
         closely: whether it may take longer to be smaller, where the strategy is certifiable.
 
+    >>> from privacy.measure import Component
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
@@ -111,6 +76,8 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     >>> of_net(Tree(branching=2, height=9, refine="none", windows=365, initial_level=False), unit).l1
     30.0
     """
+    if isinstance(unit.protects, Span):
+        return net_apart(strategy, unit)
     _refuse_spans_of_owners(unit)
     in_one, in_two = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
     l2 = _worst(strategy, unit, in_two, root_above, closely)
@@ -138,21 +105,24 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
 def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Contribution) -> Sensitivity:
     """Sensitivity of the entries that entered or left, per node and cell.
 
+    >>> from privacy.measure import Component
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> unit = Contribution(components=count, cells=1, constraint=AtMost(5), window=1, owner=False)
     >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, initial_level=False), unit).l1
     3.0
     """
-    _refuse_spans_of_owners(unit)
     if not strategy.disjoint_layers:
         raise ValueError(f"{family}: nodes of {strategy.name} do not count single windows; use disjoint or tree")
+    if isinstance(unit.protects, Span):
+        return events_apart(strategy, unit)
+    _refuse_spans_of_owners(unit)
     r1 = in_l1(unit.components, unit.cells).radius
     r2_squared = in_l2_squared(unit.components, unit.cells).radius
     most = max(_events(family, part, strategy.windows, unit) for part in parts(unit.constraint))
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
-    in_layers = [_fullest(most, leaves, unit) for leaves in strategy.disjoint_layers]
+    in_layers = [[most] if unit.owner else fullest(most, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
     in_node = most if unit.owner else min(most, unit.cells * strategy.disjoint_layers[-1])
     return Sensitivity(
@@ -163,6 +133,14 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
         node_l2=root_above(in_node * together * r2_squared),
         coordinates=len(in_layers) * most * len(unit.components),
     )
+
+
+def entry_squared(strategy: Strategy, unit: Contribution) -> float:
+    """Squared L2 norm of what one entry moves, but for rounding; near enough for owners to choose by."""
+    if isinstance(unit.protects, Span):
+        return squared_apart(strategy, unit)
+    states = in_l2_squared(unit.components, unit.cells)
+    return max(float(strategy.norm(states, touched(part, unit.window))) for part in parts(unit.constraint))
 
 
 def _worst(
@@ -193,16 +171,6 @@ def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: 
     else:
         events = k if family == "entered" else k - 1
     return events if unit.owner else int(min(events, nodes * unit.cells))
-
-
-def _fullest(events: int, size: int, unit: Contribution) -> list[int]:
-    """How many events stand in each node and cell of a layer where their squares add up to the most."""
-    if unit.owner:
-        return [events]
-    full, rest = divmod(events, size)
-    if full <= MOST_OF_OWNER:
-        return [size] * full + [rest]
-    return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
 
 
 def _together(part: AtMost | Within) -> int:

@@ -28,9 +28,10 @@ from fractions import Fraction
 
 from privacy.accounting.composition import Measurement, epsilon_spent, is_proved
 from privacy.checks import at_least
+from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.plan import Plan, Released
 from privacy.planning.pricing import POWER, measured, share
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_family
+from privacy.planning.sensitivity import of_family
 from privacy.upward import above, below
 
 
@@ -144,6 +145,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
         constraint=plan.constraint,
         window=plan.window * released.leaf,
         owner=plan.owner,
+        protects=plan.protects,
     )
     near = of_family(released.family, strategy, unit)
     return Sensitivity(

@@ -7,6 +7,7 @@ docs/design.md to them. What is proved, and for which data, is in docs/proofs/st
 from collections.abc import Sequence
 
 from privacy.accounting.composition import Mechanism
+from privacy.protection import EVERYTHING, Protection, Span
 from privacy.strategies.base import Strategy
 
 ALWAYS = (
@@ -24,19 +25,52 @@ NOT_REACTING = "The data do not react to what is published"
 """Which of the two holds follows from the noise and the strategies."""
 
 
-def conditions(mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]]) -> tuple[str, ...]:
+IN_SPAN = (
+    "A unit is compared with one that is not there in that time and in the same states before and after it: to do one "
+    "thing instead of another in it costs twice epsilon, and what lasts for several such times costs epsilon for each.",
+    "What is published depends on states at the ends of windows, and a mutation that comes late counts when it comes.",
+)
+"""What the claim for a span of time means, beside."""
+
+_UNITS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
+
+
+def protected(protects: Protection) -> str:
+    """What a claim is for.
+
+    >>> protected(Span(14 * 86_400_000_000))
+    'the whole release for whatever one privacy unit does in any 14 days'
+    """
+    if isinstance(protects, Span):
+        return f"the whole release for whatever one privacy unit does in any {_time(protects.length)}"
+    return "the whole release for all mutations of one privacy unit"
+
+
+def _time(length: int) -> str:
+    """Microseconds in the largest unit that they are whole in."""
+    for unit, size in _UNITS:
+        if length % size == 0:
+            return f"{length // size} {unit}s" if length > size else unit
+    return f"{length} microseconds"
+
+
+def conditions(
+    mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]], protects: Protection = EVERYTHING
+) -> tuple[str, ...]:
     """What a claim rests on, a sentence each.
 
     Args:
         parts: the query's name and the strategy of each part that is released.
+        protects: what the claim is for.
     """
+    always = (*IN_SPAN, *ALWAYS) if isinstance(protects, Span) else ALWAYS
     unreacting = [f"query {query} ({strategy.variant})" for query, strategy in parts if unproved(mechanism, strategy)]
     if not unreacting:
-        return (REACTING, *ALWAYS)
+        return (REACTING, *always)
     names = ", ".join(dict.fromkeys(unreacting))
     return (
         f"{NOT_REACTING}: Gaussian noise that is used in advance, as for {names}, is proved for such data alone.",
-        *ALWAYS,
+        *always,
     )
 
 

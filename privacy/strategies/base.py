@@ -230,6 +230,20 @@ class Strategy(Protocol):
         """
         ...
 
+    def norm_apart(self, states: States, boundaries: int) -> Fraction:
+        """The same norm for one unit's trajectories that are apart at so many boundaries in a row, at most.
+
+        At each of them one of the two is none (privacy.protection.Span).
+
+        Args:
+            states: sizes of their difference (privacy.states).
+        """
+        ...
+
+    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+        """What else such a unit can move, of at most `entries` entries at once."""
+        ...
+
     def so_far(self, leaves: int) -> "Strategy | None":
         """The strategy of all nodes that numbers may use when so many leaves have closed; None if there are none.
 

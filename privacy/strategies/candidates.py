@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from privacy.series import Series
-from privacy.states import States
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import Choice
-from privacy.strategies.touched import Touched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +37,8 @@ class Asked:
         nominal: over how many windows errors are averaged.
         initial_level: whether it is published.
         choice: what the spec says.
-        states: sizes of an entry's states in L2, squared.
-        touched: for each part of the constraint, which leaves of so many windows an entry can move.
+        in_span: whether a span of time is protected, and not all that a unit ever does.
+        squared_norm: of one entry's nodes in L2, under a strategy of leaves of so many windows.
         error: the root mean square error of a candidate, to compare it with others.
     """
 
@@ -49,8 +47,8 @@ class Asked:
     nominal: int
     initial_level: bool
     choice: Choice
-    states: States
-    touched: Callable[[int], Sequence[Touched]]
+    in_span: bool
+    squared_norm: Callable[[Strategy, int], float]
     error: Callable[[Candidate], float]
 
     @property

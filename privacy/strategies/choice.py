@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from privacy.exact import Json, Members
 
-Name = Literal["auto", "disjoint", "sliding", "tree", "factorised"]
+Name = Literal["auto", "disjoint", "sliding", "tree", "factorised", "direct"]
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
 Form = Literal["square_root", "leaky", "window", "arma"]
 

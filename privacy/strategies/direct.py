@@ -1,13 +1,15 @@
-"""Direct sliding windows (SWCR): every sliding window is a node of its own, and a published number is one node.
+"""Levels by themselves: every level is a node of its own, and what is published is a node or the difference of two.
 
-Sliding windows overlap, so a change lies in up to ceil(width / every) nodes: against a tree on the windows this pays
-off where few overlap.
-A node's noise is sampled when its first window closes: what is carried of each open node is a noisy sum, `noisy`, that
-is published once it is complete, and nothing exact.
-Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
+A unit moves every level while it is there. So this is for what protects a span of time, which holds few levels
+(privacy.strategies.apart), and for few windows: all else adds up changes, and a change moves fewer nodes.
+
+    apart at w boundaries          L1 = w r, squared L2 = w r^2: each of these levels, once
+    everything that a unit does    L1 = (n + 1) r, squared L2 = (n + 1) r^2: every level of n windows and the first
+
+A node's noise is sampled when it is published: none in advance. What is carried is the exact level and the noisy levels
+where numbers begin that have not ended.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,166 +19,153 @@ import numpy as np
 
 from privacy.checks import at_least
 from privacy.exact import Json, Members
-from privacy.series import Ints, Series
+from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped, before_each
-from privacy.strategies.candidates import Asked, Candidate, Offer, Piece, leaf_of
-from privacy.strategies.touched import Touched, at_most
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
+from privacy.strategies.candidates import Asked, Candidate, Offer, whole
+from privacy.strategies.touched import Touched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direct:
-    """A strategy, see privacy.strategies.base.Strategy; `width` and `every` in windows, as in privacy.series.Series.
+    """A strategy, see privacy.strategies.base.Strategy. `windows` is the horizon, None if there is none.
 
-    It publishes that series alone. `windows` is the horizon, None if there is none.
-
-    >>> weekly = Direct(width=7, every=7, windows=None)
-    >>> weekly.nodes(30).end.tolist()
-    [7, 14, 21, 28]
+    >>> year = Direct(windows=365)
+    >>> year.variances(Series(kind="level"), 3).tolist(), year.variances(Series(kind="change"), 3).tolist()
+    ([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     """
 
-    kind: ClassVar[str] = "sliding"
+    kind: ClassVar[str] = "direct"
     sparse: ClassVar[bool] = True
     certifiable: ClassVar[bool] = False
-    width: int
-    every: int
     windows: int | None
 
     def __post_init__(self) -> None:
-        at_least("width", self.width, 1)
-        at_least("every", self.every, 1)
         if self.windows is not None:
-            at_least("windows", self.windows, self.width)
+            at_least("windows", self.windows, 1)
 
     @property
     def name(self) -> str:
-        return "sliding"
+        return "direct"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return {"width": self.width, "every": self.every}
+        return {}
 
     @property
     def variant(self) -> str:
         return ""
 
     def node_name(self, series: Sequence[Series]) -> str:
-        (own,) = series
-        return f"sliding-{own.width}-{own.every}"
+        return ""
 
     @property
     def in_advance(self) -> bool:
         return False
 
     def to_json(self, *, exactly: bool) -> Json:
-        return {"width": self.width, "every": self.every, "windows": self.windows}
+        return {"windows": self.windows}
 
     @staticmethod
     def from_json(members: Members) -> "Direct":
-        return Direct(
-            width=members.count("width"), every=members.count("every"), windows=members.optional_count("windows")
-        )
+        return Direct(windows=members.optional_count("windows"))
 
     @property
     def bounded(self) -> bool:
         return True
 
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
-        return self._nodes(self._complete(since or 0), self._complete(windows))
+        end = np.arange(0 if since is None else since + 1, self._within(windows) + 1, dtype=np.int64)
+        return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
 
     def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
-        for one in series:
-            self._own(one)
-        if carry is None:  # row 0 is the initial level, which no sliding window holds
-            start, leaves, noisy = 0, leaves[1:], leaves[:0]
+        if carry is None:
+            start, since = 0, None
+            level, known, at = np.zeros_like(leaves, shape=(1, leaves.shape[1])), leaves[:0], _open(0, ())
         else:
-            start, noisy = carry.windows, carry.integers["noisy"]
-        stop, since = start + len(leaves), before_each(leaves)
-        first, last = self._complete(start), self._complete(stop)
-        fresh = sample(self._nodes(self._begun(start), self._begun(stop)))
-        noisy = np.concatenate([noisy, fresh])
-        there = self._nodes(first, self._begun(stop))
-        noisy += since[np.minimum(there.end, stop) - start] - since[np.maximum(there.begin - start, 0)]
-        nodes = noisy[: last - first]
-        numbers = tuple(nodes.astype(np.float64) for _ in series)
-        return nodes, numbers, Carry(windows=stop, integers={"noisy": noisy[last - first :].copy()}, floats={})
+            start = since = carry.windows
+            level, known, at = carry.integers["level"], carry.integers["noisy"], _open(start, series)
+        stop = start + len(leaves) - int(carry is None)
+        own = self.nodes(stop, since=since)
+        levels = level + np.cumsum(leaves, axis=0)
+        nodes = levels + sample(own)
+        at, known = np.concatenate([at, own.end]), np.concatenate([known, nodes])
+        numbers = []
+        for one in series:
+            first = len(one.ends(start))
+            number = known[np.searchsorted(at, one.ends(stop)[first:])]
+            if one.kind != "level":
+                number = number - known[np.searchsorted(at, one.begins(stop)[first:])]
+            numbers.append(number.astype(np.float64))
+        last = levels[-1:] if len(levels) else level
+        integers = {"level": last.copy(), "noisy": known[np.searchsorted(at, _open(stop, series))]}
+        return nodes, tuple(numbers), Carry(windows=stop, integers=integers, floats={})
 
     def carried(self, windows: int, series: Sequence[Series]) -> int:
-        return self._begun(windows) - self._complete(windows)
+        return 1 + len(_open(self._within(windows), series))
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        self._own(series)
-        return np.ones(self._complete(windows) - self._complete(since))
+        return np.full(self._numbers(series, windows, since), 1.0 if series.kind == "level" else 2.0)
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        self._own(series)
-        return [np.broadcast_to(1.0, 1)] * (self._complete(windows) - self._complete(since))
+        held = np.broadcast_to(1.0, 1 if series.kind == "level" else 2)
+        return [held] * self._numbers(series, windows, since)
 
     @property
     def disjoint_layers(self) -> tuple[int, ...]:
         return ()
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        met = self._touched(leaves)
-        appearing = self._overlap * (states.radius + (met.appearing - 1) * states.diameter)
-        present = self._overlap * met.present * states.diameter
-        return min(max(appearing, present), self._nodes_met(leaves) * states.diameter)
+        return self._all * states.radius
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
+        return [self._all * states.radius] * changes
 
     def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
-        nodes = self._nodes_met(leaves)
-        places = leaves.appearing * self._overlap if shared else nodes
-        return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
+        visited = min(cells, leaves.appearing) if shared else 1
+        return Moved(nodes=self._all, coordinates=self._all * visited * len(largest))
+
+    def norm_apart(self, states: States, boundaries: int) -> Fraction:
+        return self._apart(boundaries) * states.radius
+
+    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+        nodes = self._apart(boundaries)
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries) * len(largest))
 
     def so_far(self, leaves: int) -> "Direct | None":
-        return replace(self, windows=leaves) if leaves >= self.width else None
+        return replace(self, windows=max(self._within(leaves), 1))  # the first level comes before the first leaf closes
 
     @property
-    def _overlap(self) -> int:
-        """In so many sliding windows a leaf lies at most: G(a, a) of pairing."""
-        return -(-self.width // self.every)
+    def _all(self) -> int:
+        if self.windows is None:
+            raise ValueError("direct: without an end, whoever stays moves levels without end; protect a span of time")
+        return self.windows + 1
 
-    def _touched(self, leaves: Touched) -> Touched:
-        return leaves.nodes(1, math.inf if self.windows is None else self.windows)
+    def _apart(self, boundaries: int) -> int:
+        return boundaries if self.windows is None else min(boundaries, self.windows + 1)
 
-    def _nodes_met(self, leaves: Touched) -> int:
-        """How many sliding windows one entry can move."""
-        moved = self._touched(leaves).appearing
-        met = -(-(self.width + moved - 1) // self.every) if leaves.in_a_row else self._overlap * moved
-        return met if self.windows is None else min(met, self._complete(self.windows))
+    def _numbers(self, series: Series, windows: int, since: int) -> int:
+        return len(series.ends(self._within(windows))) - len(series.ends(since))
 
-    def _own(self, series: Series) -> None:
-        if (series.kind, series.width, series.every) != ("sliding", self.width, self.every):
-            raise ValueError(f"sliding windows of {self.width} every {self.every} hold no other numbers than their own")
-
-    def _complete(self, windows: int) -> int:
-        """How many nodes end by a boundary."""
+    def _within(self, windows: int) -> int:
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
-        return max(0, (windows - self.width) // self.every + 1)
+        return windows
 
-    def _begun(self, windows: int) -> int:
-        """How many nodes that will be complete begin before a boundary."""
-        begun = -(-windows // self.every)
-        return begun if self.windows is None else min(begun, self._complete(self.windows))
 
-    def _nodes(self, first: int, last: int) -> Nodes:
-        begin = np.arange(first, last, dtype=np.int64) * self.every
-        return Nodes(layer=np.zeros_like(begin), begin=begin, end=begin + self.width)
+def _open(windows: int, series: Sequence[Series]) -> Ints:
+    """Where numbers begin that have not ended, increasing."""
+    found: Ints = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.open_begins(windows) for one in series)]))
+    return found
 
 
 def _candidates(asked: Asked) -> Iterator[Candidate]:
-    """Every sliding series by itself."""
-    pieces = []
-    for series in asked.series:
-        if series.kind == "sliding":
-            leaf = leaf_of([series])
-            direct = Direct(width=series.width // leaf, every=series.every // leaf, windows=asked.horizon(leaf))
-            pieces.append(Piece(leaf=leaf, strategy=direct, series=(series,)))
-    if pieces:
-        yield tuple(pieces)
+    """Nothing where levels without end are moved without end."""
+    horizon = asked.horizon(asked.leaf)
+    if asked.in_span or horizon is not None:
+        yield whole(asked, Direct(windows=horizon))
 
 
-SLIDING = Offer(sparse=Direct.sparse, candidates=_candidates, lacking="no sliding numbers are published")
+DIRECT = Offer(
+    sparse=Direct.sparse, candidates=_candidates, lacking="it needs an end of the schedule, or a span that is protected"
+)

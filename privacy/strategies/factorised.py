@@ -44,6 +44,7 @@ from privacy.checks import at_least
 from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
+from privacy.strategies import factorised_apart
 from privacy.strategies import factorised_coefficients as coefficients
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
 from privacy.strategies.choice import FORMS, Form
@@ -296,6 +297,27 @@ class Factorised:
         else:
             coordinates = self._leaves * visited * len(largest)
         rounding = math.sqrt(visited * math.fsum(self.rounding(changes, steps) ** 2 for steps in largest))
+        return Moved(nodes=1, coordinates=coordinates, rounding=rounding)
+
+    def norm_apart(self, states: States, boundaries: int) -> Fraction:
+        bound = factorised_apart.of_filter(
+            self.coefficients,
+            leaves=self._leaves,
+            initial_level=self.initial_level,
+            boundaries=boundaries,
+            radius=states.radius,
+        )
+        return Fraction(bound)
+
+    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+        touched = Touched(boundaries + 1, boundaries + 1, in_a_row=True)
+        visited = min(cells, entries * boundaries)
+        if self._leaves is None:
+            each = min(cells, 2 * entries)
+            coordinates = (boundaries + 1) * each * len(largest) * len(self.coefficients)
+        else:
+            coordinates = self._leaves * visited * len(largest)
+        rounding = math.sqrt(visited * math.fsum(self.rounding(touched.appearing, steps) ** 2 for steps in largest))
         return Moved(nodes=1, coordinates=coordinates, rounding=rounding)
 
     def so_far(self, leaves: int) -> "Factorised | None":

@@ -22,7 +22,6 @@ approximations of the square root make factorisations of little state is from Dv
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from privacy.strategies.base import Floats
 from privacy.strategies.candidates import Asked, Candidate, Offer, whole
 from privacy.strategies.choice import Form
 from privacy.strategies.factorised import Factorised
-from privacy.strategies.factorised_filters import of_filter
 from privacy.strategies.factorised_step import WEIGHT, Pole
 
 LONG = 4096
@@ -45,7 +43,7 @@ def fit(
     over: int,
     initial_level: bool,
     series: Sequence[Series],
-    energy: Callable[[Floats], float],
+    energy: Callable[[Factorised], float],
     worst: bool = False,
 ) -> Factorised:
     """The factorisation of a form with the least noise.
@@ -54,12 +52,12 @@ def fit(
         windows, initial_level: see Factorised.
         over: so many windows are compared; all, where there is an end.
         series: what is published; their variances count alike.
-        energy: a bound on the squared sensitivity of a filter, from its coefficients.
+        energy: a bound on the squared sensitivity of a factorisation.
         worst: go by the largest variance of a series instead of its mean.
 
     >>> from privacy.strategies.factorised_energy import toggles
     >>> level = [Series(kind="level")]
-    >>> energy = lambda c: float(toggles(c, 64, 4)[4])
+    >>> energy = lambda found: float(toggles(found.coefficients, 64, 4)[4])
     >>> factorised = fit("leaky", windows=64, over=64, initial_level=False, series=level, energy=energy)
     >>> 2 / 64 < factorised.leak < 8 / 64
     True
@@ -68,7 +66,7 @@ def fit(
     def cost(factorised: Factorised) -> float:
         size = np.max if worst else np.mean
         found = [float(size(factorised.variances(numbers, over))) for numbers in series]
-        return energy(factorised.coefficients) * math.fsum(found) / len(found)
+        return energy(factorised) * math.fsum(found) / len(found)
 
     if form == "square_root":
         return Factorised(form=form, windows=windows, initial_level=initial_level)
@@ -179,7 +177,10 @@ ORDER: tuple[Form, ...] = ("square_root", "leaky", "arma", "window")
 
 def _candidates(asked: Asked) -> Iterator[Candidate]:
     windows, over = asked.horizon(asked.leaf), asked.nominal // asked.leaf
-    energy = partial(_energy, asked=asked, leaves=None if windows is None else windows + int(asked.initial_level))
+
+    def energy(factorised: Factorised) -> float:
+        return asked.squared_norm(factorised, asked.leaf)
+
     for form in ORDER if asked.choice.form is None else (asked.choice.form,):
         if windows is not None or form == "window":
             series = [s.merged(asked.leaf) for s in asked.series]
@@ -187,16 +188,6 @@ def _candidates(asked: Asked) -> Iterator[Candidate]:
                 form, windows=windows, over=over, initial_level=asked.initial_level, series=series, energy=energy
             )
             yield whole(asked, found)
-
-
-def _energy(coefficients: Floats, *, asked: Asked, leaves: int | None) -> float:
-    """Squared sensitivity of a filter; for owners that of one entry, which is near enough to choose by."""
-    return max(
-        of_filter(coefficients, leaves=leaves, initial_level=asked.initial_level, touched=touched, states=asked.states)[
-            -1
-        ]
-        for touched in asked.touched(asked.leaf)
-    )
 
 
 FACTORISED = Offer(

@@ -6,15 +6,22 @@ from privacy.exact import Json, Members
 from privacy.strategies.base import Strategy
 from privacy.strategies.candidates import Offer
 from privacy.strategies.choice import Choice, Name
-from privacy.strategies.direct import SLIDING, Direct
+from privacy.strategies.direct import DIRECT, Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import FACTORISED
+from privacy.strategies.sliding import SLIDING, Sliding
 from privacy.strategies.tree import Tree
 from privacy.strategies.tree_candidates import DISJOINT, TREE, for_events
 
-STRATEGIES: dict[str, type[Strategy]] = {kind.kind: kind for kind in (Tree, Direct, Factorised)}
+STRATEGIES: dict[str, type[Strategy]] = {kind.kind: kind for kind in (Tree, Sliding, Factorised, Direct)}
 
-OFFERS: dict[Name, Offer] = {"disjoint": DISJOINT, "sliding": SLIDING, "tree": TREE, "factorised": FACTORISED}
+OFFERS: dict[Name, Offer] = {
+    "disjoint": DISJOINT,
+    "sliding": SLIDING,
+    "tree": TREE,
+    "factorised": FACTORISED,
+    "direct": DIRECT,
+}
 """In this order they are tried; of candidates with equal errors the first is taken."""
 
 EVENTS: Callable[[Choice, int | None], Strategy] = for_events
@@ -24,7 +31,7 @@ EVENTS: Callable[[Choice, int | None], Strategy] = for_events
 def strategy_to_json(strategy: Strategy, *, exactly: bool) -> Json:
     """A strategy as a document; `exactly`: see privacy.strategies.base.
 
-    >>> strategy_to_json(Direct(width=7, every=1, windows=None), exactly=True)
+    >>> strategy_to_json(Sliding(width=7, every=1, windows=None), exactly=True)
     {'kind': 'sliding', 'width': 7, 'every': 1, 'windows': None}
     """
     return {"kind": strategy.kind, **strategy.to_json(exactly=exactly)}

@@ -48,7 +48,7 @@ from privacy.checks import at_least
 from privacy.exact import Json, Members
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies import tree_norms
+from privacy.strategies import tree_apart, tree_norms
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
 from privacy.strategies.choice import REFINES, Refine
 from privacy.strategies.touched import Touched, at_most
@@ -241,6 +241,13 @@ class Tree:
         nodes = tree_norms.nodes(self._forest, leaves)
         places = leaves.appearing * self.layers if shared else nodes
         return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
+
+    def norm_apart(self, states: States, boundaries: int) -> Fraction:
+        return tree_apart.norm(self._forest, states, boundaries)
+
+    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+        nodes = tree_apart.nodes(self._forest, boundaries)
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, 2 * entries) * len(largest))
 
     def so_far(self, leaves: int) -> "Tree | None":
         if leaves == 0 and not self.initial_level:

@@ -19,15 +19,16 @@ from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
+from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, Released, make_plan
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_net
+from privacy.planning.sensitivity import of_net
 from privacy.series import Series
 from privacy.states import in_l2_squared
 from privacy.strategies.choice import REFINES, Choice
-from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.touched import touched
 from privacy.strategies.tree import Tree
 from tests.privacy.steps import Given, Recorded, exact_nodes, listed
@@ -37,7 +38,7 @@ from transforms.release import release
 from transforms.release.published_tables import estimates_table, nodes_table
 from transforms.release.release import add_noise, merged
 
-Strategy = Tree | Direct | Factorised
+Strategy = Tree | Sliding | Factorised
 WINDOW = 10
 POLES = ((0, 0, 9000), (5, 8, 20000), (77, 9, 16536), (1, 0, 20000))
 
@@ -86,8 +87,8 @@ MEASURES = [
 SHAPES = [
     *(Tree(branching=2, height=4, refine=r, windows=11, initial_level=o) for r in REFINES[:2] for o in (True, False)),
     Tree(branching=5, height=5, refine="least_squares", windows=7, initial_level=True),
-    Direct(width=4, every=3, windows=11),
-    Direct(width=2, every=5, windows=12),
+    Sliding(width=4, every=3, windows=11),
+    Sliding(width=2, every=5, windows=12),
 ]
 
 
@@ -131,7 +132,7 @@ OWNED = [
     Tree(branching=2, height=1, refine="none", windows=1, initial_level=False),
     Tree(branching=2, height=4, refine="none", windows=8, initial_level=False),
     Tree(branching=3, height=2, refine="least_squares", windows=5, initial_level=True),
-    Direct(width=4, every=3, windows=4),
+    Sliding(width=4, every=3, windows=4),
     Factorised(form="leaky", windows=2, initial_level=False, leak=0.1),
     Factorised(form="arma", windows=2, initial_level=True, poles=POLES),
 ]

@@ -13,13 +13,14 @@ import pytest
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, Within
 from privacy.measure import Component, Measure
+from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.plan import make_plan
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.spent import spent
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
-from privacy.strategies.direct import Direct
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 from privacy.strategies.tree_odd_nodes import most_odd, most_odd_within
 
@@ -45,7 +46,7 @@ def sizes(components: tuple[Component, ...], cells: int, power: int) -> tuple[Fr
 
 
 def proved(
-    strategy: Tree | Direct, components: tuple[Component, ...], cells: int, part: AtMost | Within, power: int
+    strategy: Tree | Sliding, components: tuple[Component, ...], cells: int, part: AtMost | Within, power: int
 ) -> Fraction:
     """One entry's L1 norm, or squared L2 norm."""
     radius, diameter, line = sizes(components, cells, power)
@@ -57,7 +58,7 @@ def proved(
         most = min(-(-part.span // length) + 1, nodes)
         return most, most
 
-    if isinstance(strategy, Direct):
+    if isinstance(strategy, Sliding):
         overlap = -(-strategy.width // strategy.every)
         appears, present = met(10, WINDOWS)
         there_are = (WINDOWS - strategy.width) // strategy.every + 1
@@ -97,8 +98,8 @@ STRATEGIES = [
         for c, h in ((2, 1), (2, 4), (3, 3), (5, 2))
         for o in (False, True)
     ),
-    Direct(width=7, every=2, windows=WINDOWS),
-    Direct(width=3, every=1, windows=WINDOWS),
+    Sliding(width=7, every=2, windows=WINDOWS),
+    Sliding(width=3, every=1, windows=WINDOWS),
 ]
 
 

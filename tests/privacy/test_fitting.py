@@ -20,8 +20,8 @@ LEVEL = Series(kind="level")
 
 
 def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool = True) -> Factorised:
-    def energy(c: np.ndarray) -> float:
-        return float(bound(c, windows, changes)[changes])
+    def energy(found: Factorised) -> float:
+        return float(bound(found.coefficients, windows, changes)[changes])
 
     return fit(form, windows=windows, over=windows, initial_level=False, series=[LEVEL], energy=energy, worst=worst)
 
@@ -86,7 +86,7 @@ def test_sliding_windows_without_end(width, goal):
         over=max(1024, 2 * width),
         initial_level=False,
         series=[sliding],
-        energy=lambda c: float(toggles(c, None, 1)[1]),
+        energy=lambda found: float(toggles(found.coefficients, None, 1)[1]),
     )
 
     bounds = toggles(factorised.coefficients, None, 8)
@@ -135,7 +135,7 @@ def test_every_series_counts():
             over=200,
             initial_level=True,
             series=series,
-            energy=lambda c: float(toggles(c, 201, 4)[4]),
+            energy=lambda found: float(toggles(found.coefficients, 201, 4)[4]),
         ).leak
 
     change = Series(kind="change")

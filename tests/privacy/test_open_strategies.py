@@ -24,8 +24,8 @@ from privacy.states import States
 from privacy.strategies.base import Moved
 from privacy.strategies.candidates import Offer, whole
 from privacy.strategies.choice import Choice
-from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.table import OFFERS, STRATEGIES
 from privacy.strategies.touched import Touched, at_most
 from privacy.strategies.tree import Tree
@@ -142,7 +142,7 @@ def differences() -> np.ndarray:
     return np.array(found)
 
 
-def columns(strategy: Tree | Direct | Factorised) -> np.ndarray:
+def columns(strategy: Tree | Sliding | Factorised) -> np.ndarray:
     """C, [nodes, 1 + WINDOWS], in steps fine enough for any."""
     return exact_nodes(strategy, np.eye(1 + WINDOWS, dtype=np.int64) << 24) / 2**24
 
@@ -154,7 +154,7 @@ def columns(strategy: Tree | Direct | Factorised) -> np.ndarray:
             Tree(branching=c, height=h, refine="none", windows=WINDOWS, initial_level=False)
             for c, h in ((2, 1), (2, 3), (3, 2))
         ),
-        *(Direct(width=w, every=p, windows=WINDOWS) for w, p in ((2, 1), (5, 2), (3, 3))),
+        *(Sliding(width=w, every=p, windows=WINDOWS) for w, p in ((2, 1), (5, 2), (3, 3))),
         *(Factorised(form="square_root", windows=WINDOWS, initial_level=o) for o in (False, True)),
         Factorised(form="leaky", windows=WINDOWS, initial_level=False, leak=0.2),
     ],

@@ -15,9 +15,10 @@ from privacy.accounting.composition import paper_epsilon
 from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
+from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, make_plan, stddev
-from privacy.planning.sensitivity import MOST_OF_OWNER, Contribution, Sensitivity, of_events, of_net
+from privacy.planning.sensitivity import MOST_OF_OWNER, of_events, of_net
 from privacy.planning.spent import covered
 from privacy.series import Kind, Series
 from privacy.strategies.choice import Choice

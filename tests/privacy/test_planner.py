@@ -11,14 +11,15 @@ from privacy.accounting.composition import Mechanism
 from privacy.accounting.curves import gaussian_epsilon
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Measure
+from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.paper import derived_wins
 from privacy.planning.plan import Plan, make_plan, stddev
 from privacy.planning.planner import Question, options
-from privacy.planning.sensitivity import Contribution, of_net
+from privacy.planning.sensitivity import of_net
 from privacy.series import Kind, Series
 from privacy.strategies.choice import Choice
-from privacy.strategies.direct import Direct
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 
 COUNT = Measure(kind="count")
@@ -51,7 +52,7 @@ def question(
     )
 
 
-def own_error(strategy: Tree | Direct, series: Series, asked: Question) -> float:
+def own_error(strategy: Tree | Sliding, series: Series, asked: Question) -> float:
     """The error at a loss of one unit, from the strategy alone."""
     unit = Contribution(
         components=asked.demand.measure.components,
@@ -77,7 +78,7 @@ GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatch):
-    """Direct and derived sliding windows, each computed here anew: 600 settings in all, without the slow filters."""
+    """Sliding windows alone and derived, each computed here anew: 600 settings in all, without the slow filters."""
     assert len(GRID) >= 500
     monkeypatch.setattr("privacy.strategies.factorised_fitting.ORDER", ())
     taken = set()
@@ -88,7 +89,7 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
         series = Series(kind="sliding", width=width, every=every)
         asked = question(series, constraint=constraint, windows=windows, mechanism=mechanism)
         found = options(asked)
-        direct = own_error(Direct(width=width, every=every, windows=windows), series, asked)
+        alone = own_error(Sliding(width=width, every=every, windows=windows), series, asked)
         derived = min(
             own_error(Tree(branching=c, height=h, refine="none", windows=windows, initial_level=False), series, asked)
             for c in (2, 3, 5)
@@ -96,10 +97,10 @@ def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatc
         )
 
         assert found[0].error == min(option.error for option in found)
-        assert found[0].error <= min(direct, derived) * (1 + 1e-9), case
+        assert found[0].error <= min(alone, derived) * (1 + 1e-9), case
         for option in found:
             if option.name == "sliding":
-                assert option.error == pytest.approx(direct), case
+                assert option.error == pytest.approx(alone), case
         taken.add(found[0].name)
     assert len(taken) > 1
 

@@ -14,9 +14,10 @@ import pytest
 
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
-from privacy.strategies.direct import Direct
+from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.sensitivity import of_events, of_net
 from privacy.strategies.factorised import Factorised
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 from tests.privacy.steps import exact_nodes
 
@@ -55,7 +56,7 @@ def trajectories(windows: int, most: int, values: tuple[tuple[int, int], ...]) -
 
 
 def norms(
-    strategy: Tree | Direct | Factorised, states: Trajectory, cells: int, largest: int
+    strategy: Tree | Sliding | Factorised, states: Trajectory, cells: int, largest: int
 ) -> tuple[float, float, int]:
     """L1, L2 and the number of told nodes that are not zero."""
     nodes = exact_nodes(strategy, leaves_of(states, cells)) / largest
@@ -82,10 +83,10 @@ STRATEGIES = [
 ]
 
 
-def strategy_of(shape: tuple[str, int, int], windows: int, *, initial_level: bool) -> Tree | Direct:
+def strategy_of(shape: tuple[str, int, int], windows: int, *, initial_level: bool) -> Tree | Sliding:
     kind, a, b = shape
     if kind == "direct":
-        return Direct(width=a, every=b, windows=windows)
+        return Sliding(width=a, every=b, windows=windows)
     return Tree(branching=a, height=b, refine=kind, windows=windows, initial_level=initial_level)  # type: ignore[arg-type]
 
 
@@ -138,7 +139,7 @@ def factorised_of(form: str, windows: int, *, initial_level: bool) -> Factorised
         over=1024 if windows is None else windows,
         initial_level=initial_level,
         series=[Series(kind="level")],
-        energy=lambda c: float((c**2).sum()),
+        energy=lambda found: float((found.coefficients**2).sum()),
     )
 
 
@@ -252,7 +253,7 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
         over=1024,
         initial_level=False,
         series=[Series(kind="sliding", width=7)],
-        energy=lambda c: float((c**2).sum()),
+        energy=lambda found: float((found.coefficients**2).sum()),
     )
     column = float((factorised.coefficients**2).sum())
 

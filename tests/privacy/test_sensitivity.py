@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, Constraint, Within, parts
 from privacy.measure import Measure
-from privacy.planning.sensitivity import Contribution, Sensitivity, of_events, of_net
+from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.sensitivity import of_events, of_net
 from privacy.series import Family
 from privacy.strategies.tree import Tree
 from tests.reference import Mutation

@@ -11,9 +11,10 @@ import pytest
 from privacy.accounting.accounting import Accounting, Budget, Measurement, Mechanism, epsilon_spent
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
+from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, make_plan
-from privacy.planning.sensitivity import Contribution, of_net
+from privacy.planning.sensitivity import of_net
 from privacy.planning.spent import spent, whole
 from privacy.series import Series
 from privacy.strategies.base import Strategy

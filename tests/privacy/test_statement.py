@@ -13,14 +13,14 @@ from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import REFINES, Choice
-from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 from tests.privacy.steps import noise_matrix, sampled
 
 LEVEL, WEEK = Series(kind="level"), Series(kind="sliding", width=7)
 FACTORISED = [Factorised(form="leaky", windows=21, initial_level=o, leak=0.1) for o in (True, False)]
-DIRECT = [Direct(width=w, every=e, windows=21) for w in (3, 7) for e in (1, 2)]
+SLIDING = [Sliding(width=w, every=e, windows=21) for w in (3, 7) for e in (1, 2)]
 TREES = [
     Tree(branching=c, height=h, refine=r, windows=n, initial_level=True)
     for c, h in ((2, 1), (2, 3), (3, 2), (30, 2))
@@ -29,12 +29,12 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize("strategy", [*FACTORISED, *DIRECT, *TREES], ids=repr)
+@pytest.mark.parametrize("strategy", [*FACTORISED, *SLIDING, *TREES], ids=repr)
 def test_noise_in_advance_is_what_a_number_holds_of_nodes_that_are_not_complete(strategy: Strategy) -> None:
     nodes = sampled(strategy, 21)
     ends = np.array([end for _, _, end in nodes])
     series = [LEVEL, WEEK]
-    if isinstance(strategy, Direct):
+    if isinstance(strategy, Sliding):
         series = [Series(kind="sliding", width=strategy.width, every=strategy.every)]
     early = any(noise_matrix(strategy, one, 21, nodes)[one.ends(21)[:, None] < ends].any() for one in series)
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from privacy.series import Series, totals
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import FORMS
-from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 from tests.privacy.steps import Node, Recorded, listed, nodes_matrix, noise_matrix, sampled, stepped
 
@@ -55,7 +55,7 @@ def kinds() -> list:
         for windows in (WINDOWS, WINDOWS + 9, *([None] if form == "window" else []))
     ]
     direct = [
-        Direct(width=week.width, every=week.every, windows=windows) for week in WEEKS for windows in (WINDOWS, None)
+        Sliding(width=week.width, every=week.every, windows=windows) for week in WEEKS for windows in (WINDOWS, None)
     ]
     return [*found, pytest.param(direct, WINDOWS, id="sliding")]
 
@@ -67,7 +67,7 @@ each_kind = pytest.mark.parametrize(("strategies", "closed"), kinds())
 
 
 def series_of(strategy: Strategy) -> list[Series]:
-    if isinstance(strategy, Direct):
+    if isinstance(strategy, Sliding):
         return [Series(kind="sliding", width=strategy.width, every=strategy.every)]
     return [LEVEL, CHANGE, *WEEKS, ENTERED]
 
@@ -106,7 +106,7 @@ def oracle(strategy: Strategy, series: Series, windows: int) -> tuple[list[Node]
     asked = np.zeros((len(series.ends(windows)), 1 + last))
     asked[:, : 1 + windows] = totals(series, np.eye(1 + windows, dtype=np.int64))
     matrix = nodes_matrix(nodes, last).astype(float)
-    if not isinstance(strategy, Direct) and not strategy.initial_level:
+    if not isinstance(strategy, Sliding) and not strategy.initial_level:
         asked[:, 0] = 0
     return nodes, WAYS[getattr(strategy, "refine", "none")](nodes, matrix, asked), asked
 
@@ -194,14 +194,14 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
             for w in (1461, None)
         ),
         Tree(branching=4, height=6, refine="subtraction", windows=1461, initial_level=True),
-        Direct(width=30, every=1, windows=None),
+        Sliding(width=30, every=1, windows=None),
         Factorised(form="window", windows=None, initial_level=True, leak=0.1),
         Factorised(form="arma", windows=1461, initial_level=True, poles=POLES),
     ],
     ids=str,
 )
 def test_what_is_carried_does_not_grow_with_the_windows(strategy: Strategy) -> None:
-    series = [Series(kind="sliding", width=30)] if isinstance(strategy, Direct) else [LEVEL, WEEKS[0]]
+    series = [Series(kind="sliding", width=30)] if isinstance(strategy, Sliding) else [LEVEL, WEEKS[0]]
     after_a_year = max(strategy.carried(windows, series) for windows in range(365))
 
     assert strategy.bounded

@@ -7,9 +7,9 @@ import pytest
 
 from privacy.series import BEFORE_ALL, Series
 from privacy.strategies.choice import FORMS
-from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import fit
+from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 from tests.privacy.steps import listed, noise_matrix, sampled
 
@@ -25,11 +25,11 @@ def factorised(form: str, windows: int | None, initial_level: bool) -> Factorise
         over=over,
         initial_level=initial_level,
         series=[LEVEL],
-        energy=lambda c: float((c**2).sum()),
+        energy=lambda found: float((found.coefficients**2).sum()),
     )
 
 
-Strategies = dict[str, tuple[Callable[[bool], Tree | Direct | Factorised], tuple[Series, ...]]]
+Strategies = dict[str, tuple[Callable[[bool], Tree | Sliding | Factorised], tuple[Series, ...]]]
 MADE: Strategies = {
     **{
         f"{refine} {c} {h} {windows}": (
@@ -42,7 +42,7 @@ MADE: Strategies = {
         for c, h in ((2, 1), (2, 4), (3, 3))
         for windows in (WINDOWS, None)
     },
-    "direct": (lambda initial_level: Direct(width=7, every=2, windows=WINDOWS), (WEEK,)),
+    "sliding": (lambda initial_level: Sliding(width=7, every=2, windows=WINDOWS), (WEEK,)),
     **{
         form: (lambda initial_level, form=form: factorised(form, WINDOWS, initial_level), (LEVEL, CHANGE, WEEK))
         for form in FORMS
@@ -57,7 +57,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=[True, False], ids=["initial_level", "no initial level"])
-def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Direct | Factorised:
+def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Sliding | Factorised:
     return MADE[name][0](request.param)
 
 
@@ -67,7 +67,7 @@ def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_fir
     assert (np.diff(found.end) >= 0).all()
     assert found.end.max() <= WINDOWS
     assert (found.begin < found.end).all()
-    assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Direct) and strategy.initial_level)
+    assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Sliding) and strategy.initial_level)
     assert BEFORE_ALL not in found.begin[1:]
 
 

@@ -1,0 +1,116 @@
+"""How far one privacy unit can move the nodes of a release in a span of time (privacy.protection.Span).
+
+Neighbours: all units are in the same states at the ends of all windows, but for one unit at w boundaries in a row, w =
+ceil(span / window), where it is in the query with at most n entries in one of the two, and not at all in the other.
+What is published is a function of the states at these boundaries alone (privacy.constraint.AtOnce), so nothing else
+differs. Norms are as in privacy.planning.sensitivity, for every strategy its own (Strategy.norm_apart).
+
+`entered` and `left`. An entry entered in a window if it is in a cell at its end in which it was not at the end of the
+window before; so an entry has one event in a window at most. Let a window lie in the span if its end is a boundary of
+it, and one more follow. In each of these w + 1 windows the events of the two trajectories differ by n at most:
+
+    inside         one of them is none at its end, so only the other can have entered: at most n have. In all windows
+                   but the first, one of them was none before, so only the other can have left; in the first, both were
+                   the same before, and what left of one that is none now are all of these, of the other some
+    the one after  both are the same now, and one was none before: what entered of that one are all of these, of the
+                   other some, and only the other can have left
+
+So N = w + 1 events of each of n entries, in as many windows. A node of s windows holds at most s of an entry's, and the
+sum of squares is the largest when they fill nodes; events of different entries may share a node and a cell.
+
+Source: maths of event-level and w-event privacy, Kellaris, Papadopoulos, Xiao, Papadias, VLDB 2014; norms ours.
+"""
+
+import math
+
+from privacy.constraint import AtOnce
+from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.protection import Span
+from privacy.states import apart_in_l1, apart_in_l2_squared
+from privacy.strategies.base import Strategy
+from privacy.upward import above, root_above
+
+MOST_FULL = 10_000
+"""More full nodes than these are charged as one number of at least their sum of squares."""
+
+
+def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
+    """Sensitivity of net changes.
+
+    >>> from privacy.measure import Component
+    >>> from privacy.strategies.direct import Direct
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> unit = Contribution(
+    ...     components=count, cells=9, constraint=AtOnce(), window=1, owner=False, protects=Span(14))
+    >>> net_apart(Direct(windows=None), unit).l1
+    14.0
+    """
+    boundaries, entries = _apart(unit)
+    in_one = apart_in_l1(unit.components, unit.cells, entries)
+    in_two = apart_in_l2_squared(unit.components, entries)
+    largest = [c.largest for c in unit.components]
+    moved = strategy.moved_apart(boundaries, cells=unit.cells, largest=largest, entries=entries)
+    l2 = root_above(strategy.norm_apart(in_two, boundaries)) + moved.rounding
+    if not strategy.sparse:
+        l1 = l2 * math.sqrt(moved.coordinates)
+        return Sensitivity(l1=l1, l2=l2, nodes=moved.nodes, node_l1=l1, node_l2=l2, coordinates=moved.coordinates)
+    return Sensitivity(
+        l1=above(strategy.norm_apart(in_one, boundaries)),
+        l2=l2,
+        nodes=moved.nodes,
+        node_l1=above(in_one.diameter),
+        node_l2=root_above(in_two.diameter),
+        coordinates=moved.coordinates,
+    )
+
+
+def squared_apart(strategy: Strategy, unit: Contribution) -> float:
+    """Squared L2 norm of net changes, but for rounding."""
+    boundaries, entries = _apart(unit)
+    return float(strategy.norm_apart(apart_in_l2_squared(unit.components, entries), boundaries))
+
+
+def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
+    """Sensitivity of the entries that entered or left, per node and cell.
+
+    >>> from privacy.measure import Component
+    >>> from privacy.strategies.tree import Tree
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> unit = Contribution(
+    ...     components=count, cells=9, constraint=AtOnce(), window=1, owner=False, protects=Span(14))
+    >>> events_apart(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
+    15.0
+    """
+    boundaries, entries = _apart(unit)
+    events = boundaries + 1 if strategy.windows is None else min(boundaries + 1, strategy.windows)
+    one = apart_in_l1(unit.components, unit.cells, entries).radius
+    two = apart_in_l2_squared(unit.components, entries).radius
+    in_layers = [fullest(events, leaves) for leaves in strategy.disjoint_layers]
+    together = max(max(counts) for counts in in_layers)
+    return Sensitivity(
+        l1=above(len(in_layers) * events * one),
+        l2=root_above(sum(count * count for counts in in_layers for count in counts) * two),
+        nodes=len(in_layers) * events,
+        node_l1=above(together * one),
+        node_l2=root_above(together * together * two),
+        coordinates=len(in_layers) * events * min(unit.cells, entries) * len(unit.components),
+    )
+
+
+def fullest(events: int, size: int) -> list[int]:
+    """How many of an entry's events stand in each node of `size` windows where their squares add up to the most.
+
+    >>> fullest(15, 4)
+    [4, 4, 4, 3]
+    """
+    full, rest = divmod(events, size)
+    if full <= MOST_FULL:
+        return [size] * full + [rest]
+    return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
+
+
+def _apart(unit: Contribution) -> tuple[int, int]:
+    """w and n."""
+    assert isinstance(unit.protects, Span)
+    assert isinstance(unit.constraint, AtOnce)
+    return unit.protects.boundaries(unit.window), unit.constraint.entries

@@ -1,0 +1,83 @@
+"""How far a filter's nodes move between trajectories that are apart at few boundaries: squared L2 norms.
+
+Let g be as in privacy.strategies.tree_apart: free in [-r, r] at each of w boundaries in a row, 0 elsewhere; several
+cells are no worse than one, for the reason given there. The leaves are z(i) = g(i) - g(i - 1), so
+
+    C z = sum of g(i) d(. - i),    d_0 = c_0,  d_j = c_j - c_(j-1):
+
+the differences of the coefficients, shifted. d ends with the coefficients, whatever came after them: rows beyond the
+horizon only add to the norm.
+
+    spectral    ||C z||^2 <= sup |d^(omega)|^2 sum of g(i)^2 <= w r^2 sup |d^(omega)|^2, by Parseval. |d^|^2 is a
+                trigonometric polynomial of degree m < len(d); on a grid of N > 2 m points its largest value is at least
+                cos(pi m / N) times the supremum (Ehlich and Zeller, 1964).
+    exactly     for few boundaries: the norm is convex in each g(i), so it is the largest for signs, all of which are
+                tried. Reached on an endless line.
+
+An entry that is there at the start, where the initial level is not released, begins with a leaf -g(0) at the first
+window without its +g(0) before: it adds at most r ||c||, by the triangle inequality.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from privacy.strategies.base import Floats
+from privacy.upward import above
+
+MOST_EXACT = 12
+"""Boundaries up to which all signs are tried."""
+
+GRID = 32
+"""Points of the grid for each coefficient: cos(pi / 32) is 0.995."""
+
+ROUNDED = 1 + 1e-9
+"""Room for what double precision loses in transforms and sums."""
+
+
+def of_filter(
+    coefficients: Floats, *, leaves: int | None, initial_level: bool, boundaries: int, radius: Fraction
+) -> float:
+    """Squared L2 norm of the nodes y = C x that one unit moves, but for rounding.
+
+    Args:
+        coefficients: of C, non-negative and not increasing.
+        leaves: in all, the initial level among them if it is the first; None for an endless line.
+        boundaries: at most so many, in a row.
+        radius: squared size of the largest state.
+
+    >>> of_filter(np.ones(1), leaves=None, initial_level=True, boundaries=3, radius=Fraction(1)) # disjoint windows
+    10.00000001
+    """
+    if leaves is not None:
+        boundaries = min(boundaries, leaves + int(not initial_level))
+    ended = leaves is None or len(coefficients) < leaves
+    d = np.diff(coefficients, prepend=0.0, append=[0.0] if ended else [])
+    inside = boundaries - int(not initial_level)
+    squared = max(_squared(d, boundaries), 0.0)
+    if not initial_level:  # at the start, or not
+        there = math.sqrt(max(_squared(d, inside), 0.0)) + float(np.linalg.norm(coefficients))
+        squared = max(squared, there * there)
+    return float(above(radius)) * squared * ROUNDED
+
+
+def _squared(d: Floats, boundaries: int) -> float:
+    if boundaries == 0:
+        return 0.0
+    spectral = boundaries * _supremum(d)
+    if boundaries > MOST_EXACT:
+        return spectral
+    size = 1 << (len(d) + boundaries - 1).bit_length()
+    power = np.abs(np.fft.rfft(d, size)) ** 2
+    products = np.fft.irfft(power, size)[:boundaries]
+    gram = products[np.abs(np.subtract.outer(np.arange(boundaries), np.arange(boundaries)))]
+    places = np.arange(1 << (boundaries - 1))
+    signs = 1.0 - 2.0 * ((places[:, None] >> np.arange(boundaries)) & 1)
+    return min(spectral, float(np.einsum("si,ij,sj->s", signs, gram, signs, optimize=True).max()))
+
+
+def _supremum(d: Floats) -> float:
+    """Of |d^(omega)|^2, from above."""
+    points = GRID * len(d)
+    return float((np.abs(np.fft.rfft(d, points)) ** 2).max()) / math.cos(math.pi * (len(d) - 1) / points)

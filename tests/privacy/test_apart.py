@@ -1,0 +1,210 @@
+"""What is charged for a span of time, against all trajectories of small sizes that are apart in it."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privacy.constraint import AtMost, AtOnce
+from privacy.measure import Component
+from privacy.planning.contribution import Contribution
+from privacy.planning.sensitivity import of_events, of_net
+from privacy.protection import EVERYTHING, Span
+from privacy.series import Series
+from privacy.states import apart_in_l1, apart_in_l2_squared
+from privacy.strategies.base import Strategy
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Factorised
+from privacy.strategies.factorised_fitting import dyadic
+from privacy.strategies.sliding import Sliding
+from privacy.strategies.tree import Tree
+from privacy.strategies.tree_apart import signs
+
+WINDOWS = 16
+COUNT = (Component(name="count", grid=1.0, low=1, high=1),)
+FINE = (Component(name="count", grid=2.0**-24, low=2**24, high=2**24),)
+
+LEVEL = Series(kind="level")
+
+
+def series_of(strategy: Strategy) -> Series:
+    return (
+        Series(kind="sliding", width=strategy.width, every=strategy.every) if isinstance(strategy, Sliding) else LEVEL
+    )
+
+
+def nodes_of(strategy: Strategy, g: np.ndarray, scale: int = 1) -> np.ndarray:
+    """Exact nodes, [nodes, trajectories], of differences [boundaries, trajectories]."""
+    leaves = np.diff(g, axis=0, prepend=0).astype(np.int64) * scale
+    nodes, _, _ = strategy.step(
+        None, leaves, series=[series_of(strategy)], sample=lambda n: np.zeros((len(n.end), g.shape[1]), dtype=np.int64)
+    )
+    return nodes / scale
+
+
+def on_a_line(boundaries: int) -> np.ndarray:
+    """Every way to be apart by -1 or 1 at so many boundaries in a row, anywhere, [1 + WINDOWS, ways]."""
+    each = np.array(list(itertools.product((-1, 1), repeat=boundaries))).T
+    found = []
+    for first in range(WINDOWS + 2 - boundaries):
+        g = np.zeros((WINDOWS + 1, each.shape[1]))
+        g[first : first + boundaries] = each
+        found.append(g)
+    return np.concatenate(found, axis=1)
+
+
+def trees(**others) -> list[Tree]:
+    return [
+        Tree(branching=c, height=h, refine="none", windows=WINDOWS, initial_level=initial, **others)
+        for c, h in ((2, 1), (2, 3), (2, 5), (3, 2), (4, 2), (16, 2))
+        for initial in (True, False)
+    ]
+
+
+SPARSE: list[Strategy] = [
+    *trees(),
+    *(Sliding(width=w, every=e, windows=WINDOWS) for w, e in ((1, 1), (3, 1), (4, 2), (5, 3), (2, 3), (9, 1))),
+    Direct(windows=WINDOWS),
+]
+FILTERS: list[Factorised] = [
+    *(Factorised(form="square_root", windows=WINDOWS, initial_level=initial) for initial in (True, False)),
+    Factorised(form="leaky", windows=WINDOWS, initial_level=True, leak=0.2),
+    Factorised(form="window", windows=None, initial_level=False, leak=0.3),
+    Factorised(form="arma", windows=WINDOWS, initial_level=True, poles=dyadic(np.array([0.5]), np.array([]))),
+]
+
+
+@pytest.mark.parametrize("boundaries", [1, 2, 3, 5, 8])
+def test_no_trajectory_of_one_cell_goes_beyond_what_is_charged(boundaries):
+    g = on_a_line(boundaries)
+    for strategy in SPARSE:
+        nodes = nodes_of(strategy, g)
+        one = strategy.norm_apart(apart_in_l1(COUNT, 1, 1), boundaries)
+        two = strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries)
+        moved = strategy.moved_apart(boundaries, cells=1, largest=[1], entries=1)
+        assert np.abs(nodes).sum(axis=0).max() <= one, strategy
+        assert (nodes**2).sum(axis=0).max() <= two, strategy
+        assert np.count_nonzero(nodes, axis=0).max() <= min(moved.nodes, moved.coordinates), strategy
+
+
+@pytest.mark.parametrize("boundaries", [1, 2, 3, 5])
+def test_what_is_charged_is_reached_where_the_horizon_is_far(boundaries):
+    """Halving it, or leaving one node out, would fall below."""
+    g = on_a_line(boundaries)
+    far: list[Strategy] = [*(t for t in trees() if t.branching ** (t.height - 1) <= 4), Direct(windows=WINDOWS)]
+    far += [Sliding(width=w, every=e, windows=WINDOWS) for w, e in ((1, 1), (3, 1), (4, 2))]
+    for strategy in far:
+        nodes = nodes_of(strategy, g)
+        assert np.abs(nodes).sum(axis=0).max() == strategy.norm_apart(apart_in_l1(COUNT, 1, 1), boundaries), strategy
+        assert (nodes**2).sum(axis=0).max() == strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries), strategy
+
+
+@pytest.mark.parametrize("boundaries", [1, 2, 4, 7])
+def test_no_trajectory_of_several_cells_and_entries_does_either(boundaries):
+    random = np.random.default_rng(boundaries)
+    cells, entries, tried = 3, 2, 400
+    strategies: list[Strategy] = [s for s in SPARSE if not isinstance(s, Tree) or s.branching == 2]
+    for strategy in strategies:
+        first = random.integers(0, WINDOWS + 2 - boundaries, tried)
+        g = np.zeros((WINDOWS + 1, tried, cells))
+        for i, at in enumerate(first):
+            for _ in range(entries):
+                cell = random.integers(0, cells, boundaries)
+                g[at + np.arange(boundaries), i, cell] += random.integers(0, 2, boundaries)
+            g[:, i] *= random.choice((-1, 1), (WINDOWS + 1, 1))
+        nodes = nodes_of(strategy, g.reshape(WINDOWS + 1, -1)).reshape(-1, tried, cells)
+        one = strategy.norm_apart(apart_in_l1(COUNT, cells, entries), boundaries)
+        two = strategy.norm_apart(apart_in_l2_squared(COUNT, entries), boundaries)
+        moved = strategy.moved_apart(boundaries, cells=cells, largest=[1], entries=entries)
+        assert np.abs(nodes).sum(axis=(0, 2)).max() <= one, strategy
+        assert (nodes**2).sum(axis=(0, 2)).max() <= two, strategy
+        assert np.count_nonzero(nodes, axis=(0, 2)).max() <= moved.coordinates, strategy
+
+
+@pytest.mark.parametrize("boundaries", [1, 2, 4, 8])
+def test_no_trajectory_moves_a_filter_further_than_charged(boundaries):
+    g = on_a_line(boundaries)
+    for strategy in FILTERS:
+        unit = Contribution(
+            components=FINE, cells=1, constraint=AtOnce(), window=1, owner=False, protects=Span(boundaries)
+        )
+        farthest = np.sqrt((nodes_of(strategy, g, 2**24) ** 2).sum(axis=0).max())
+        claimed = of_net(strategy, unit).l2
+        assert farthest <= claimed * (1 + 1e-12), strategy
+        assert farthest >= 0.7 * claimed, strategy
+
+
+def test_the_square_root_of_nine_windows():
+    """The known figure: 7.37 for four boundaries."""
+    strategy = Factorised(form="square_root", windows=9, initial_level=False)
+    squared = float(strategy.norm_apart(apart_in_l2_squared(FINE, 1), 4))
+    g = on_a_line(4)[: 9 + 1]
+    inside = g[:, (g[0] == 0) & (np.abs(g).sum(axis=0) == 4)]
+    assert (nodes_of(strategy, inside, 2**24) ** 2).sum(axis=0).max() == pytest.approx(7.37, abs=0.01)
+    assert squared >= 7.37
+
+
+@pytest.mark.parametrize("branching", [2, 4, 3])
+def test_signs_that_alternate_serve_all_layers_of_odd_trees_and_not_of_even_ones(branching):
+    by_layers = sum(4 * -(-9 // branching**layer) - 2 for layer in range(3))
+    found = signs(9, branching=branching, layers=3, ratio=4)
+    assert (found == by_layers) == (branching % 2 == 1)
+    assert found <= by_layers
+
+
+def events_of(states: np.ndarray) -> np.ndarray:
+    """Whether one entered at each window's end: cells at boundaries (-1: none) to [windows, cells]."""
+    entered = np.zeros((len(states) - 1, 3))
+    for window, (before, now) in enumerate(itertools.pairwise(states)):
+        if now >= 0 and now != before:
+            entered[window, now] = 1
+    return entered
+
+
+@pytest.mark.parametrize("height", [1, 3])
+def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height):
+    boundaries, random = 3, np.random.default_rng(1)
+    tree = Tree(branching=2, height=height, refine="none", windows=8, initial_level=False)
+    unit = Contribution(
+        components=COUNT, cells=3, constraint=AtOnce(), window=2, owner=False, protects=Span(2 * boundaries)
+    )
+    found = {"entered": 0.0, "left": 0.0}
+    for _ in range(4000):
+        states = random.integers(-1, 2, 9)
+        other = states.copy()
+        first = random.integers(0, 10 - boundaries)
+        for at in range(first, first + boundaries):
+            (states if random.random() < 0.5 else other)[at] = -1
+        for family, order in (("entered", 1), ("left", -1)):
+            leaves = events_of(states[::order]) - events_of(other[::order])
+            nodes = [leaves.reshape(-1, 2**layer, 3).sum(axis=1) for layer in range(height)]
+            one = sum(np.abs(layer).sum() for layer in nodes)
+            two = sum((layer**2).sum() for layer in nodes)
+            claimed = of_events(family, tree, unit)
+            assert one <= claimed.l1
+            assert two <= claimed.l2**2 * (1 + 1e-12)
+            found[family] = max(found[family], one)
+    if height == 1:
+        assert found == {"entered": 4.0, "left": 4.0}
+
+
+def test_a_long_span_is_cut_off_at_the_horizon():
+    for strategy in SPARSE:
+        here, far = (strategy.norm_apart(apart_in_l1(COUNT, 5, 1), boundaries) for boundaries in (WINDOWS + 1, 10_000))
+        assert here == far, strategy
+
+
+def test_a_span_and_a_number_of_changes_do_not_go_together():
+    for constraint, protects in ((AtMost(3), Span(4)), (AtOnce(), EVERYTHING)):
+        with pytest.raises(ValueError, match="span of time is bounded by what it is at once"):
+            Contribution(components=COUNT, cells=1, constraint=constraint, window=1, owner=False, protects=protects)
+
+
+def test_levels_by_themselves_are_charged_for_all_windows_without_a_span():
+    unit = Contribution(components=COUNT, cells=4, constraint=AtMost(2), window=1, owner=False)
+    found = of_net(Direct(windows=9), unit)
+    assert (found.l1, found.l2**2) == (10.0, pytest.approx(10.0))
+    with pytest.raises(ValueError, match="protect a span of time"):
+        of_net(Direct(windows=None), unit)
+    assert Direct(windows=None).norm_apart(apart_in_l1(COUNT, 4, 1), 7) == Fraction(7)
