@@ -160,9 +160,9 @@ def _open(windows: int, series: Sequence[Series]) -> Ints:
 
 
 def _candidates(asked: Asked) -> Iterator[Candidate]:
-    """Nothing where levels without end are moved without end."""
+    """Where all that a unit does is protected only if the spec says so, and not without an end."""
     horizon = asked.horizon(asked.leaf)
-    if asked.in_span or horizon is not None:
+    if asked.in_span or (asked.choice.name == "direct" and horizon is not None):
         yield whole(asked, Direct(windows=horizon))
 
 

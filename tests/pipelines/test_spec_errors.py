@@ -276,14 +276,14 @@ BROKEN = [
     (
         "weight: 1",
         "strategy: trie",
-        "22: queries[0].strategy: expected one of auto, disjoint, sliding, tree, factorised",
+        "22: queries[0].strategy: expected one of auto, disjoint, sliding, tree, factorised, direct",
     ),
     ("weight: 1", "strategy: sliding", "22: queries[0].strategy: no sliding numbers are published; add {sliding: 7d}"),
     ("strategy: auto", "strategy: sliding", "25: strategy: no sliding numbers are published; add {sliding: 7d}"),
     (
         "strategy: auto",
         "strategy: disjont",
-        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, not",
+        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, direct, not",
     ),
     ("strategy: auto", "strategy: {auto: 1}", "25: strategy: auto takes no settings; write strategy: auto"),
     (
@@ -298,16 +298,20 @@ BROKEN = [
     ),
     ("strategy: auto", "strategy: {}", "25: strategy: expected one strategy; write strategy: tree, or {tree: {branch"),
     ("strategy: auto", "strategy: {tree: }", "25: strategy: the settings are missing; write strategy: tree to leave"),
-    ("strategy: auto", "strategy: 3", "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, not 3"),
+    (
+        "strategy: auto",
+        "strategy: 3",
+        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, direct, not 3",
+    ),
     (
         "strategy: auto",
         "strategy:",
-        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, not nothing",
+        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, direct, not nothing",
     ),
     (
         "strategy: auto",
         "strategy: [tree]",
-        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, not",
+        "25: strategy: expected one of auto, disjoint, sliding, tree, factorised, direct, not",
     ),
     ("strategy: auto", "strategy: {tree: 3}", "25: strategy.tree: expected keys with values, not 3"),
     ("strategy: auto", "strategy: {tree: {branching: 1}}", "25: strategy.tree.branching: expected at least 2, not 1"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from privacy.series import Series, totals
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import FORMS
+from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
 from privacy.strategies.sliding import Sliding
@@ -54,14 +55,16 @@ def kinds() -> list:
         for form in ("square_root", "leaky", "window", "arma")
         for windows in (WINDOWS, WINDOWS + 9, *([None] if form == "window" else []))
     ]
-    direct = [
+    sliding = [
         Sliding(width=week.width, every=week.every, windows=windows) for week in WEEKS for windows in (WINDOWS, None)
     ]
-    return [*found, pytest.param(direct, WINDOWS, id="sliding")]
+    direct = [Direct(windows=windows) for windows in (WINDOWS, WINDOWS + 9, None)]
+    return [*found, pytest.param(sliding, WINDOWS, id="sliding"), pytest.param(direct, WINDOWS, id="direct")]
 
 
 linear = pytest.mark.parametrize(
-    ("strategies", "closed"), [kind for kind in kinds() if kind.id.split("-")[0] not in ("subtraction", *FORMS)]
+    ("strategies", "closed"),
+    [kind for kind in kinds() if kind.id.split("-")[0] not in ("subtraction", "direct", *FORMS)],
 )
 each_kind = pytest.mark.parametrize(("strategies", "closed"), kinds())
 
@@ -195,6 +198,7 @@ def test_subtraction_uses_as_few_nodes_as_there_can_be(horizon: int | None, clos
         ),
         Tree(branching=4, height=6, refine="subtraction", windows=1461, initial_level=True),
         Sliding(width=30, every=1, windows=None),
+        Direct(windows=None),
         Factorised(form="window", windows=None, initial_level=True, leak=0.1),
         Factorised(form="arma", windows=1461, initial_level=True, poles=POLES),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from privacy.series import BEFORE_ALL, Series
 from privacy.strategies.choice import FORMS
+from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import fit
 from privacy.strategies.sliding import Sliding
@@ -29,7 +30,7 @@ def factorised(form: str, windows: int | None, initial_level: bool) -> Factorise
     )
 
 
-Strategies = dict[str, tuple[Callable[[bool], Tree | Sliding | Factorised], tuple[Series, ...]]]
+Strategies = dict[str, tuple[Callable[[bool], Tree | Sliding | Factorised | Direct], tuple[Series, ...]]]
 MADE: Strategies = {
     **{
         f"{refine} {c} {h} {windows}": (
@@ -42,6 +43,7 @@ MADE: Strategies = {
         for c, h in ((2, 1), (2, 4), (3, 3))
         for windows in (WINDOWS, None)
     },
+    "direct": (lambda initial_level: Direct(windows=WINDOWS), (LEVEL, CHANGE, WEEK)),
     "sliding": (lambda initial_level: Sliding(width=7, every=2, windows=WINDOWS), (WEEK,)),
     **{
         form: (lambda initial_level, form=form: factorised(form, WINDOWS, initial_level), (LEVEL, CHANGE, WEEK))
@@ -57,7 +59,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=[True, False], ids=["initial_level", "no initial level"])
-def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Sliding | Factorised:
+def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Sliding | Factorised | Direct:
     return MADE[name][0](request.param)
 
 
@@ -67,6 +69,9 @@ def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_fir
     assert (np.diff(found.end) >= 0).all()
     assert found.end.max() <= WINDOWS
     assert (found.begin < found.end).all()
+    if isinstance(strategy, Direct):
+        assert (found.begin == BEFORE_ALL).all()
+        return
     assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Sliding) and strategy.initial_level)
     assert BEFORE_ALL not in found.begin[1:]
 
