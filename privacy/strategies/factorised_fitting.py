@@ -32,6 +32,9 @@ from privacy.strategies.choice import Form
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_step import WEIGHT, Pole
 
+LEAST = 0.005
+"""Leaks of endless filters times windows: in a span of time the error falls with the leak for ever."""
+
 LONG = 4096
 """From so many windows on a fifth decaying pole pays."""
 
@@ -64,6 +67,8 @@ def fit(
     """
 
     def cost(factorised: Factorised) -> float:
+        if windows is None and factorised.leak * over < LEAST:  # its coefficients would be millions
+            return math.inf
         size = np.max if worst else np.mean
         found = [float(size(factorised.variances(numbers, over))) for numbers in series]
         return energy(factorised) * math.fsum(found) / len(found)
@@ -150,11 +155,10 @@ def _search(
     from scipy.optimize import minimize  # slow to import
 
     tried: dict[Factorised, float] = {}
-    lowest = leaks[0] / 10  # in a span of time the cost falls with the leak for ever, and filters get long
 
     def objective(logarithms: Floats) -> float:
         leak, *rest = np.exp(logarithms).tolist()
-        if not (lowest <= leak <= 1 and all(number < 1 for number in rest)):
+        if not (leak <= 1 and all(number < 1 for number in rest)):
             return math.inf
         factorised = build(leak, *rest)
         if factorised not in tried:
