@@ -27,6 +27,7 @@ from pipelines.store.known_releases import known
 from pipelines.store.store import Store
 from privacy.planning.plan import Plan
 from privacy.planning.spent import Spent, spent, whole
+from privacy.planning.statement import protected
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
@@ -65,9 +66,9 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
         plan: of this spec.
 
     Returns:
-        `total`, `spent` and `remaining` are (epsilon, delta); those of queries are in the unit in which shares add up,
-        `epsilon` or `rho`. An epoch's are what was spent by its end. Differences are taken between the decimal numbers
-        as they are printed, exactly, and rounded once.
+        `protects` is what all of it is spent on, in words. `total`, `spent` and `remaining` are (epsilon, delta); those
+        of queries are in the unit in which shares add up, `epsilon` or `rho`. An epoch's are what was spent by its end.
+        Differences are taken between the decimal numbers as they are printed, exactly, and rounded once.
 
     Raises:
         RefusedError: the commits are not one release of this spec and plan, or more was spent than its total.
@@ -96,6 +97,7 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
     return {
         "release": spec.release,
         "spec_sha256": spec.sha256,
+        "protects": protected(plan.protects),
         "total": {"epsilon": total.epsilon, "delta": total.delta},
         "spent": {"epsilon": now.epsilon, "delta": now.delta},
         "remaining": {
@@ -206,6 +208,7 @@ def ledger_text(document: dict[str, Any]) -> str:
     lines += [
         "",
         f"Of an epoch: what was spent by its end. Of a query: its share, in {', '.join(sorted(units))}.",
+        f"All of it is spent on {document['protects']}.",
     ]
     return "\n".join(lines)
 

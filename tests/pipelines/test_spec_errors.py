@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.spec_text import GOOD, changed, problems
+from tests.pipelines.spec_text import GOOD, changed, loaded, problems
 
 BROKEN = [
     # what stood there, what stands there now, the error
@@ -439,6 +439,54 @@ def test_a_number_of_entries_is_for_owners_and_goes_with_a_number_of_changes(tmp
     assert problems(tmp_path, changed("{at_most: 4}", "{at_most: 4, entries: 0}", owned)) == [
         "spec.yaml:11: privacy.constraint.entries: expected at least 1, not 0"
     ]
+
+
+SPAN = "protects: {span: 14d}"
+
+
+@pytest.mark.parametrize(
+    ("privacy", "owned", "message"),
+    [
+        ("protects: {span: 0s}", False, "11: privacy.protects.span: expected a duration above zero, such as 14d"),
+        ("protects: {span: 2}", False, "11: privacy.protects.span: expected a duration such as 1d, not 2"),
+        ("protects: nothing", False, "11: privacy.protects: expected everything or {span: 14d}, not 'nothing'"),
+        (
+            f"{SPAN}\n  states: {{none: [a], a: [none]}}",
+            False,
+            "12: privacy.states: bounds changes, which protects: {span: ...} needs no",
+        ),
+        (
+            f"{SPAN}\n  constraint: {{at_most: 4}}",
+            False,
+            "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; remove it",
+        ),
+        (
+            f"{SPAN}\n  constraint: {{at_most: 4, entries: 2}}",
+            True,
+            "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; use constraint: "
+            "{entries: 3}, how many of an owner's entries count at once",
+        ),
+        (SPAN, True, "missing; say how many of an owner's entries count at once, add constraint: {entries: 3}"),
+        (f"{SPAN}\n  constraint: {{entries: 2}}", False, "12: privacy.constraint.entries: an entry is one at any time"),
+        ("constraint: {entries: 2}", True, "11: privacy.constraint.entries: goes with a number of changes"),
+    ],
+)
+def test_a_span_needs_no_bound_of_changes_and_for_owners_one_of_entries(
+    privacy: str, owned: bool, message: str, tmp_path: Path
+) -> None:
+    text = changed("unit: entry", "unit: person") if owned else changed("unit: entry", "unit: entry")
+
+    (found,) = problems(tmp_path, changed("constraint: {at_most: 4}", privacy, text))
+
+    assert message in found
+
+
+def test_levels_by_themselves_need_an_end_or_a_span(tmp_path: Path) -> None:
+    endless = changed("  until: 2026-02-01T00:00:00Z\n", "", changed("strategy: auto", "strategy: direct"))
+
+    (found,) = problems(tmp_path, endless)
+    assert "strategy: levels without an end; add schedule.until or privacy.protects: {span: 14d}" in found
+    assert loaded(tmp_path, changed("constraint: {at_most: 4}", SPAN, endless)).schedule.until is None
 
 
 def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:

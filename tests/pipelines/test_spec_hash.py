@@ -188,3 +188,14 @@ def _shuffled(value: Any, order: random.Random) -> Any:
     if isinstance(value, list):
         return [_shuffled(item, order) for item in value]
     return value
+
+
+def test_a_span_is_another_release_and_everything_is_what_all_releases_protected_before(tmp_path: Path) -> None:
+    def hashed(privacy: str) -> str:
+        return loaded(tmp_path, changed("constraint: {at_most: 4}", privacy, GOOD)).sha256
+
+    everything = hashed("constraint: {at_most: 4}")
+
+    assert hashed("constraint: {at_most: 4}\n  protects: everything") == everything
+    assert len({everything, hashed("protects: {span: 7d}"), hashed("protects: {span: 14d}")}) == 3
+    assert hashed("protects: {span: 14d}") == hashed("protects: {span: 2w}")

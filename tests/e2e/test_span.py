@@ -1,0 +1,78 @@
+"""A release that protects any span of time: from the spec to what is published, night by night and at once."""
+
+import json
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.e2e.specs import DAY, NO_NOISE, START, WINDOWS, CommandLine, changelog, published, write, write_spec
+
+SPAN = ("  epsilon: 1.0\n  constraint: {at_most: 4}", "  epsilon: 1.0\n  protects: {span: 3d}")
+AUTO = ("\nstrategy: disjoint", "")
+EVENTS = ("publish: [level, change]", "publish: [level, change, entered, left]")
+
+
+def wards(rows: list[dict], until: datetime) -> dict[str, str]:
+    """In which listed ward each stay is at the end of a window."""
+    found: dict[str, str | None] = {}
+    for row in sorted(rows, key=lambda row: row["at"]):
+        if row["at"] < until:
+            found[row["stay"]] = row["after_ward"]
+        else:  # there before its first row, or not
+            found.setdefault(row["stay"], row["before_ward"])
+    return {stay: ward if ward in ("a", "b") else "other" for stay, ward in found.items() if ward is not None}
+
+
+def wanted(rows: list[dict]) -> dict[tuple[str, datetime, str], float]:
+    there = [wards(rows, START + day * DAY) for day in range(WINDOWS + 1)]
+    found: dict[tuple[str, datetime, str], float] = {}
+    for day in range(1, WINDOWS + 1):
+        now, before = there[day].items(), there[day - 1].items()
+        entered, left = Counter(w for _, w in now - before), Counter(w for _, w in before - now)
+        level, earlier = Counter(w for _, w in now), Counter(w for _, w in before)
+        for ward in ("a", "b", "other"):
+            numbers = {"level": level[ward], "change": level[ward] - earlier[ward]}
+            numbers |= {"entered": entered[ward], "left": left[ward]}
+            found |= {(kind, START + day * DAY, ward): float(number) for kind, number in numbers.items()}
+    return found
+
+
+def told(table: pa.Table) -> dict[tuple[str, datetime, str], float]:
+    return {(r["kind"], r["window_end"], r["ward"]): r["value"] for r in table.to_pylist()}
+
+
+@pytest.mark.parametrize("nightly", [False, True], ids=["at once", "nightly"])
+def test_what_is_published_is_what_is_there_at_the_ends_of_windows(nightly: bool, tmp_path: Path, capsys) -> None:
+    slackwater = CommandLine(tmp_path, capsys)
+    write(tmp_path / "data" / "stays.parquet", changelog())
+    write_spec(tmp_path, SPAN, AUTO, EVENTS, NO_NOISE)
+
+    for day in range(1, WINDOWS + 1) if nightly else [WINDOWS]:
+        said = slackwater("run", "spec.yaml", "--until", f"{START + day * DAY:%Y-%m-%dT%H:%M:%SZ}")
+        assert said.code == 0, said.err
+
+    assert told(published(tmp_path, "estimates")) == wanted(changelog())
+
+
+def test_the_span_is_said_wherever_the_claim_is(tmp_path: Path, capsys) -> None:
+    slackwater = CommandLine(tmp_path, capsys)
+    write(tmp_path / "data" / "stays.parquet", changelog())
+    write_spec(tmp_path, SPAN, AUTO)
+
+    planned = slackwater("plan", "spec.yaml")
+    ran = slackwater("run", "spec.yaml", "--until", "2026-01-03T00:00:00Z")
+    ledger = slackwater("ledger", "spec.yaml")
+    metrics = slackwater("metrics", "spec.yaml")
+    evaluated = slackwater("evaluate", "spec.yaml")
+
+    for said in (planned, ran, ledger, metrics, evaluated):
+        assert said.code == 0, said.err
+    says = "for whatever one privacy unit does in any 3 days"
+    assert says in planned.out
+    assert says in json.loads((tmp_path / "public" / "manifest.json").read_text())["statement"]
+    assert json.loads((tmp_path / "public" / "plan.json").read_text())["protects"] == {"span": 3 * 86_400_000_000}
+    assert "in any 3 days" in ledger.out
+    assert "direct" in planned.out
