@@ -51,7 +51,7 @@ def continued(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def assert_same(found: Any, told: Any, where: str = "") -> None:
     """Equal, but for what another version of a numerical library does to the last digits of an error or an epsilon."""
     if isinstance(told, dict):
-        assert found.keys() == told.keys(), where
+        assert told.keys() <= found.keys(), where  # a report may say more than it did
         for key in told:
             assert_same(found[key], told[key], f"{where}.{key}")
     elif isinstance(told, list):
