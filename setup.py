@@ -13,6 +13,7 @@ setup(
     packages=[
         "privacy",
         "privacy.accounting",
+        "privacy.adaptive",
         "privacy.noise",
         "privacy.planning",
         "privacy.strategies",

@@ -21,6 +21,7 @@ ROOMS = {
     "privacy.noise": ("privacy",),
     "privacy.accounting": ("privacy",),
     "privacy.strategies": ("privacy",),
+    "privacy.adaptive": ("privacy", "privacy.noise"),
     "privacy.planning": ("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies"),
     "transforms.common": (),
     "transforms.sources.files": ("transforms.common",),

@@ -1,0 +1,144 @@
+"""What one step of adaptive publication leaves for the next: private, since the threshold's noise is in it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.adaptive.policy import Adaptive
+from privacy.exact import Json, Members
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carry:
+    """Its size does not grow with the windows, but for samples that a long span may still hold.
+
+    Attributes:
+        windows: how many have closed.
+        published: [cells], what was published last.
+        spent: windows that were sampled and their units, by window: those that the budget of the next window still
+            has to reckon with, and the last one.
+        rho: noise of the threshold, None if it is yet to be sampled.
+        ahead: samples ahead of schedule, for `dsat`.
+        ahead_so_far: the sum of what was steered against so far, for `dsat`.
+    """
+
+    windows: int
+    published: Ints
+    spent: tuple[tuple[int, int], ...]
+    rho: int | None
+    ahead: float
+    ahead_so_far: float
+
+    def to_json(self) -> Json:
+        """All but `published`, which is kept as an array."""
+        return {
+            "windows": self.windows,
+            "spent": [{"window": window, "units": units} for window, units in self.spent],
+            "rho": self.rho,
+            "ahead": self.ahead.hex(),
+            "ahead_so_far": self.ahead_so_far.hex(),
+        }
+
+
+def carry_from_json(members: Members, published: Ints) -> Carry:
+    """The carry of a document and the array that was kept with it."""
+    windows = members.positive_count("windows")
+    spent = []
+    for each in members.each("spent"):
+        spent.append((each.count("window"), each.positive_count("units")))
+        each.end()
+    if not spent or sorted({window for window, _ in spent}) != [window for window, _ in spent]:
+        raise members.wrong("spent", "windows in order, the last one that was sampled among them")
+    if not 0 <= spent[0][0] <= spent[-1][0] < windows:
+        raise members.wrong("spent", "windows that have closed")
+    carry = Carry(
+        windows=windows,
+        published=published,
+        spent=tuple(spent),
+        rho=members.optional_count("rho"),
+        ahead=members.number("ahead"),
+        ahead_so_far=members.number("ahead_so_far"),
+    )
+    members.end()
+    return carry
+
+
+def offered(adaptive: Adaptive, carry: Carry | None) -> int:
+    """How many units a sample of the next window would take; 0: it cannot be sampled.
+
+    A function of what was published. Whatever the policy wants, it is no more than what the `among` windows that end
+    with this one have left; so no `among` windows ever spend more than all units.
+    """
+    if carry is None:
+        return adaptive.units // 2 if adaptive.policy == "bd" else 1
+    window = carry.windows
+    left = adaptive.units - sum(units for at, units in carry.spent if at > window - adaptive.among)
+    return min(_wanted(adaptive, carry, left), left)
+
+
+def _wanted(adaptive: Adaptive, carry: Carry, left: int) -> int:
+    if adaptive.interval is not None:
+        return int(carry.windows % adaptive.interval == 0)
+    if adaptive.policy == "bd":
+        return left // 2
+    if adaptive.policy == "ba":
+        # A sample that took the units of m windows makes the m - 1 windows after it give theirs back.
+        last, units = carry.spent[-1]
+        return min(max(carry.windows - (last + units - 1), 0), adaptive.among)
+    return 1
+
+
+def undecided(adaptive: Adaptive, carry: Carry | None) -> bool:
+    """Whether the data decide about the next window, if a sample of it is offered: a function of what was published.
+
+    The first window is sampled in any case. So are the last ones of a release with an end, as many as samples are
+    left: those would be of no use to anything else.
+    """
+    if carry is None or adaptive.interval is not None:
+        return False
+    if adaptive.samples is None or adaptive.windows is None:
+        return True
+    return adaptive.samples - len(carry.spent) < adaptive.windows - carry.windows
+
+
+def after(adaptive: Adaptive, carry: Carry | None, *, published: Ints, units: int, rho: int | None) -> Carry:
+    """The carry after one more window, which took so many units; 0: it was not sampled."""
+    window = 0 if carry is None else carry.windows
+    spent = () if carry is None else carry.spent
+    if units:
+        spent = (*spent, (window, units))
+    still = tuple(each for each in spent[:-1] if each[0] > window + 1 - adaptive.among)
+    ahead = so_far = 0.0
+    if adaptive.gains is not None:
+        last, past = (0.0, 0.0) if carry is None else (carry.ahead, carry.ahead_so_far)
+        most = float(adaptive.units)
+        ahead = min(max(last + bool(units) - adaptive.units / adaptive.among, -most), most)
+        so_far = past + beyond(ahead, adaptive.gains.dead_band)
+        bound = LONGEST * adaptive.among / adaptive.units
+        so_far = min(max(so_far, -bound), bound)
+    # A run of AboveThreshold ends with a sample where a span is protected.
+    fresh = bool(units) and adaptive.span is not None
+    return Carry(
+        windows=window + 1,
+        published=published,
+        spent=(*still, spent[-1]),
+        rho=None if fresh else rho,
+        ahead=ahead,
+        ahead_so_far=so_far,
+    )
+
+
+LONGEST = 1000.0
+"""What steering remembers at most, in samples times the time that one is to last."""
+
+
+def beyond(number: float, band: float) -> float:
+    """How far a number is beyond a dead band around 0, with its sign.
+
+    >>> beyond(2.5, 1.0), beyond(-0.5, 1.0), beyond(-3.0, 1.0)
+    (1.5, 0.0, -2.0)
+    """
+    return max(number - band, 0.0) + min(number + band, 0.0)

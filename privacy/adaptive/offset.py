@@ -1,0 +1,53 @@
+"""What a noisy distance is compared with: the public offset of the threshold.
+
+It is a function of what was published and of public parameters, in grid steps. Whatever it is costs nothing: it may be
+steered, and clamped, as one likes. The noise of the threshold is not in it, and is never clamped or shown: that is what
+made the paper's DSAT cost 45 times its epsilon (docs/proofs/adaptive.md).
+
+    dsft      floor + threshold
+    dsat      floor + unit * sinh(u), at least 0
+    bd, ba    the error of a sample: the mean L1 norm of its noise
+
+`floor` is the mean L1 norm of a sample's noise, which the distance has even where nothing changes. `unit` is about the
+standard deviation of a noisy distance where nothing changes. sinh is linear around the floor and exponential away
+from it, so that steering needs to know neither how large histograms are nor how fast they change.
+
+dsat is steered by e, how many samples it is ahead of schedule (`samples` of `among`, evenly), beyond a dead band:
+u = u_0 + proportional * e + integral * (sum of e over the windows, divided by the windows for one sample). A positive
+e makes the threshold higher. This is a PI controller: the derivative of e is a single sample, and noise. Within the
+dead band nothing moves; the paper's error |E - delta| / delta is 1 where the controller is right on its target, so
+that it never settles.
+"""
+
+import math
+
+from privacy.adaptive.carry import Carry, beyond
+from privacy.adaptive.policy import Adaptive
+from privacy.adaptive.scales import Scales
+
+FARTHEST = 60.0
+"""Largest |u|: sinh of it, 2^85, is beyond any distance."""
+
+
+def mean_norm(scales: Scales, units: int, cells: int) -> float:
+    """The mean L1 norm of the noise of a sample that takes so many units.
+
+    >>> round(mean_norm(Scales(sensitivity=1, threshold=None, test=None, whole=50.0, units=1), 1, 20))
+    1000
+    """
+    return cells / math.sinh(1 / scales.sample(units).scale)
+
+
+def offset(adaptive: Adaptive, scales: Scales, carry: Carry, *, units: int, cells: int) -> int:
+    """The offset for the next window, if a sample of it would take so many units."""
+    floor = mean_norm(scales, units, cells)
+    if adaptive.threshold is not None:
+        return round(floor) + adaptive.threshold
+    if adaptive.gains is None:
+        return round(floor)
+    unit = (scales.threshold or 0) + (scales.test or 0) + scales.sample(1).scale * math.sqrt(cells)
+    pace = adaptive.units / adaptive.among
+    steered = adaptive.gains.proportional * beyond(carry.ahead, adaptive.gains.dead_band)
+    steered += adaptive.gains.integral * carry.ahead_so_far * pace
+    u = min(max(math.asinh(1) + steered, -FARTHEST), FARTHEST)
+    return max(0, round(floor + unit * math.sinh(u)))

@@ -1,0 +1,139 @@
+"""Adaptive publication played out: noise is chosen, and what a run would have cost is computed and not sampled."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from privacy.adaptive.carry import Carry, Ints, offered
+from privacy.adaptive.offset import offset
+from privacy.adaptive.policy import Adaptive
+from privacy.adaptive.scales import Scales
+from privacy.adaptive.step import step
+from privacy.noise.distributions import DiscreteLaplace
+
+Floats = NDArray[np.float64]
+
+CERTAIN = 1 << 50
+"""Noise that settles any test."""
+
+
+@dataclass
+class Chosen:
+    """Noise that is chosen, and what was asked for: `threshold`, `test`, or the scale of a sample."""
+
+    scales: Scales
+    rho: int = 0
+    nu: int = 0
+    cells: Ints | None = None
+    asked: list[str | float] = field(default_factory=list)
+
+    def __call__(self, distribution: DiscreteLaplace, size: int) -> Ints:
+        if distribution.scale in (self.scales.threshold, self.scales.test):
+            assert size == 1
+            role = "threshold" if distribution.scale == self.scales.threshold else "test"
+            self.asked.append(role)
+            return np.array([self.rho if role == "threshold" else self.nu])
+        self.asked.append(distribution.scale)
+        return np.zeros(size, dtype=np.int64) if self.cells is None else self.cells
+
+
+def at_or_above(k: Floats | float, scale: float) -> Floats:
+    """ln Pr[N >= k] of discrete Laplace noise, for whole k."""
+    k = np.asarray(k, dtype=float)
+    lost = -math.log1p(math.exp(-1 / scale))
+    return np.where(k >= 1, lost - k / scale, np.log1p(-np.exp(lost - (1 - np.minimum(k, 1)) / scale)))
+
+
+def mass(n: Floats | float, scale: float) -> Floats:
+    """ln Pr[N = n]."""
+    return math.log(math.tanh(1 / (2 * scale))) - np.abs(np.asarray(n, dtype=float)) / scale
+
+
+def log_chance(
+    adaptive: Adaptive, scales: Scales, stream: Ints, flags: Sequence[bool], values: Ints, *, anew: bool = True
+) -> float:
+    """ln of the probability that a stream [windows, 1] is published as these flags and values: exact.
+
+    Every decision is asked of `step` itself: the least noise with which it is 'above'. The threshold's noise, which
+    only moves that, is summed over.
+
+    Args:
+        anew: False for a mechanism that never samples the threshold's noise anew.
+    """
+    reach = 150 * math.ceil(max(scales.threshold or 0, scales.test or 0))
+    support = np.arange(-reach, reach + 1.0)
+    carry: Carry | None = None
+    total, weights = 0.0, None
+    for window, level in enumerate(stream):
+
+        def tried(
+            nu: int, before: Carry | None = carry, now: Ints = level, at: int = window
+        ) -> tuple[bool, Carry, list]:
+            noise = Chosen(scales, nu=nu, cells=values[at] - now)
+            found, _, left = step(adaptive, scales, before, now[None, :], noise)
+            return bool(found[0]), left, noise.asked
+
+        flag, left, asked = tried(CERTAIN if flags[window] else -CERTAIN)
+        if flag != flags[window]:
+            return -math.inf
+        if "test" in asked and carry is not None:
+            assert scales.test is not None
+            if "threshold" in asked:
+                assert scales.threshold is not None
+                total += added_up(weights)
+                weights = mass(support, scales.threshold)
+            least = offset(adaptive, scales, carry, units=offered(adaptive, carry), cells=1)
+            least -= int(abs(level - carry.published).sum())
+            assert (tried(least - 1)[0], tried(least)[0]) == (False, True)
+            shift = support if scales.threshold is not None else np.zeros(1)
+            if carry.rho is not None and scales.threshold is not None:
+                raised = replace(carry, rho=carry.rho + 7)
+                assert (tried(least + 6, raised)[0], tried(least + 7, raised)[0]) == (False, True)
+            answer = at_or_above(least + shift, scales.test)
+            if not flag:
+                answer = at_or_above(1 - (least + shift), scales.test)
+            if scales.threshold is None:
+                total += float(answer[0])
+            elif weights is not None:
+                weights = weights + answer
+        if flag:
+            total += float(mass(values[window] - level, float(asked[-1])).sum())
+        carry = left if anew or left.rho is not None or carry is None else replace(left, rho=carry.rho)
+    return total + added_up(weights)
+
+
+def added_up(weights: Floats | None) -> float:
+    """ln of the sum over the noise of a threshold; what lies beyond the ends does not count."""
+    if weights is None:
+        return 0.0
+    assert max(weights[0], weights[-1]) < weights.max() - 30
+    return float(logsumexp(weights))
+
+
+def played(
+    adaptive: Adaptive, scales: Scales, answers: Sequence[tuple[bool, int, int]]
+) -> tuple[Ints, Ints, list[bool], Ints]:
+    """Two streams of one cell, and what both are published as, with flags as near to `answers` as can be.
+
+    Args:
+        answers: by window: sampled, how far the distance is beyond the offset, how far the two streams are apart.
+    """
+    carry, one, other, flags, values = None, [], [], [], []
+    for sampled, beyond, apart in answers:
+        at = 0
+        if carry is not None:
+            units = offered(adaptive, carry)
+            compared = offset(adaptive, scales, carry, units=units, cells=1) if units else 0
+            at = int(carry.published[0]) + max(compared + beyond, 10 * scales.sensitivity)
+        noise = Chosen(scales, nu=CERTAIN if sampled else -CERTAIN)
+        found, told, carry = step(adaptive, scales, carry, np.array([[at]]), noise)
+        # More distance makes 'below' less likely, less makes 'above' less likely, and samples hit the first stream.
+        one.append([at])
+        other.append([at - apart if found[0] else at + apart])
+        flags.append(bool(found[0]))
+        values.append(told[0])
+    return np.array(one), np.array(other), flags, np.array(values)

@@ -1,0 +1,90 @@
+"""What adaptive publication costs, computed exactly from what `step` decides: at most epsilon, and not much less."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privacy.adaptive.policy import Adaptive, Gains
+from privacy.adaptive.scales import Scales, scales_for, spent
+from tests.privacy.adaptive_runs import log_chance, played
+
+EPSILON, R = 1.0, 2
+FAR = 1000
+"""Many times the scale of any noise here, so that only tails count, where losses are largest."""
+
+Answers = list[tuple[bool, int, int]]
+"""By window: whether it is sampled, how far its distance is beyond the offset, how far neighbours are apart."""
+BELOW, ABOVE = (False, FAR, R), (True, -FAR, R)
+
+
+START: Answers = [(True, 0, 0), *[(False, 0, 0)] * 20]
+"""Windows before the span, which do not differ."""
+
+CASES: dict[str, tuple[float, Adaptive, Answers]] = {
+    "dsft": (
+        0.999,
+        Adaptive(policy="dsft", windows=30, decisions=0.5, samples=3, threshold=10_000),
+        [ABOVE, *[BELOW] * 12, ABOVE, ABOVE, BELOW, BELOW],
+    ),
+    "dsat": (
+        0.999,
+        Adaptive(policy="dsat", windows=30, decisions=0.5, samples=3, gains=Gains()),
+        [ABOVE, *[BELOW] * 12, ABOVE, ABOVE, BELOW, BELOW],
+    ),
+    "dsft of a span": (
+        0.999,
+        Adaptive(policy="dsft", span=20, decisions=0.5, samples=2, threshold=10_000),
+        [*START, *[*[BELOW] * 9, ABOVE] * 2],
+    ),
+    "dsat of a span": (
+        0.999,
+        Adaptive(policy="dsat", span=20, decisions=0.5, samples=2, gains=Gains()),
+        [*START, *[*[BELOW] * 9, ABOVE] * 2],
+    ),
+    "bd of a span": (
+        0.96,  # halves do not add up to 1
+        Adaptive(policy="bd", span=8, decisions=0.2),
+        [*START, *[ABOVE] * 5, *[BELOW] * 3],
+    ),
+    "ba": (0.92, Adaptive(policy="ba", windows=8, decisions=0.4), [ABOVE, *[BELOW] * 6, ABOVE]),
+    "ba of a span": (0.97, Adaptive(policy="ba", span=8, decisions=0.4), [*START, *[BELOW] * 7, ABOVE]),
+}
+"""By name: the least share of epsilon that is really lost, the policy, and a run that loses so much."""
+
+
+def loss(adaptive: Adaptive, scales: Scales, answers: Answers, *, anew: bool = True) -> float:
+    """ln of how much likelier what was published is for one of two neighbours."""
+    one, other, flags, values = played(adaptive, scales, answers)
+    assert np.abs(one - other).max() == R
+    chances = [log_chance(adaptive, scales, stream, flags, values, anew=anew) for stream in (one, other)]
+    return chances[0] - chances[1]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_costs_what_is_said_and_no_more(case: str) -> None:
+    least, adaptive, answers = CASES[case]
+    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+
+    assert spent(adaptive, scales) <= EPSILON
+    assert least * EPSILON < loss(adaptive, scales, answers) <= EPSILON + 1e-9
+
+
+@pytest.mark.parametrize("noise", ["threshold", "test", "whole"])
+@pytest.mark.parametrize("case", ["dsft", "dsat", "dsft of a span", "dsat of a span"])
+def test_half_of_any_noise_is_too_little(case: str, noise: str) -> None:
+    _, adaptive, answers = CASES[case]
+    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+
+    assert loss(adaptive, replace(scales, **{noise: getattr(scales, noise) / 2}), answers) > 1.05 * EPSILON
+
+
+def test_a_threshold_whose_noise_is_never_anew_costs_more_in_a_span() -> None:
+    """Answers before the span tell the noise; then each answer in it is paid for."""
+    adaptive = Adaptive(policy="dsft", span=20, decisions=0.9, samples=1, threshold=10_000)
+    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    pinned = [(False, 60, 0), (False, 60, 0), (True, 60, 0), *[(False, 0, 0)] * 19]
+    answers = [(True, 0, 0), *[(False, 0, 0)] * 19, *pinned * 8, *[BELOW] * 20]
+
+    assert loss(adaptive, scales, answers) <= EPSILON
+    assert loss(adaptive, scales, answers, anew=False) > 1.5 * EPSILON

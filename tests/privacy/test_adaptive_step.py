@@ -1,0 +1,185 @@
+"""Steps of adaptive publication: many give what one gives, distances are exact, steering spreads samples."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from privacy.adaptive.carry import carry_from_json
+from privacy.adaptive.policy import Adaptive, Gains, adaptive_from_json
+from privacy.adaptive.scales import scales_for, scales_from_json, spent
+from privacy.adaptive.step import CHUNK, distance, step
+from privacy.exact import Members
+from privacy.noise.distributions import DiscreteLaplace
+from tests.privacy.test_adaptive_budget import POLICIES
+
+LENGTH, CELLS = 40, 3
+
+
+class Played:
+    """Noise from a list, in the order in which it is asked for."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(8)
+
+    def __call__(self, distribution: DiscreteLaplace, size: int) -> np.ndarray:
+        return np.rint(self.rng.laplace(scale=distribution.scale, size=size)).astype(np.int64)
+
+
+def levels(length: int = LENGTH) -> np.ndarray:
+    return np.random.default_rng(9).integers(-60, 60, (length, CELLS)).cumsum(axis=0)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_many_steps_give_what_one_gives(name: str) -> None:
+    adaptive = POLICIES[name]
+    scales = scales_for(adaptive, epsilon=1.0, sensitivity=1)
+    once = step(adaptive, scales, None, levels(), Played())
+    noise, carry, parts = Played(), None, []
+    for rows in np.split(levels(), [1, 2, 9, 10, 25]):
+        flags, values, carry = step(adaptive, scales, carry, rows, noise)
+        parts.append((flags, values))
+        kept = json.loads(json.dumps(carry.to_json()))
+        carry = carry_from_json(Members(kept), carry.published)
+
+    assert carry is not None
+    assert np.concatenate([flags for flags, _ in parts]).tolist() == once[0].tolist()
+    assert np.concatenate([values for _, values in parts]).tolist() == once[1].tolist()
+    assert carry.to_json() == once[2].to_json()
+    assert carry.published.tolist() == once[2].published.tolist()
+    assert 1 < once[0].sum() < LENGTH
+
+
+def test_a_carry_holds_no_window_but_the_last() -> None:
+    adaptive = POLICIES["dsat, span"]
+    _, _, carry = step(adaptive, scales_for(adaptive, epsilon=4.0, sensitivity=1), None, levels(), Played())
+
+    assert carry.published.base is None
+    assert len(carry.spent) <= 3
+
+
+def test_what_was_written_is_read_the_same() -> None:
+    for adaptive in POLICIES.values():
+        scales = scales_for(adaptive, epsilon=0.7, sensitivity=5)
+        assert adaptive_from_json(Members(json.loads(json.dumps(adaptive.to_json())))) == adaptive
+        assert scales_from_json(Members(json.loads(json.dumps(scales.to_json())))) == scales
+
+
+def test_all_of_epsilon_is_used() -> None:
+    for adaptive, epsilon in itertools.product(POLICIES.values(), (0.1, 1.0, 3.0)):
+        assert epsilon * (1 - 1e-12) < spent(adaptive, scales_for(adaptive, epsilon=epsilon, sensitivity=7)) <= epsilon
+
+
+def test_the_split_between_threshold_and_distances_is_the_best() -> None:
+    """The sum of both variances, over other splits of the same epsilon."""
+    adaptive = Adaptive(policy="dsft", windows=100, decisions=0.5, samples=11, threshold=0)
+    scales = scales_for(adaptive, epsilon=2.0, sensitivity=1)
+
+    def wide(share: float) -> float:
+        return DiscreteLaplace(1 / share).variance + DiscreteLaplace(20 / (1 - share)).variance
+
+    best = min(wide(share) for share in np.linspace(0.01, 0.99, 99))
+    assert scales.threshold is not None
+    assert scales.test is not None
+    ours = DiscreteLaplace(scales.threshold).variance + DiscreteLaplace(scales.test).variance
+    assert ours <= best
+
+
+def test_a_distance_moves_by_no_more_than_the_histogram_does() -> None:
+    """At the ends of 64 bits, too, where a plain difference wraps."""
+    rng = np.random.default_rng(10)
+    ends = np.array([-(2**63), -(2**63) + 3, -(2**45), -5, 0, 5, 2**45, 2**45 + 2, 2**63 - 4, 2**63 - 1])
+    for _ in range(300):
+        x, published = rng.choice(ends, 6), rng.choice(ends, 6)
+        moved = x + np.where(x > 0, -1, 1) * rng.integers(0, 3, 6)
+        assert abs(distance(x, published) - distance(moved, published)) <= sum(
+            abs(int(a) - int(b)) for a, b in zip(x, moved, strict=True)
+        )
+
+
+def test_a_distance_is_exact_over_more_cells_than_a_chunk_and_beyond_64_bits() -> None:
+    cells = 2 * CHUNK + 5
+    far, near = np.full(cells, 2**45), np.full(cells, -(2**45) + 1)
+
+    assert distance(far, near) == cells * (2**46 - 1)
+    assert distance(far, np.full(cells, 2**45 - 2)) == 2 * cells
+
+
+def test_steering_spreads_samples_over_all_windows() -> None:
+    """However far histograms move: a threshold is given nowhere. Only the data have noise here, and that is fixed."""
+    for scale in (1, 1000, 1_000_000):
+        rng = np.random.default_rng(11)
+        stream = (rng.normal(0, scale, (600, 4)).cumsum(axis=0) * 100).astype(np.int64)
+        adaptive = Adaptive(policy="dsat", windows=600, decisions=0.2, samples=60, gains=Gains())
+        scales = scales_for(adaptive, epsilon=200.0, sensitivity=1)
+        flags, _, _ = step(adaptive, scales, None, stream, lambda distribution, size: np.zeros(size, dtype=np.int64))
+
+        late = np.abs(flags.cumsum()[200:] - 0.1 * np.arange(201, 601))
+        assert late.max() < 8
+        assert flags.sum() == 60
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"policy": "ba", "decisions": 0.5}, "give windows"),
+        ({"policy": "ba", "decisions": 0.5, "windows": 5, "span": 5}, "give windows"),
+        ({"policy": "ba", "decisions": 0.5, "span": 0}, "span=0 must be at least 1"),
+        ({"policy": "ba", "decisions": 1.0, "span": 5}, "decisions=1.0 must lie"),
+        (
+            {"policy": "fixed", "span": 5, "interval": 2, "decisions": 0.5},
+            "decisions: unknown; the policy fixed has none",
+        ),
+        ({"policy": "dsft", "span": 5, "samples": 2, "decisions": 0.5}, "threshold: missing"),
+        ({"policy": "dsft", "span": 5, "samples": 6, "decisions": 0.5, "threshold": 1}, "samples=6 must be at most"),
+        (
+            {"policy": "dsft", "windows": 5, "samples": 1, "decisions": 0.5, "threshold": 1},
+            "samples=1 must be at least 2",
+        ),
+        ({"policy": "dsft", "span": 5, "samples": 1, "decisions": 0.5, "threshold": -1}, "threshold=-1 must be"),
+        ({"policy": "fixed", "span": 5, "interval": 0}, "interval=0 must be"),
+        ({"policy": "best", "span": 5}, "policy='best' must be one of"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters: dict, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Adaptive(**parameters)
+
+
+def test_wrong_steps_are_refused() -> None:
+    adaptive = Adaptive(policy="fixed", windows=LENGTH, interval=7)
+    scales = scales_for(adaptive, epsilon=1.0, sensitivity=1)
+    other = scales_for(POLICIES["dsft"], epsilon=1.0, sensitivity=1)
+    _, _, carry = step(adaptive, scales, None, levels(), Played())
+
+    with pytest.raises(ValueError, match="41 windows, but the release ends after 40"):
+        step(adaptive, scales, carry, levels(1), Played())
+    with pytest.raises(ValueError, match="2 cells, but 3 in the steps before"):
+        step(adaptive, scales, carry, levels(1)[:, :2].copy(), Played())
+    with pytest.raises(ValueError, match="of another policy than fixed"):
+        step(adaptive, other, None, levels(), Played())
+    with pytest.raises(ValueError, match="expected int64"):
+        step(adaptive, scales, None, levels().astype(float), Played())
+    with pytest.raises(ValueError, match="no windows"):
+        step(adaptive, scales, None, levels()[:0], Played())
+    with pytest.raises(ValueError, match="needs noise beyond"):
+        scales_for(adaptive, epsilon=1e-20, sensitivity=1)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"spent": []}, "spent: expected windows in order"),
+        ({"spent": [{"window": 3, "units": 1}, {"window": 3, "units": 1}]}, "spent: expected windows in order"),
+        ({"spent": [{"window": 40, "units": 1}]}, "spent: expected windows that have closed"),
+        ({"rho": 0.5}, "rho: expected an integer"),
+        ({"more": 1}, "more: unknown"),
+    ],
+)
+def test_a_broken_carry_is_refused(broken: dict, said: str) -> None:
+    adaptive = POLICIES["dsft"]
+    _, _, carry = step(adaptive, scales_for(adaptive, epsilon=1.0, sensitivity=1), None, levels(), Played())
+
+    with pytest.raises(ValueError, match=said):
+        carry_from_json(Members({**carry.to_json(), **broken}), carry.published)
