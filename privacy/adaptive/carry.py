@@ -91,14 +91,12 @@ def _wanted(adaptive: Adaptive, carry: Carry, left: int) -> int:
     return 1
 
 
-def undecided(adaptive: Adaptive, carry: Carry | None) -> bool:
-    """Whether the data decide about the next window, if a sample of it is offered: a function of what was published.
+def undecided(adaptive: Adaptive, carry: Carry) -> bool:
+    """Whether the data are asked about the next window, if a sample of it is offered: a function of what was published.
 
-    The first window is sampled in any case. So are the last ones of a release with an end, as many as samples are
-    left: those would be of no use to anything else.
+    The last windows of a release with an end are sampled in any case, as many as samples are left: those would be of no
+    use to anything else. So is the first, before there is a carry.
     """
-    if carry is None or adaptive.interval is not None:
-        return False
     if adaptive.samples is None or adaptive.windows is None:
         return True
     return adaptive.samples - len(carry.spent) < adaptive.windows - carry.windows

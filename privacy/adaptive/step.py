@@ -63,9 +63,9 @@ def step(
     for row, level in enumerate(levels):
         units = offered(adaptive, carry)
         rho = None if carry is None else carry.rho
-        if units and carry is not None and undecided(adaptive, carry):
+        if units and carry is not None and scales.test is not None and undecided(adaptive, carry):
             if rho is None:
-                rho = _one(sample, scales.threshold)
+                rho = 0 if scales.threshold is None else _one(sample, scales.threshold)
             compared = offset(adaptive, scales, carry, units=units, cells=levels.shape[1])
             noisy = distance(level, carry.published) + _one(sample, scales.test)
             if noisy < compared + rho:
@@ -101,9 +101,8 @@ def distance(level: Ints, published: Ints) -> int:
     return total
 
 
-def _one(sample: Sample, scale: float | None) -> int:
-    """Noise of a threshold that has none is 0."""
-    return 0 if scale is None else int(sample(DiscreteLaplace(scale), 1)[0])
+def _one(sample: Sample, scale: float) -> int:
+    return int(sample(DiscreteLaplace(scale), 1)[0])
 
 
 def _check(adaptive: Adaptive, scales: Scales, carry: Carry | None, levels: Ints) -> None:

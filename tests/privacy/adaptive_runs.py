@@ -91,8 +91,9 @@ def log_chance(
             assert (tried(least - 1)[0], tried(least)[0]) == (False, True)
             shift = support if scales.threshold is not None else np.zeros(1)
             if carry.rho is not None and scales.threshold is not None:
-                raised = replace(carry, rho=carry.rho + 7)
-                assert (tried(least + 6, raised)[0], tried(least + 7, raised)[0]) == (False, True)
+                for more in (7, -CERTAIN // 8):
+                    other = replace(carry, rho=carry.rho + more)
+                    assert (tried(least + more - 1, other)[0], tried(least + more, other)[0]) == (False, True)
             answer = at_or_above(least + shift, scales.test)
             if not flag:
                 answer = at_or_above(1 - (least + shift), scales.test)

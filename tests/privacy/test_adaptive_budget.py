@@ -151,6 +151,13 @@ def test_samples_that_nobody_asked_for_are_used_at_the_end() -> None:
     assert [window for window, flag in enumerate(flags) if flag] == [0, 35, 36, 37, 38, 39]
 
 
+def test_a_fixed_rhythm_asks_nobody() -> None:
+    adaptive = POLICIES["fixed"]
+    flags, _ = seen(adaptive, scales_for(adaptive, epsilon=EPSILON, sensitivity=R), WISHES["never"])
+
+    assert [window for window, flag in enumerate(flags) if flag] == [0, 7, 14, 21, 28, 35]
+
+
 def test_noise_of_samples_is_sampled_for_each_cell() -> None:
     """Whatever is added is what was asked for: one number a cell."""
     adaptive = Adaptive(policy="fixed", windows=2, interval=2)

@@ -103,6 +103,7 @@ def test_a_distance_is_exact_over_more_cells_than_a_chunk_and_beyond_64_bits() -
     far, near = np.full(cells, 2**45), np.full(cells, -(2**45) + 1)
 
     assert distance(far, near) == cells * (2**46 - 1)
+    assert distance(far * 2**17, -far * 2**17) == cells * 2**46
     assert distance(far, np.full(cells, 2**45 - 2)) == 2 * cells
 
 
