@@ -5,18 +5,21 @@ steered, and clamped, as one likes. The noise of the threshold is not in it, and
 made the paper's DSAT cost 45 times its epsilon (docs/proofs/adaptive.md).
 
     dsft      floor + threshold
-    dsat      floor + unit * sinh(u), at least 0
+    dsat      floor + margin + unit * sinh(u), u >= 0
     bd, ba    the error of a sample: the mean L1 norm of its noise
 
-`floor` is the mean L1 norm of a sample's noise, which the distance has even where nothing changes. `unit` is about the
-standard deviation of a noisy distance where nothing changes. sinh is linear around the floor and exponential away
-from it, so that steering needs to know neither how large histograms are nor how fast they change.
+`floor` is the mean L1 norm of a sample's noise: the distance that there is where nothing changes. `margin` is what the
+noise of a distance alone exceeds in so few windows that it asks for a quarter of the samples. dsat never goes below:
+nothing is gained by a sample that noise asks for, and it would be missing when something happens. So fewer windows are
+sampled than there could be where little changes. `unit` is about the standard deviation of a noisy distance. sinh is
+linear at 0 and exponential beyond, so that steering needs to know neither how large histograms are nor how fast they
+change.
 
 dsat is steered by e, how many samples it is ahead of schedule (`samples` of `among`, evenly), beyond a dead band:
-u = u_0 + proportional * e + integral * (sum of e over the windows, divided by the windows for one sample). A positive
-e makes the threshold higher. This is a PI controller: the derivative of e is a single sample, and noise. Within the
-dead band nothing moves; the paper's error |E - delta| / delta is 1 where the controller is right on its target, so
-that it never settles.
+u = proportional * e + integral * (sum of e over the windows, divided by the windows for one sample). A positive e makes
+the threshold higher. This is a PI controller: the derivative of e is a single sample, and noise. Within the dead band
+nothing moves; the paper's error |E - delta| / delta is 1 where the controller is right on its target, so that it never
+settles.
 """
 
 import math
@@ -26,7 +29,7 @@ from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales
 
 FARTHEST = 60.0
-"""Largest |u|: sinh of it, 2^85, is beyond any distance."""
+"""Largest u: sinh of it, 2^85, is beyond any distance."""
 
 
 def mean_norm(scales: Scales, units: int, cells: int) -> float:
@@ -45,9 +48,10 @@ def offset(adaptive: Adaptive, scales: Scales, carry: Carry, *, units: int, cell
         return round(floor) + adaptive.threshold
     if adaptive.gains is None:
         return round(floor)
-    unit = (scales.threshold or 0) + (scales.test or 0) + scales.sample(1).scale * math.sqrt(cells)
+    b1, b2 = scales.threshold or 0, scales.test or 0
     pace = adaptive.units / adaptive.among
-    steered = adaptive.gains.proportional * beyond(carry.ahead, adaptive.gains.dead_band)
-    steered += adaptive.gains.integral * carry.ahead_so_far * pace
-    u = min(max(math.asinh(1) + steered, -FARTHEST), FARTHEST)
-    return max(0, round(floor + unit * math.sinh(u)))
+    margin = b2 * math.log(2 / pace)
+    unit = b1 + b2 + scales.sample(1).scale * math.sqrt(cells)
+    u = adaptive.gains.proportional * beyond(carry.ahead, adaptive.gains.dead_band)
+    u += adaptive.gains.integral * carry.ahead_so_far * pace
+    return round(floor + margin + unit * math.sinh(min(max(u, 0.0), FARTHEST)))

@@ -5,7 +5,7 @@ published anew (the window is *sampled*), with fresh noise, or what was publishe
 
     fixed   sampled every so many windows; the data are not looked at
     dsft    sampled when it has moved further from what was published last than a threshold, at most C times
-    dsat    the same, with a threshold that is steered so that C samples are spread over all windows
+    dsat    the same, with a threshold that is steered so that samples are spread over all windows
     bd, ba  sampled when repeating would be further off than publishing anew; a sample gets half of the budget
             that is left (bd), or that of the windows before it that were not sampled (ba)
 

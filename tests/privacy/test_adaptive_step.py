@@ -121,6 +121,15 @@ def test_steering_spreads_samples_over_all_windows() -> None:
         assert flags.sum() == 60
 
 
+def test_a_threshold_is_not_steered_down_to_where_nothing_but_noise_is_sampled() -> None:
+    adaptive = Adaptive(policy="dsat", span=50, decisions=0.2, samples=10, gains=Gains())
+    scales = scales_for(adaptive, epsilon=1.0, sensitivity=1)
+    quiet = np.full((300, 4), 1000)
+    flags, _, _ = step(adaptive, scales, None, quiet, lambda distribution, size: np.full(size, 1))
+
+    assert flags.tolist() == [True, *[False] * 299]
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
