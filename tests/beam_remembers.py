@@ -1,7 +1,7 @@
 """What Beam finds out again thousands of times for each pipeline, found out once: half of what a small one takes.
 
 Methods have the same arguments, and thereby states and timers, for all objects of a class; options of one kind are the
-same for the same flags.
+same for the same flags. It holds in a process once this is imported.
 """
 
 from collections.abc import Callable
@@ -60,8 +60,6 @@ def _view(self: PipelineOptions, kind: type[PipelineOptions]) -> PipelineOptions
     return view
 
 
-def remember() -> None:
-    """From now on, in this process."""
-    core.get_function_args_defaults = _arguments
-    userstate.get_dofn_specs = _states_and_timers
-    PipelineOptions.view_as = _view
+core.get_function_args_defaults = _arguments
+userstate.get_dofn_specs = _states_and_timers
+PipelineOptions.view_as = _view

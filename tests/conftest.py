@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import beam_remembers
+import tests.beam_remembers  # noqa: F401
 
 # Times are the machine's, not the code's: a busy one would fail a good property.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
-
-beam_remembers.remember()
 
 
 LONG = ("flink", "live", "kafka", "job service")

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 CLEAN = multiprocessing.get_context("forkserver")
 _AT_FIRST_USE = ("pipelines.commands", "scipy.optimize", "apache_beam.runners.portability.fn_api_runner.fn_runner")
-CLEAN.set_forkserver_preload(["pipelines.cli", "tests.e2e.specs", *_AT_FIRST_USE])
+CLEAN.set_forkserver_preload(["pipelines.cli", "tests.e2e.specs", "tests.beam_remembers", *_AT_FIRST_USE])
 
 
 def alone(work: Callable[..., T], *arguments: Any) -> T:

@@ -9,6 +9,7 @@ the guess is right: that is a fact about folders and not about people.
 """
 
 import re
+from functools import lru_cache
 from io import StringIO
 from typing import Any
 
@@ -35,8 +36,9 @@ WITHHELD = "withheld"
 HEAD = "# As published: paths are withheld, and comments left out.\n"
 
 
+@lru_cache(maxsize=1)
 def public_spec(text: str) -> str:
-    """What is published of a spec's text."""
+    """What is published of a spec's text. A stream asks for it at each window."""
     content = document_of("spec", text).content
     shown = {name: _shown(content[name], SHOWN[name]) for name in content if name in SHOWN}
     if "changelog" in shown:
