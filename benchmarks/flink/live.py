@@ -161,9 +161,7 @@ class Live:
 
     def kill_worker(self) -> bool:
         """One of Python's, at once; whether there was one."""
-        pool = self.cluster.processes["workers"].pid
-        told = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pool)], capture_output=True, text=True, check=False)
-        workers = [int(pid) for pid in told.stdout.split()]
+        workers = self.cluster.worker_processes()
         with suppress(ProcessLookupError):
             if workers:
                 os.kill(random.choice(workers), signal.SIGKILL)

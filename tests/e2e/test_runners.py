@@ -5,7 +5,6 @@ An epsilon beyond reason leaves no noise, so that nodes are exact sums; other nu
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -120,14 +119,18 @@ def the_same(folder: Path, other: Path) -> None:
         assert told(folder, side).equals(told(other, side))
 
 
+@pytest.fixture(scope="module")
+def truth(embedded: Callable[[str], Path]) -> Callable[[str], pa.Table]:
+    """That of a case as the embedded runner has it, once."""
+    return cache(lambda name: evaluate(name, embedded(name), [REPEATED]))
+
+
 @on(PAIRS)
-def test_the_truth_is_that_of_the_embedded_runner(runner, name, embedded, request):
-    folder = embedded(name)
+def test_the_truth_is_that_of_the_embedded_runner(runner, name, embedded, truth, request):
+    there = evaluate(name, embedded(name), flags_of(runner, request))
 
-    there, here = evaluate(name, folder, flags_of(runner, request)), evaluate(name, folder, [REPEATED])
-
-    assert there.equals(here)
-    assert (here["exact"].to_pylist() != here["bounded"].to_pylist()) == CASES[name].cut
+    assert there.equals(truth(name))
+    assert (there["exact"].to_pylist() != there["bounded"].to_pylist()) == CASES[name].cut
 
 
 @on(RUNS)
@@ -184,9 +187,6 @@ def kill_workers(flink: Cluster, attempts: Path, killed: list[int]) -> None:
     end = time.monotonic() + PATIENCE
     while not list(attempts.glob("000002-*/estimates/*")) and time.monotonic() < end:
         time.sleep(0.01)
-    told = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(flink.processes["workers"].pid)], capture_output=True, text=True, check=False
-    )
-    for worker in told.stdout.split():
-        os.kill(int(worker), signal.SIGKILL)
-        killed.append(int(worker))
+    for worker in flink.worker_processes():
+        os.kill(worker, signal.SIGKILL)
+        killed.append(worker)
