@@ -22,7 +22,7 @@ ROOMS = {
     "privacy.accounting": ("privacy",),
     "privacy.strategies": ("privacy",),
     "privacy.adaptive": ("privacy", "privacy.noise"),
-    "privacy.planning": ("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies"),
+    "privacy.planning": ("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
     "transforms.common": (),
     "transforms.sources.files": ("transforms.common",),
     "transforms.sources.columns": ("transforms.common", "transforms.sources.files"),

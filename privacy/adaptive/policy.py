@@ -58,6 +58,25 @@ class Gains:
             if not 0 <= getattr(self, name) <= 1000:
                 raise ValueError(f"gains.{name}={getattr(self, name)} must lie between 0 and 1000")
 
+    def to_json(self) -> Json:
+        """As a document that `gains_from_json` reads back."""
+        return {
+            "proportional": float(self.proportional).hex(),
+            "integral": float(self.integral).hex(),
+            "dead_band": float(self.dead_band).hex(),
+        }
+
+
+def gains_from_json(members: Members) -> Gains:
+    """The gains of a document."""
+    gains = Gains(
+        proportional=members.number("proportional"),
+        integral=members.number("integral"),
+        dead_band=members.number("dead_band"),
+    )
+    members.end()
+    return gains
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive:
@@ -143,11 +162,7 @@ class Adaptive:
         if self.decisions is not None:
             found["decisions"] = self.decisions.hex()
         if self.gains is not None:
-            found["gains"] = {
-                "proportional": float(self.gains.proportional).hex(),
-                "integral": float(self.gains.integral).hex(),
-                "dead_band": float(self.gains.dead_band).hex(),
-            }
+            found["gains"] = self.gains.to_json()
         return found
 
 
@@ -183,13 +198,7 @@ def adaptive_from_json(members: Members) -> Adaptive:
         if members.has(name)
     }
     decisions = members.number("decisions") if members.has("decisions") else None
-    gains = None
-    if members.has("gains"):
-        of = members.of("gains")
-        gains = Gains(
-            proportional=of.number("proportional"), integral=of.number("integral"), dead_band=of.number("dead_band")
-        )
-        of.end()
+    gains = gains_from_json(members.of("gains")) if members.has("gains") else None
     members.end()
     with members.naming():
         return Adaptive(policy=policy, decisions=decisions, gains=gains, **counts)

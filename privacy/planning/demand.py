@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from privacy.adaptive.choice import AdaptiveChoice
 from privacy.measure import Measure
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
@@ -18,6 +19,7 @@ class Demand:
         series: which numbers are published.
         weight: share of the budget, relative to the other queries.
         choice: what is said of the strategy.
+        adaptive: how levels are published where the data decide when; None where a strategy publishes all windows.
         expected: a public guess of how large a number is, for `relative_error`.
     """
 
@@ -28,6 +30,15 @@ class Demand:
     weight: float = 1.0
     choice: Choice = field(default_factory=Choice)
     expected: float | None = None
+    adaptive: AdaptiveChoice | None = None
+
+    def __post_init__(self) -> None:
+        if self.adaptive is None:
+            return
+        if self.series != (Series(kind="level"),):
+            raise ValueError(f"query {self.name}: adaptive publication is of levels alone")
+        if len(self.measure.components) > 1:
+            raise ValueError(f"query {self.name}: adaptive publication is of counts and sums, not of a ratio")
 
     @property
     def families(self) -> tuple[Family, ...]:

@@ -11,14 +11,19 @@ import hashlib
 import json
 import math
 from collections import Counter
+from dataclasses import dataclass
 from typing import get_args
 
 from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
+from privacy.adaptive.choice import choice_from_json
+from privacy.adaptive.policy import adaptive_from_json
+from privacy.adaptive.scales import scales_from_json
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, Released
@@ -84,10 +89,11 @@ def plan_from_json(document: object) -> Plan:
         windows=members.optional_count("windows"),
         owner=members.flag("owner"),
         protects=EVERYTHING if version == 1 else _protects_from_json(members.of("protects")),
-        demands=tuple(demand for demand, _, _, _ in queries),
-        released=tuple(part for _, _, released, _ in queries for part in released),
-        options=tuple(options for _, _, _, options in queries),
-        weights=tuple(weight for _, weight, _, _ in queries),
+        demands=tuple(found.demand for found in queries),
+        released=tuple(part for found in queries for part in found.released),
+        adaptive=tuple(found.adaptive for found in queries if found.adaptive is not None),
+        options=tuple(found.options for found in queries),
+        weights=tuple(found.weight for found in queries),
         mechanism=members.word("mechanism", MECHANISMS),
         accounting=members.word("accounting", ACCOUNTINGS),
         budget=Budget(epsilon=budget.number("epsilon"), delta=budget.number("delta")),
@@ -121,14 +127,40 @@ def digest(plan: Plan) -> str:
                 ]
                 for part in _of_query(plan, place)
             ],
+            *([] if (part := plan.adaptive_of(place)) is None else [_policy_to_json(part)]),
         ]
         for place, demand in enumerate(plan.demands)
     ]
     return hashlib.sha256(json.dumps(sampled_by, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Query:
+    """One query of a document; without options where the data decide."""
+
+    demand: Demand
+    weight: float
+    released: tuple[Released, ...] = ()
+    adaptive: AdaptivePart | None = None
+    options: tuple[Option, ...] = ()
+
+
 def _query_to_json(plan: Plan, place: int) -> Json:
-    demand, (taken, *others) = plan.demands[place], plan.options[place]
+    demand, part = plan.demands[place], plan.adaptive_of(place)
+    asked = _demand_to_json(demand, plan.weights[place])
+    if part is None or demand.adaptive is None:
+        return {**asked, **_options_to_json(plan, place)}
+    return {
+        **asked,
+        "adaptive": {"choice": demand.adaptive.to_json(), **_policy_to_json(part), "share": part.share.hex()},
+    }
+
+
+def _policy_to_json(part: AdaptivePart) -> Json:
+    return {"policy": part.adaptive.to_json(), "scales": part.scales.to_json()}
+
+
+def _demand_to_json(demand: Demand, share: float) -> Json:
     return {
         "name": demand.name,
         "measure": _measure_to_json(demand.measure),
@@ -137,7 +169,13 @@ def _query_to_json(plan: Plan, place: int) -> Json:
         "weight": float(demand.weight).hex(),
         "expected": None if demand.expected is None else float(demand.expected).hex(),
         "choice": demand.choice.to_json(),
-        "share": plan.weights[place].hex(),
+        "share": share.hex(),
+    }
+
+
+def _options_to_json(plan: Plan, place: int) -> Json:
+    taken, *others = plan.options[place]
+    return {
         "option": taken.name,
         "error": _error_to_json(taken.error),
         "parts": [
@@ -160,8 +198,9 @@ def _query_to_json(plan: Plan, place: int) -> Json:
     }
 
 
-def _query_from_json(members: Members, place: int) -> tuple[Demand, float, tuple[Released, ...], tuple[Option, ...]]:
+def _query_from_json(members: Members, place: int) -> _Query:
     """A query's demand, its share of the budget, its parts, and its options with the one that is taken first."""
+    asked = members.of("adaptive") if members.has("adaptive") else None
     demand = Demand(
         name=members.text("name"),
         measure=_measure_from_json(members.of("measure")),
@@ -170,8 +209,13 @@ def _query_from_json(members: Members, place: int) -> tuple[Demand, float, tuple
         weight=members.number("weight"),
         expected=members.optional_number("expected"),
         choice=_choice_from_json(members.of("choice")),
+        adaptive=None if asked is None else choice_from_json(asked.of("choice")),
     )
-    weight, name, error = members.number("share"), members.word("option", NAMES), _error_from_json(members)
+    weight = members.number("share")
+    if asked is not None:
+        members.end()
+        return _Query(demand=demand, weight=weight, adaptive=_adaptive_from_json(asked, place))
+    name, error = members.word("option", NAMES), _error_from_json(members)
     parts, released = [], []
     for each in members.each("parts"):
         part = _part_from_json(each)
@@ -205,7 +249,18 @@ def _query_from_json(members: Members, place: int) -> tuple[Demand, float, tuple
         if Counter(series for part in option.parts for series in part.series) != Counter(demand.series):
             raise members.wrong("parts", "each series of the query once")
     members.end()
-    return demand, weight, tuple(released), tuple(options)
+    return _Query(demand=demand, weight=weight, released=tuple(released), options=tuple(options))
+
+
+def _adaptive_from_json(members: Members, place: int) -> AdaptivePart:
+    part = AdaptivePart(
+        query=place,
+        adaptive=adaptive_from_json(members.of("policy")),
+        scales=scales_from_json(members.of("scales")),
+        share=members.number("share"),
+    )
+    members.end()
+    return part
 
 
 def _of_query(plan: Plan, place: int) -> tuple[Released, ...]:

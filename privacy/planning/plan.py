@@ -22,6 +22,7 @@ from privacy.accounting.accounting import (
 from privacy.constraint import Constraint
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.sampling import LARGEST_SCALE
+from privacy.planning.adaptive_part import AdaptivePart, adaptive_of, at_once, calibrated, one_measurement
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Part, Question, certified, nominal, options
@@ -75,7 +76,8 @@ class Plan:
     Attributes:
         owner: whether a unit may own several entries.
         protects: all that a unit ever does, or whatever it does in a span of time.
-        options: for each query, the best way of each kind to release it; the first is taken.
+        adaptive: the parts where the data decide which windows are published anew.
+        options: for each query, the best way of each kind to release it; the first is taken. None for adaptive ones.
         weights: the share of the budget of each query, 1 in sum.
         claim: the guarantee in words, without what it rests on.
         conditions: what it rests on, a sentence each.
@@ -88,6 +90,7 @@ class Plan:
     protects: Protection
     demands: tuple[Demand, ...]
     released: tuple[Released, ...]
+    adaptive: tuple[AdaptivePart, ...]
     options: tuple[tuple[Option, ...], ...]
     weights: tuple[float, ...]
     mechanism: Mechanism
@@ -96,6 +99,10 @@ class Plan:
     share_unit: str
     claim: str
     conditions: tuple[str, ...]
+
+    def adaptive_of(self, query: int) -> AdaptivePart | None:
+        """How a query is published where the data decide when; None if a strategy publishes all windows."""
+        return next((part for part in self.adaptive if part.query == query), None)
 
     @property
     def statement(self) -> str:
@@ -197,6 +204,8 @@ def _plan(
     adaptive: bool,
 ) -> Plan:
     demands = [replace(d, measure=replace(d.measure, fine=mechanism == "gaussian")) for d in demands]
+    if any(d.adaptive is not None for d in demands) and (mechanism, accounting) != ("laplace", "naive"):
+        raise ValueError("adaptive publication has Laplace noise, and epsilons add up; use accounting naive")
     questions = [
         Question(
             demand=demand,
@@ -211,14 +220,33 @@ def _plan(
         )
         for demand in demands
     ]
-    found = []
+    found: list[tuple[Option, ...]] = []
     for question in questions:
+        if question.demand.adaptive is not None:
+            found.append(())
+            continue
         best, *others = options(question)
         found.append((certified(best, question), *others))
-    weights = _weights(demands, [tried[0] for tried in found], mechanism=mechanism, split=split)
-    planned = [(place, part) for place, tried in enumerate(found) for part in tried[0].parts]
+    weights = _weights(demands, found, mechanism=mechanism, split=split)
+    planned = [(place, part) for place, tried in enumerate(found) for part in (tried[0].parts if tried else ())]
+    policies = [
+        (
+            place,
+            adaptive_of(
+                demand.adaptive,
+                cells=demand.cells,
+                measure=demand.measure,
+                protects=protects,
+                window=window,
+                windows=windows,
+            ),
+        )
+        for place, demand in enumerate(demands)
+        if demand.adaptive is not None
+    ]
     queries = [place for place, _ in planned]
     measurements = [measured(part.sensitivity, share(place, weights, queries)) for place, part in planned]
+    measurements += [one_measurement(weights[place]) for place, _ in policies]
     steps = min(c.largest for demand in demands for c in demand.measure.components)
     calibration = calibrate(
         measurements,
@@ -232,7 +260,7 @@ def _plan(
         paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
         if part.strategy.sparse
         else None
-        for (_, part), m, scale in zip(planned, measurements, calibration.scales, strict=True)
+        for (_, part), m, scale in zip(planned, measurements, calibration.scales, strict=False)
     ]
     return Plan(
         constraint=constraint,
@@ -242,6 +270,10 @@ def _plan(
         protects=protects,
         demands=tuple(demands),
         released=_released(demands, planned, calibration, mechanism, stated),
+        adaptive=tuple(
+            calibrated(place, policy, scale=scale, sensitivity=at_once(demands[place].measure, constraint, owner=owner))
+            for (place, policy), scale in zip(policies, calibration.scales[len(planned) :], strict=True)
+        ),
         options=tuple(found),
         weights=weights,
         mechanism=mechanism,
@@ -261,7 +293,7 @@ def _released(
     stated: Sequence[float | None],
 ) -> tuple[Released, ...]:
     kind = DiscreteLaplace if mechanism == "laplace" else DiscreteGaussian
-    for (place, part), scale in zip(planned, calibration.scales, strict=True):
+    for (place, part), scale in zip(planned, calibration.scales, strict=False):  # adaptive parts come last
         if scale * max(c.largest for c in demands[place].measure.components) > LARGEST_SCALE:
             raise ValueError(
                 f"query {demands[place].name}: {part.family} numbers would need noise of more than 2^55 grid steps; "
@@ -280,13 +312,13 @@ def _released(
             paper_epsilon=epsilon,
         )
         for (place, part), scale, share, epsilon in zip(
-            planned, calibration.scales, calibration.shares, stated, strict=True
+            planned, calibration.scales, calibration.shares, stated, strict=False
         )
     )
 
 
 def _weights(
-    demands: Sequence[Demand], chosen: Sequence[Option], *, mechanism: Mechanism, split: Split
+    demands: Sequence[Demand], found: Sequence[tuple[Option, ...]], *, mechanism: Mechanism, split: Split
 ) -> tuple[float, ...]:
     """Each query's share of the budget.
 
@@ -296,13 +328,15 @@ def _weights(
         raw = [demand.weight for demand in demands]
     else:
         raw = []
-        for demand, option in zip(demands, chosen, strict=True):
+        for demand, tried in zip(demands, found, strict=True):
+            if demand.adaptive is not None:
+                raise ValueError(f"query {demand.name}: the error of adaptive publication depends on the data")
             if demand.expected is None:
                 raise ValueError(f"query {demand.name}: equal relative errors need its `expected` size")
             if len(demand.measure.components) > 1:
                 raise ValueError(f"query {demand.name}: the error of a {demand.measure.kind} depends on the data")
             component = demand.measure.components[0]
-            relative = option.error * component.largest * component.grid / demand.expected
+            relative = tried[0].error * component.largest * component.grid / demand.expected
             raw.append(share_for(relative, mechanism))
     total = math.fsum(raw)
     return tuple(weight / total for weight in raw)
@@ -319,7 +353,7 @@ def _typical_error(plan: Plan) -> float:
             if released.query == place
         ]
         squares, numbers = total_variance(noisy, nominal(plan.windows, demand.series))
-        if squares == 0:  # no number is published yet, or the noise vanishes
+        if squares == 0:  # adaptive, or no number is published yet, or the noise vanishes
             continue
         logs.append(weight * math.log(squares / numbers))
     return math.fsum(logs)

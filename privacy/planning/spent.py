@@ -18,6 +18,8 @@ strategy (`so_far`) with the horizon below, and so all that was published is a f
 Noise in advance is used before its node is complete: a number may hold the noise of any node under the root that was
 begun, so all of these count from its first window on. Under a single root that is the whole part at once.
 
+A part that looks at the data (privacy.adaptive) is charged as a whole from its first window on.
+
 The sensitivity of a subset of the nodes is never larger, so each is capped by the whole part's, which may be known more
 closely. They are composed as the plan composes, at the plan's delta: all of delta is spent with the first number.
 """
@@ -28,6 +30,7 @@ from fractions import Fraction
 
 from privacy.accounting.composition import Measurement, epsilon_spent, is_proved
 from privacy.checks import at_least
+from privacy.planning.adaptive_part import one_measurement, scale_of
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.plan import Plan, Released
 from privacy.planning.pricing import POWER, measured, share
@@ -80,7 +83,7 @@ def spent(plan: Plan, windows: int) -> Spent:
         for released in plan.released
         if (so_far := _sensitivity(plan, released, windows)) is not None
     ]
-    if not charged:
+    if not charged and not (plan.adaptive and windows):
         return Spent(epsilon=0.0, delta=0.0, shares=(0.0,) * len(plan.demands))
     epsilon = plan.budget.epsilon
     if tuple(so_far for _, so_far in charged) != tuple(released.sensitivity for released in plan.released):
@@ -90,6 +93,7 @@ def spent(plan: Plan, windows: int) -> Spent:
             sum(
                 (_share(plan, released, so_far) for released, so_far in charged if released.query == query), Fraction(0)
             )
+            + _adaptive(plan, query)
         )
         for query in range(len(plan.demands))
     ]
@@ -99,7 +103,10 @@ def spent(plan: Plan, windows: int) -> Spent:
 def whole(plan: Plan) -> Spent:
     """What the whole release spends; `spent` at the horizon, and never less than `spent`."""
     shares = [
-        above(sum((Fraction(released.share) for released in plan.released if released.query == query), Fraction(0)))
+        above(
+            sum((Fraction(released.share) for released in plan.released if released.query == query), Fraction(0))
+            + _adaptive(plan, query)
+        )
         for query in range(len(plan.demands))
     ]
     return Spent(epsilon=plan.budget.epsilon, delta=plan.budget.delta, shares=tuple(shares))
@@ -181,7 +188,15 @@ def _measured(plan: Plan, charged: Sequence[tuple[Released, Sensitivity]]) -> tu
                 for distribution, c in zip(released.noise, components, strict=True)
             )
         )
-    return [_measurement(plan, released, so_far) for released, so_far in charged], scales
+    measurements = [_measurement(plan, released, so_far) for released, so_far in charged]
+    measurements += [one_measurement(plan.weights[part.query]) for part in plan.adaptive]
+    return measurements, [*scales, *(scale_of(part) for part in plan.adaptive)]
+
+
+def _adaptive(plan: Plan, query: int) -> Fraction:
+    """All of an adaptive part, from its first window on: what decisions did not use is spent all the same."""
+    part = plan.adaptive_of(query)
+    return Fraction(0) if part is None else Fraction(part.share)
 
 
 def _steps(plan: Plan) -> int:

@@ -57,9 +57,10 @@ class Aggregation:
         return Projection(queries=self.queries, owner=self.owner, by_class=by_class)
 
     def chunk_cells(self, query: int) -> int:
-        """Cells in one chunk of a query; all of them where they are made consistent with each other."""
-        cells = self.queries[query].cells
-        return cells if self.queries[query].consistent else min(cells, CHUNK_CELLS)
+        """Cells in one chunk of a query; all of them where they are made consistent, or decided about, together."""
+        asked = self.queries[query]
+        together = asked.consistent or asked.adaptive is not None
+        return asked.cells if together else min(asked.cells, CHUNK_CELLS)
 
     def cells_of(self, key: NodeKey) -> range:
         """The cells of a chunk."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from privacy.adaptive.choice import AdaptiveChoice
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan
@@ -29,7 +30,7 @@ class Query:
         where: which states satisfy the query; None for all.
         by: public keys with their listed values; a query has one cell for each combination.
         publish: which numbers, without repeats; widths and steps in windows.
-        weight, expected, strategy: as in the plan's `Demand`.
+        weight, expected, strategy, adaptive: as in the plan's `Demand`.
         consistent: whether levels, entered and left are made non-negative, with sums that agree.
     """
 
@@ -44,6 +45,7 @@ class Query:
     expected: float | None = None
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
+    adaptive: AdaptiveChoice | None = None
 
     @property
     def demand(self) -> Demand:
@@ -56,6 +58,7 @@ class Query:
             weight=self.weight,
             choice=self.strategy,
             expected=self.expected,
+            adaptive=self.adaptive,
         )
 
     @property

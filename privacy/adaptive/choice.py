@@ -1,0 +1,83 @@
+"""What a spec can say of adaptive publication; the rest follows from the release."""
+
+from dataclasses import dataclass
+
+from privacy.adaptive.policy import NEEDS, POLICIES, Adaptive, Gains, Policy, gains_from_json, usual_decisions
+from privacy.exact import Json, Members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptiveChoice:
+    """A policy and its public parameters; None where the policy has none, or where the usual one is taken.
+
+    Attributes:
+        samples: most samples among all windows, or in any span.
+        threshold: in the measure's units, summed over all cells.
+        decisions: share of the query's epsilon for decisions.
+        gains: of steering.
+        interval: windows from one sample to the next.
+    """
+
+    policy: Policy
+    samples: int | None = None
+    threshold: float | None = None
+    decisions: float | None = None
+    gains: Gains | None = None
+    interval: int | None = None
+
+    def settled(self, *, windows: int | None, span: int | None, cells: int, grid: float) -> Adaptive:
+        """The policy of a release.
+
+        Args:
+            windows: of a release that protects everything; None where a span is protected.
+            span: how many windows that is; None where everything is protected.
+            grid: the measure's units in one step.
+
+        Raises:
+            ValueError: a parameter that is missing, or that the policy does not have.
+
+        >>> AdaptiveChoice(policy="ba").settled(windows=None, span=7, cells=1, grid=1.0).decisions
+        0.25
+        """
+        needs = NEEDS[self.policy]
+        decisions = usual_decisions(self.policy, cells) if self.decisions is None else self.decisions
+        return Adaptive(
+            policy=self.policy,
+            windows=windows,
+            span=span,
+            decisions=decisions,
+            samples=self.samples,
+            threshold=None if self.threshold is None else round(self.threshold / grid),
+            gains=Gains() if self.gains is None and "gains" in needs else self.gains,
+            interval=self.interval,
+        )
+
+    def to_json(self) -> Json:
+        """As a document that `choice_from_json` reads back."""
+        return {
+            "policy": self.policy,
+            "samples": self.samples,
+            "threshold": None if self.threshold is None else float(self.threshold).hex(),
+            "decisions": None if self.decisions is None else float(self.decisions).hex(),
+            "gains": None if self.gains is None else self.gains.to_json(),
+            "interval": self.interval,
+        }
+
+
+def choice_from_json(members: Members) -> AdaptiveChoice:
+    """The choice of a document.
+
+    >>> chosen = AdaptiveChoice(policy="dsat", samples=9, gains=Gains(integral=0.5))
+    >>> choice_from_json(Members(chosen.to_json())) == chosen
+    True
+    """
+    choice = AdaptiveChoice(
+        policy=members.word("policy", POLICIES),
+        samples=members.optional_count("samples"),
+        threshold=members.optional_number("threshold"),
+        decisions=members.optional_number("decisions"),
+        gains=None if members.is_none("gains") else gains_from_json(members.of("gains")),
+        interval=members.optional_count("interval"),
+    )
+    members.end()
+    return choice
