@@ -1,47 +1,18 @@
 """What README and guide say of levels whose units have used up their constraint, on the clinic that they speak of."""
 
-import csv
-import random
 import re
-from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.e2e.specs import START, CommandLine
+from benchmarks.spans.clinic import PATIENTS, spec, write_stays
+from tests.e2e.specs import CommandLine
+from tests.test_tables import tables
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENTS, DAYS, AT_MOST = 600, 56, 4
-SPEC = f"""\
-release: clinic
-changelog: {{format: csv, path: stays.csv, entry: stay, time: at, after: now_}}
-privacy: {{unit: patient, epsilon: 1.0, constraint: {{at_most: {AT_MOST}}}}}
-schedule: {{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-02-26T00:00:00Z}}
-queries:
-  - name: beds
-    measure: count
-    by: {{ward: [a, b]}}
-    publish: [level]
-output: {{public: public, private: private}}
-"""
-
-
-def write_clinic(path: Path) -> None:
-    """Patients who come for days, half of the times change the ward, go, and come again some days later."""
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["stay", "at", "patient", "now_ward"])
-        for patient in range(PATIENTS):
-            chance = random.Random(patient)
-            stay, day = 0, chance.uniform(0, 14)
-            while day < DAYS:
-                length, moves, ward = chance.uniform(2, 12), chance.random() < 0.5, chance.choice("ab")
-                changes = [(day, ward), *([(day + length / 2, "ba"["ab".index(ward)])] if moves else [])]
-                for when, now in [*changes, (day + length, "")]:
-                    rows.writerow([f"{patient}-{stay}", (START + timedelta(days=when)).isoformat(), patient, now])
-                stay, day = stay + 1, day + length + chance.uniform(0, 12)
+DAYS, AT_MOST = 56, 4
 
 
 def told(page: str) -> tuple[int, ...]:
@@ -53,8 +24,9 @@ def told(page: str) -> tuple[int, ...]:
 
 
 def test_levels_drift_as_the_pages_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_clinic(tmp_path / "stays.csv")
-    (tmp_path / "spec.yaml").write_text(SPEC)
+    write_stays(tmp_path / "stays.csv", DAYS)
+    constraint = f"constraint: {{at_most: {AT_MOST}}}"
+    (tmp_path / "spec.yaml").write_text(spec(".", ".", privacy=constraint, days=DAYS, delta=0.0))
 
     said = CommandLine(tmp_path, capsys)("evaluate", "spec.yaml", "--runs=1", "--truth=private/truth.parquet")
 
@@ -63,3 +35,21 @@ def test_levels_drift_as_the_pages_say(tmp_path: Path, capsys: pytest.CaptureFix
     last = truth.filter(pc.equal(truth["window_end"], pc.max(truth["window_end"])))
     found = tuple(round(pc.sum(last[name]).as_py()) for name in ("bounded", "exact"))
     assert found == told("README.md") == told("docs/guide.md")
+
+
+def test_the_pages_say_of_three_years_what_the_benchmark_found() -> None:
+    """The benchmark itself takes half a minute."""
+    (found,) = (t for t in tables(ROOT / "benchmarks/README.md") if t[0][0] == "what is protected")
+    last = {what: [round(float(number)) for number in numbers[2::3]] for what, *numbers in found[1:]}
+    readme, guide = (" ".join((ROOT / page).read_text().split()) for page in ("README.md", "docs/guide.md"))
+
+    span = last.pop("any 30 days")
+    few, all_of_them = (last[f"everything, `at_most: {changes}`"] for changes in (64, 256))
+    errors = [rmse for _, _, rmse in last.values()]
+    assert f"off by {min(errors)} to {max(errors)} beds with `at_most` of 4 to 256, and by {span[2]} with" in readme
+    assert f"is {few[0]} too high on average with `at_most: 64`, before noise of {few[1]}." in guide
+    assert span[0] == all_of_them[0] == 0
+    assert (
+        f"no bias and noise of {all_of_them[1]}, and with `protects: {{span: 30d}}` no bias and noise of {span[1]}"
+        in guide
+    )

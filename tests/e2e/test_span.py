@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from benchmarks.spans import clinic
 from tests.e2e.specs import DAY, NO_NOISE, START, WINDOWS, CommandLine, changelog, published, write, write_spec
+from tests.pipelines.spec_text import changed
 
 SPAN = ("  epsilon: 1.0\n  constraint: {at_most: 4}", "  epsilon: 1.0\n  protects: {span: 3d}")
 AUTO = ("\nstrategy: disjoint", "")
@@ -76,3 +78,27 @@ def test_the_span_is_said_wherever_the_claim_is(tmp_path: Path, capsys) -> None:
     assert json.loads((tmp_path / "public" / "plan.json").read_text())["protects"] == {"span": 3 * 86_400_000_000}
     assert "in any 3 days" in ledger.out
     assert "direct" in planned.out
+
+
+def test_evaluate_shows_visits_within_a_window_and_entries_beyond_the_bound_and_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stays = [
+        ("first", 0.5, 2.5, "p", "a"),
+        ("second", 0.6, 1.5, "p", "a"),
+        *((f"v{n}", 1.2, 1.4, "q", "b") for n in (1, 2)),
+    ]
+    lines = ["stay,at,patient,now_ward"]
+    for stay, comes, goes, patient, ward in stays:
+        lines += [f"{stay},{clinic.START + at * DAY},{patient},{now}" for at, now in ((comes, ward), (goes, ""))]
+    (tmp_path / "stays.csv").write_text("\n".join(lines))
+    spec = clinic.spec(".", ".", privacy="protects: {span: 3d}, constraint: {entries: 1}", days=3, delta=0.0)
+    (tmp_path / "spec.yaml").write_text(changed("publish: [level]", "publish: [level, change, entered, left]", spec))
+
+    said = CommandLine(tmp_path, capsys)("evaluate", "spec.yaml", "--runs=1", "--json")
+
+    assert said.code == 0, said.err
+    (query,) = json.loads(said.out)["queries"]
+    # Of three windows and two wards: `second` counts on no day, both visits are seen in no ward.
+    squares = {number["kind"]: number["bounding_rmse"] ** 2 * 6 for number in query["numbers"]}
+    assert squares == pytest.approx({"level": 1, "change": 1 + 1, "entered": 1 + 2**2, "left": 1 + 2**2})
