@@ -23,6 +23,8 @@ from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.load import Spec
 from pipelines.spec.paths import within
 from pipelines.store.store import Store
+from privacy.adaptive.step import step
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Released
 from privacy.series import Family, Series, totals
 from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense, gathered
@@ -94,7 +96,8 @@ def _sums(
     query, timeline = job.aggregation.queries[number], job.aggregation.timeline
     bounded, exact = (gathered(sums[variant, number, family, chunk]) for variant in (BOUNDED, EXACT))
     cells, rows = job.aggregation.cells_of((BOUNDED, number, family, chunk)), range(timeline.windows + 1)
-    few = len(cells) if query.consistent else max(1, TOGETHER // len(rows))
+    together = query.consistent or query.adaptive is not None
+    few = len(cells) if together else max(1, TOGETHER // len(rows))
     for first in range(cells.start, cells.stop, few):
         some = range(first, min(first + few, cells.stop))
         yield first, dense(bounded, query, rows=rows, cells=some), dense(exact, query, rows=rows, cells=some)
@@ -110,7 +113,8 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         for each query `name`, `strategy` and `numbers`: `kind` (`width`, `every`), `rmse_observed` and
         `rmse_predicted` (of the noise, against the bounded truth), `bounding_rmse` (bounded against exact truth),
         `rmse_total` (what is published against the exact truth) and `rows`. Cells in which a ratio has no truth are
-        left out of its errors.
+        left out of its errors. The error of adaptive publication depends on the data: `rmse_predicted` is None, and to
+        choose a policy by the others is a look at the data, which no accounting covers.
     """
     queries = []
     for number, query in enumerate(job.aggregation.queries):
@@ -119,8 +123,13 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
             for chunk in range(job.aggregation.chunks(number)):
                 for _, bounded, exact in _sums(job, sums, number, released.family, chunk):
                     _compare(errors, job, released, bounded, exact, runs)
+        part = job.plan.adaptive_of(number)
+        if part is not None:
+            for _, bounded, exact in _sums(job, sums, number, "net", 0):
+                _compare_adaptive(errors, job, part, bounded, exact, runs)
         numbers = [{**series_document(series, job.plan), **errors[series].summary()} for series in errors]
-        queries.append({"name": query.name, "strategy": job.plan.options[number][0].name, "numbers": numbers})
+        strategy = job.plan.options[number][0].name if part is None else f"adaptive {part.adaptive.policy}"
+        queries.append({"name": query.name, "strategy": strategy, "numbers": numbers})
     return queries
 
 
@@ -171,6 +180,20 @@ def _compare(
             values = estimates.value.reshape(-1, count, cells)
             errors[series].add("rmse_observed", values - aim[:, None])
             errors[series].add("rmse_total", values - goal[:, None])
+
+
+def _compare_adaptive(
+    errors: Mapping[Series, _Errors], job: Job, part: AdaptivePart, bounded: np.ndarray, exact: np.ndarray, runs: int
+) -> None:
+    """Its error depends on the data, so none is predicted."""
+    (level,), grid = errors, job.aggregation.queries[part.query].measure.components[0].grid
+    found, aim, goal = errors[level], totals(level, bounded[0]), totals(level, exact[0])
+    found.rows += aim.size
+    found.add("bounding_rmse", (aim - goal) * grid)
+    for _ in range(runs):
+        _, values, _ = step(part.adaptive, part.scales, None, aim, lambda distribution, size: distribution.noise(size))
+        found.add("rmse_observed", (values - aim) * grid)
+        found.add("rmse_total", (values - goal) * grid)
 
 
 def evaluate_text(document: dict[str, Any]) -> str:

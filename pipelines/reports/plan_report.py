@@ -17,6 +17,7 @@ from pipelines.spec.times import now
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from privacy.constraint import Within
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.paper import nodes_claimed_in_layers
 from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
@@ -82,7 +83,8 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
                 "cells": query.cells,
                 "share": plan.weights[place],
                 "candidates": [
-                    _candidate(query, plan, place, number, windows) for number in range(len(plan.options[place]))
+                    *(_candidate(query, plan, place, number, windows) for number in range(len(plan.options[place]))),
+                    *([] if (part := plan.adaptive_of(place)) is None else [_adaptive(part, plan)]),
                 ],
             }
             for place, query in enumerate(spec.queries)
@@ -126,6 +128,28 @@ def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) 
         "share": {plan.share_unit: math.fsum(r.share for r in released)} if chosen else None,
         "families": [_family(r, plan) for r in released],
         "numbers": [_number(plan, place, option, series, windows) for series in query.publish],
+    }
+
+
+def _adaptive(part: AdaptivePart, plan: Plan) -> dict[str, Any]:
+    """A policy in the place of candidates: its error depends on the data, but for that of a sampled window."""
+    grid = plan.demands[part.query].measure.components[0].grid
+    settings = {name: value for name, value in part.adaptive.to_json().items() if name not in ("policy", "gains")}
+    if part.adaptive.decisions is not None:
+        settings["decisions"] = part.adaptive.decisions
+    if part.adaptive.threshold is not None:
+        settings["threshold"] = part.adaptive.threshold * grid
+    return {
+        "strategy": f"adaptive {part.adaptive.policy}",
+        "parameters": settings,
+        "mechanism": "discrete_laplace",
+        "chosen": True,
+        "why": "the spec says so",
+        "carried": {"numbers": 2, "bounded": True},
+        "paper_epsilon": None,
+        "share": {plan.share_unit: part.share},
+        "families": [],
+        "numbers": [{"kind": "level", "rmse": None, "stddev_first": part.deviation * grid, "stddev_last": None}],
     }
 
 
@@ -276,7 +300,8 @@ def plan_text(document: dict[str, Any]) -> str:
             lines += _candidate_lines(query, candidate)
     lines += [
         "",
-        f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data.",
+        f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data. Of adaptive "
+        "publication the first is that of a sampled window.",
         "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
     ]
     return "\n".join(lines)

@@ -19,6 +19,7 @@ from pipelines.spec.errors import describe
 from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import Published, QuerySection
+from pipelines.spec.rules import adaptive_of
 from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import microseconds
 from privacy.accounting.accounting import Accounting, Mechanism
@@ -225,6 +226,7 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
         expected=section.expected,
         consistent=section.consistent,
         strategy=_choice(section, strategy if section.strategy is None else section.strategy),
+        adaptive=None if (adaptive := adaptive_of(section, strategy)) is None else adaptive.choice(every),
     )
 
 
@@ -237,7 +239,7 @@ def _series(number: Published, every: int) -> Series:
 
 def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     if isinstance(strategy, StrategySection):
-        return strategy.choice()
+        return Choice() if strategy.adaptive is not None else strategy.choice()
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
@@ -255,6 +257,9 @@ def _sha256(model: SpecModel) -> str:
     for section, key in _CAME_LATER:
         if values[section][key] in (None, False, "everything"):
             del values[section][key]
+    for strategy in (values["strategy"], *(query["strategy"] for query in values["queries"])):
+        if isinstance(strategy, dict) and strategy["adaptive"] is None:  # a kind that came later
+            del strategy["adaptive"]
     constraint = values["privacy"]["constraint"] or {}
     for part in (constraint, *(constraint.get("classes") or {}).values()):
         if part and part["entries"] is None:  # this key came later too

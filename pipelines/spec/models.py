@@ -28,6 +28,7 @@ from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import (
     MOST_WINDOWS,
+    bounds_nothing,
     consistency_problems,
     sliding_problems,
     split_problems,
@@ -240,7 +241,10 @@ class SpecModel(Section):
             problems.append((("changelog", "kafka"), "lies inside output.public; it holds secrets, move it"))
         windows = self.schedule.windows
         problems += sliding_problems(self.queries, every=self.schedule.every, windows=windows)
-        problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows)
+        every = self.schedule.every
+        problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows, every=every)
+        if not bounds_nothing(self.queries, self.strategy, self.privacy):
+            problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
         refuse(problems)

@@ -175,15 +175,20 @@ class PrivacySection(Section):
         return Span(self.protects.span) if isinstance(self.protects, ProtectsSection) else EVERYTHING
 
     def enforced(self) -> Constraint:
-        """The constraint of the spec, or else the one that the state machine gives; one entry at once in a span."""
+        """The constraint of the spec, or else the one that the state machine gives, or else one entry at once."""
         if self.constraint is not None:
             return self.constraint.constraint()
-        if isinstance(self.protection, Span):
-            return AtOnce()
-        bound = self.bound()
-        if bound is None:
-            raise ValueError(f"a constraint is one of {_CONSTRAINTS}")
-        return AtMost(bound.k)
+        bound = None if isinstance(self.protection, Span) else self.bound()
+        return AtOnce() if bound is None else AtMost(bound.k)
+
+    def unbounded(self) -> list[Problem]:
+        """Nothing bounds what a unit changes, which only levels that are published adaptively do without."""
+        if self.constraint is not None and self.constraint.at_once:
+            return [(("constraint", "entries"), "goes with a number of changes: {at_most: 4, entries: 1}")]
+        if self.constraint is None and self.states is None:
+            message = f"missing; add constraint: with {_CONSTRAINTS}; or add states:, or protects: {{span: 14d}}"
+            return [(("constraint",), message)]
+        return []
 
     def _budget_problems(self) -> list[Problem]:
         if self.delta > 0:
@@ -199,14 +204,11 @@ class PrivacySection(Section):
         owned = self.unit != "entry"
         if isinstance(self.protection, Span):
             return self._span_problems(owned=owned)
-        if self.constraint is not None and self.constraint.at_once:
-            return [(("constraint", "entries"), "goes with a number of changes: {at_most: 4, entries: 1}")]
-        if self.constraint is None and self.states is None:
-            message = f"missing; add constraint: with {_CONSTRAINTS}; or add states:, or protects: {{span: 14d}}"
-            return [(("constraint",), message)]
-        if self.constraint is None and owned:
+        if self.constraint is None and self.states is not None and owned:
             message = "missing; states bound one entry, not an owner of many: add constraint:"
             return [(("constraint",), f"{message} {{at_most: 4}}")]
+        if self.constraint is None and owned:
+            return [(("constraint",), f"missing; add constraint: with {_CONSTRAINTS}")]
         if self.constraint is None:
             return []
         if not owned:

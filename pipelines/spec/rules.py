@@ -10,7 +10,8 @@ from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection, SlidingSection
-from pipelines.spec.strategies import ENDLESS_FORMS, Strategy, StrategySection
+from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, Strategy, StrategySection
+from privacy.protection import Span
 from privacy.strategies.choice import Form
 
 MOST_WINDOWS = 10_000_000
@@ -45,7 +46,7 @@ def _not_whole(place: Place, span: int, every: int) -> Iterator[Problem]:
 
 
 def strategy_problems(
-    strategy: Strategy, queries: list[QuerySection], *, privacy: PrivacySection, windows: int | None
+    strategy: Strategy, queries: list[QuerySection], *, privacy: PrivacySection, windows: int | None, every: int
 ) -> Iterator[Problem]:
     """A strategy must have numbers to serve, and noise and an end that it can be had with."""
     given: list[tuple[Place, Strategy, list[QuerySection]]] = [
@@ -59,11 +60,53 @@ def strategy_problems(
             continue
         if one == "sliding" and not any(query.slides for query in served):
             yield above, "no sliding numbers are published; add {sliding: 7d} to publish, or use auto"
+        if isinstance(one, StrategySection) and one.adaptive is not None:
+            yield from ((above, message) for message in _not_adaptive(one.adaptive, served, privacy, windows, every))
         if one == "direct" and windows is None and privacy.protects == "everything":
             yield above, "levels without an end; add schedule.until or privacy.protects: {span: 14d}, or use auto"
         form = one.factorised if isinstance(one, StrategySection) else None
         if one == "factorised" or form is not None:
             yield from ((above, message) for message in _not_factorised(form, privacy, windows))
+
+
+def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | None:
+    """What decides when a query is published anew; None if all windows are."""
+    own = strategy if query.strategy is None else query.strategy
+    return own.adaptive if isinstance(own, StrategySection) else None
+
+
+def bounds_nothing(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> bool:
+    """Whether no bound of changes is needed: what a unit is at one time is bounded by itself."""
+    return privacy.protects != "everything" or all(adaptive_of(query, strategy) is not None for query in queries)
+
+
+def _not_adaptive(
+    section: AdaptiveSection, served: list[QuerySection], privacy: PrivacySection, windows: int | None, every: int
+) -> Iterator[str]:
+    for query in served:
+        if query.publish != ["level"]:
+            yield f"adaptive publishes levels alone; write publish: [level] in query {query.name}"
+        if query.measure.column is not None and query.measure.sum is None:
+            yield f"adaptive is for counts and sums; give query {query.name} another strategy"
+        if "sampled" in map(str.lower, query.by):
+            yield f"the published files have a column sampled then; rename that of query {query.name} in the source"
+        if query.consistent:
+            yield f"adaptive does not go with consistent; remove it from query {query.name}"
+    if privacy.settled_mechanism != "laplace" or privacy.composition != "naive":
+        yield "adaptive has Laplace noise, and epsilons add up; use privacy.mechanism: laplace and accounting: naive"
+    if privacy.split != "weights":
+        yield "the error of adaptive depends on the data; use split: weights"
+    span = privacy.protection.boundaries(every) if isinstance(privacy.protection, Span) else None
+    if span is None and windows is None:
+        yield "adaptive needs a last window; add schedule.until, or privacy.protects: {span: 14d}"
+        return
+    if section.interval is not None and (section.interval == 0 or section.interval % every):
+        yield f"interval: whole windows of {duration_text(every)}, such as {duration_text(7 * every)}"
+        return
+    try:
+        section.choice(every).settled(windows=windows if span is None else None, span=span, cells=1, grid=1.0)
+    except ValueError as error:
+        yield str(error)
 
 
 def _not_factorised(form: Form | None, privacy: PrivacySection, windows: int | None) -> Iterator[str]:

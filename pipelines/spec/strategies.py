@@ -3,18 +3,20 @@
 A word alone leaves all that it could settle to the planner: `tree`. Settings fix some of it: `{tree: {branching: 16}}`.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from pipelines.spec.errors import not_one_of, show, wrong
-from pipelines.spec.fields import EITHER, SETTINGS, WORD, Section
+from pipelines.spec.errors import not_one_of, refuse, show, wrong
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section
+from privacy.adaptive.choice import AdaptiveChoice
+from privacy.adaptive.policy import NEEDS, Gains, Policy
 from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine
 
 ENDLESS_FORMS: tuple[Form, ...] = ("window",)
 """Forms that need no last window: each change fades from the sums after it."""
 
-_WITH_SETTINGS = ("tree", "factorised")
+_WITH_SETTINGS = ("tree", "factorised", "adaptive")
 
 
 class TreeSection(Section):
@@ -25,11 +27,66 @@ class TreeSection(Section):
     refine: Refine | None = None
 
 
+class GainsSection(Section):
+    """How strongly dsat steers."""
+
+    proportional: Annotated[Number, Field(ge=0, le=1000)] = 1.0
+    integral: Annotated[Number, Field(ge=0, le=1000)] = 0.1
+    dead_band: Annotated[Number, Field(ge=0, le=1000)] = 1.0
+
+
+class AdaptiveSection(Section):
+    """When levels are published anew, decided by looking at the data: a policy with its public parameters."""
+
+    policy: Policy
+    samples: Annotated[int, Field(ge=1)] | None = None
+    threshold: Annotated[Number, Field(ge=0)] | None = None
+    decisions: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    gains: GainsSection | None = None
+    interval: Duration | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word(cls, raw: Any) -> Any:
+        return {"policy": raw} if isinstance(raw, str) else raw
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = ("samples", "threshold", "decisions", "gains", "interval")
+        needs = NEEDS[self.policy]
+        unknown = [name for name in names if getattr(self, name) is not None and name not in needs]
+        lacking = [
+            name for name in ("samples", "threshold", "interval") if name in needs and getattr(self, name) is None
+        ]
+        refuse(((name,), f"policy {self.policy} has none; remove it") for name in unknown)
+        refuse(((), f"{name}: missing; {_MEANT[name]}") for name in lacking)
+        return self
+
+    def choice(self, every: int) -> AdaptiveChoice:
+        """What it leaves to the release, with windows of so many microseconds."""
+        return AdaptiveChoice(
+            policy=self.policy,
+            samples=self.samples,
+            threshold=self.threshold,
+            decisions=self.decisions,
+            gains=None if self.gains is None else Gains(**self.gains.model_dump()),
+            interval=None if self.interval is None else self.interval // every,
+        )
+
+
+_MEANT = {
+    "samples": "how many windows may be published anew, of all or in any span; add samples: 20",
+    "threshold": "so much further than the noise of a sample, over all cells; add threshold: 100",
+    "interval": "from one sample to the next; add interval: 7d",
+}
+
+
 class StrategySection(Section):
     """A strategy with settings: exactly one of these."""
 
     tree: TreeSection | None = None
     factorised: Form | None = None
+    adaptive: AdaptiveSection | None = None
 
     def choice(self) -> Choice:
         """What it leaves to the planner."""
@@ -46,18 +103,24 @@ def _strategy(value: Any) -> Any:
                 "expected one strategy; write strategy: tree, or {tree: {branching: 16}}, or {factorised: leaky}"
             )
         ((word, settings),) = value.items()
-        if word not in NAMES:
-            raise wrong(not_one_of(word, NAMES))
+        if word not in (*NAMES, "adaptive"):
+            raise wrong(not_one_of(word, (*NAMES, "adaptive")))
         if word not in _WITH_SETTINGS:
             raise wrong(f"{word} takes no settings; write strategy: {word}")
         if settings is None:
-            raise wrong(f"the settings are missing; write strategy: {word} to leave them to the planner")
-        return word if settings == {} else value
+            raise wrong(f"the settings are missing; write strategy: {_bare(word)}")
+        return word if settings == {} and word != "adaptive" else value
     if not isinstance(value, str):
         raise wrong(f"expected one of {', '.join(NAMES)}, not {show(value)}")
+    if value == "adaptive":
+        raise wrong(f"adaptive needs a policy; write strategy: {_bare(value)}")
     if value not in NAMES:
         raise wrong(not_one_of(value, NAMES))
     return value
+
+
+def _bare(word: str) -> str:
+    return "{adaptive: {policy: dsat, samples: 20}}" if word == "adaptive" else f"{word} to leave them to the planner"
 
 
 Strategy = Annotated[

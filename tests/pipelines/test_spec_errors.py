@@ -489,6 +489,27 @@ def test_levels_by_themselves_need_an_end_or_a_span(tmp_path: Path) -> None:
     assert loaded(tmp_path, changed("constraint: {at_most: 4}", SPAN, endless)).schedule.until is None
 
 
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        ("adaptive", "adaptive needs a policy; write strategy: {adaptive: {policy: dsat, samples: 20}}"),
+        ("{adaptive: }", "the settings are missing; write strategy: {adaptive: {policy: dsat, samples: 20}}"),
+        ("{adaptive: dsta}", "strategy.adaptive: expected one of fixed, dsft, dsat, bd, ba"),
+        ("{adaptive: dsat}", "samples: missing; how many windows may be published anew"),
+        ("{adaptive: {policy: ba, samples: 3}}", "samples: policy ba has none; remove it"),
+        ("{adaptive: {policy: fixed, interval: 36h}}", "interval: whole windows of 1d, such as 1w"),
+        ("{adaptive: {policy: dsat, samples: 900}}", "samples=900 must be at most the number of windows"),
+        ("{adaptive: ba}", "adaptive publishes levels alone; write publish: [level] in query beds"),
+    ],
+)
+def test_a_policy_is_refused_where_it_cannot_be_had(strategy: str, message: str, tmp_path: Path) -> None:
+    text = changed("strategy: auto", f"strategy: {strategy}")
+    if "levels alone" not in message:
+        text = changed("publish: [level, change]", "publish: [level]", text)
+
+    assert any(message in found for found in problems(tmp_path, text)), problems(tmp_path, text)
+
+
 def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
     owned = changed("unit: entry", "unit: person")
 
