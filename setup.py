@@ -16,6 +16,7 @@ setup(
         "privacy.adaptive",
         "privacy.noise",
         "privacy.planning",
+        "privacy.smoothing",
         "privacy.strategies",
         "transforms",
         "transforms.aggregation",

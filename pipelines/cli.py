@@ -1,4 +1,5 @@
-"""The command line: `slackwater plan | run | evaluate | ledger | metrics SPEC`, and `slackwater changelog SRC`.
+"""The command line: `slackwater plan | run | evaluate | ledger | metrics SPEC`, `slackwater changelog SRC`, and
+`slackwater smooth PUBLIC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -137,7 +138,18 @@ def _parser() -> argparse.ArgumentParser:
                 help="write exact and bounded numbers to this Parquet file",
             )
     add_changelog(commands)
+    _add_smooth(commands)
     return parser
+
+
+def _add_smooth(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "better guesses at published counts and sums, from what is published alone"
+    added = commands.add_parser("smooth", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="smooth")
+    added.add_argument("public", metavar="PUBLIC", help="the public folder of a release")
+    added.add_argument("-o", dest="output", metavar="FILE", required=True, help="a .parquet, .csv or .jsonl file")
+    added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _moment(text: str) -> int:

@@ -11,6 +11,7 @@ from pipelines.reports.ledger import ledger
 from pipelines.reports.metrics import metrics
 from pipelines.reports.new_release import new_release
 from pipelines.reports.plan_report import plan
+from pipelines.reports.smooth import smooth
 
 
 def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -24,4 +25,5 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
     "metrics": metrics,
     "plan": plan,
     "run": _run,
+    "smooth": smooth,
 }

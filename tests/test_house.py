@@ -23,6 +23,7 @@ ROOMS = {
     "privacy.strategies": ("privacy",),
     "privacy.adaptive": ("privacy", "privacy.noise"),
     "privacy.planning": ("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
+    "privacy.smoothing": ("privacy", "privacy.strategies"),
     "transforms.common": (),
     "transforms.sources.files": ("transforms.common",),
     "transforms.sources.columns": ("transforms.common", "transforms.sources.files"),

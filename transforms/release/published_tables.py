@@ -152,10 +152,14 @@ def _keys(aggregation: Aggregation, number: int, first_cell: int, cells: int, ro
     for key, listed in reversed(query.by):  # the last key runs fastest
         cell, place = np.divmod(cell, len(listed))
         kind = columns[key].type
-        values = pa.array([_as(value, kind) for value in listed], type=kind)
         indices = pa.array(np.tile(place, rows // cells if cells else 0))
-        columns[key] = pa.DictionaryArray.from_arrays(indices, values).cast(kind)
+        columns[key] = pa.DictionaryArray.from_arrays(indices, published_cells(listed, kind)).cast(kind)
     return columns
+
+
+def published_cells(listed: Sequence[Scalar], kind: pa.DataType) -> pa.Array:
+    """A key's listed values as they stand in the tables."""
+    return pa.array([_as(value, kind) for value in listed], type=kind)
 
 
 def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:

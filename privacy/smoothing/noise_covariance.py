@@ -1,0 +1,61 @@
+"""How the noise of published numbers goes together: numbers that share noisy nodes have noise in common.
+
+A published number is A x + W z (privacy.strategies.base), with W known to everyone and z independent noise of one
+variance, so the covariance of the numbers' noise is W W^T times that variance. W is what the strategy's own step makes
+of unit vectors in the place of noise, so any strategy will do.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from privacy.series import Ints, Series
+from privacy.smoothing.segments import Segment
+from privacy.strategies.base import Floats, Nodes, Strategy
+
+COLUMNS = 512
+"""Nodes that are looked at in one go."""
+
+UNIT = 2**20
+"""What stands for one in the place of noise: strategies may count in fractions of it."""
+
+
+def noise_covariances(strategy: Strategy, series: Series, parts: Sequence[Segment]) -> list[Floats]:
+    """W W^T of the numbers of each segment, [last - first, last - first].
+
+    Args:
+        series: in the strategy's windows.
+
+    >>> from privacy.strategies.sliding import Sliding
+    >>> each_by_itself = Sliding(width=7, every=1, windows=None)
+    >>> part = Segment(first=0, kept=0, last=2)
+    >>> noise_covariances(each_by_itself, Series(kind="sliding", width=7), [part])[0].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    found = [np.zeros((part.last - part.first,) * 2) for part in parts]
+    windows = (max(part.last for part in parts) - 1) * series.every + series.width
+    begin, nodes = 0, 1
+    while begin < nodes:
+        noise = _Unit(begin)
+        nothing = np.zeros((1 + windows, COLUMNS), dtype=np.int64)
+        weights = strategy.step(None, nothing, series=[series], sample=noise)[1][0] / UNIT
+        for covariance, part in zip(found, parts, strict=True):
+            rows = weights[part.first : part.last]
+            covariance += rows @ rows.T
+        begin, nodes = begin + COLUMNS, noise.asked
+    return found
+
+
+class _Unit:
+    """Noise that is known: one for node `begin` in the first column, for the next in the second, and so on."""
+
+    def __init__(self, begin: int) -> None:
+        self.begin, self.asked = begin, 0
+
+    def __call__(self, nodes: Nodes) -> Ints:
+        rows = np.zeros((len(nodes.layer), COLUMNS), dtype=np.int64)
+        column = np.arange(len(rows)) + self.asked - self.begin
+        there = (column >= 0) & (column < COLUMNS)
+        rows[there, column[there]] = UNIT
+        self.asked += len(rows)
+        return rows

@@ -1,0 +1,100 @@
+"""Published numbers of a series with what they are smoothed to beside them (privacy.smoothing).
+
+    in    rows of `estimates`, in any order
+    out   the same rows by window and cell, with the columns smoothed, model_low, model_high
+
+Post-processing: it reads what is published alone. A row stays as it is when later windows are published.
+"""
+
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.planning.plan import Plan
+from privacy.series import Series
+from privacy.smoothing.noise_covariance import noise_covariances
+from privacy.smoothing.segments import segments
+from privacy.smoothing.walk import smooth
+from transforms.aggregation.queries import Query
+from transforms.common.errors import InputError
+from transforms.release.published_tables import published_cells
+
+SMOOTHED = ("smoothed", "model_low", "model_high")
+"""The columns that are added."""
+
+
+def why_not(query: Query, series: Series, plan: Plan) -> str | None:
+    """Why the numbers of a series are not smoothed; None if they are."""
+    if plan.adaptive_of(_place(query, plan)) is not None:
+        return "the data decide which windows are published anew, so how far off a number is depends on them"
+    if len(query.measure.components) > 1:
+        return f"the error of a {query.measure.kind} depends on the data; counts and sums are smoothed"
+    if query.consistent and series.kind in ("level", "entered", "left"):
+        return "its cells were made consistent, which leaves no known noise; smooth a query without `consistent`"
+    return None
+
+
+def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan, *, start: int) -> pa.Table:
+    """The numbers of one series that are published so far, smoothed.
+
+    Args:
+        estimates: rows of published tables; those of other queries and series are left out.
+        series: one of the query's, not one of which `why_not` says why.
+        plan: of the release.
+        start: of the schedule, in microseconds.
+
+    Raises:
+        InputError: the rows are not those of all cells of the first windows, each once.
+    """
+    place = _place(query, plan)
+    released = plan.publishing(place, series)
+    table = _of_series(estimates, query, series, plan.window)
+    rows = _by_number(table, query, series, start=start, window=plan.window)
+    table = table.take(pa.array(rows))
+    numbers = len(rows) // query.cells
+    parts = segments(numbers, None if plan.windows is None else len(series.ends(plan.windows)))
+    (noise,) = released.noise
+    node = noise.variance * plan.demands[place].measure.components[0].grid ** 2  # which is finer than the query's
+    covariances = [node * found for found in noise_covariances(released.strategy, series.merged(released.leaf), parts)]
+    published, low, high = (
+        table.column(name).to_numpy().reshape(numbers, query.cells) for name in ("value", "ci_low", "ci_high")
+    )
+    found = smooth(published, low, high, parts=parts, covariances=covariances)
+    for name, column in zip(SMOOTHED, (found.value, found.low, found.high), strict=True):
+        table = table.append_column(name, pa.array(column.ravel()))
+    return table
+
+
+def _place(query: Query, plan: Plan) -> int:
+    return next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
+
+
+def _of_series(estimates: pa.Table, query: Query, series: Series, window: int) -> pa.Table:
+    width = pc.microseconds_between(estimates.column("window_start"), estimates.column("window_end"))
+    wanted = (
+        pc.equal(estimates.column("query"), query.name),
+        pc.equal(estimates.column("kind"), series.kind),
+        pc.equal(width, series.width * window),
+    )
+    return estimates.filter(reduce(pc.and_, wanted))
+
+
+def _by_number(table: pa.Table, query: Query, series: Series, *, start: int, window: int) -> np.ndarray:
+    """Which row is that of each number and cell, cells of a number together."""
+    ends = table.column("window_end").cast(pa.int64()).to_numpy()
+    ended, off = np.divmod(ends - start - series.width * window, series.every * window)
+    cell = np.zeros(len(ends), dtype=np.int64)
+    known = np.ones(len(ends), dtype=bool)
+    for key, listed in query.by:
+        column = table.column(key)
+        at = pc.index_in(column, value_set=published_cells(listed, column.type)).fill_null(-1).to_numpy()
+        cell, known = cell * len(listed) + at, known & (at >= 0)
+    place = ended * query.cells + cell
+    rows = np.argsort(place, kind="stable")
+    if not (known.all() and not off.any() and np.array_equal(place[rows], np.arange(len(place)))):
+        raise InputError(f"query {query.name}, {series.kind}: a row of a number is missing, or there twice")
+    if len(rows) % query.cells:
+        raise InputError(f"query {query.name}, {series.kind}: cells of the last window are missing")
+    return rows
