@@ -5,9 +5,11 @@ neighbours and in the same setting as the plan's (docs/proofs/strategies.md#adap
 and the plan's at the horizon.
 
 Proof. Numbers of the first t windows are A x + W z = W (C x + z), privacy.strategies.base, and these rows of A are 0
-beyond leaf t. So they stay the same if all later leaves of x are set to 0, and neighbours then differ by the leaf sums
-of a unit that is bounded as before and rests after t. W uses the noise of no other nodes than those of the same
-strategy (`so_far`) with the horizon below, and so all that was published is a function of these noisy nodes:
+beyond leaf t. So they stay the same whatever the later leaves of x are. Let these be 0: neighbours then differ by the
+leaf sums of a unit that is bounded as before and rests after t. (Where a span is protected, let them bring both to one
+state in leaf t + 1 instead, so that they are apart no longer than before.) W uses the noise of no other nodes than
+those of the same strategy (`so_far`) with the horizon below, and so all that was published is a function of these noisy
+nodes:
 
     t                       trees without noise in advance, and direct windows: a number uses complete nodes alone, and
                             the nodes of a horizon are those that end by it

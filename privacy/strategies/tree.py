@@ -243,7 +243,7 @@ class Tree:
         return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
 
     def norm_apart(self, states: States, boundaries: int) -> Fraction:
-        return tree_apart.norm(self._forest, states, boundaries)
+        return tree_apart.norm(self._forest, states, boundaries, cut=self.windows if self.cut else None)
 
     def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
         nodes = tree_apart.nodes(self._forest, boundaries)

@@ -18,6 +18,15 @@ random sign of its own and add the cells up to one. Inner products between cells
 stays, and some choice of signs has no less. On that line |g| <= r still.
 In L1 two states in different cells are 2 r apart with any signs, and (4) is reached.
 For odd c the signs that alternate at the leaves alternate in every layer, so (4) is reached on a line too.
+
+At a horizon that cuts nodes (Tree.cut) the last boundary, t, ends a node of every layer, and nothing follows it. If g
+is not 0 there, what is inside is t and the boundaries before it, m of them multiples of s. They end m + 1 nodes of the
+layer:
+
+    L1 <= (2 m + 1) r,    squared L2 <= (4 m + 1) r^2                                                              (5)
+
+Of (4) and (5), each added up over the layers, the larger is charged. Where boundary 0 is inside, no node ends there:
+(5) has r to spare in each layer, which is room enough for the node of the initial level.
 """
 
 from fractions import Fraction
@@ -36,28 +45,30 @@ MOST_EXACT = 512
 _IMPOSSIBLE = -(1 << 40)
 
 
-def norm(forest: Forest, states: States, boundaries: int) -> Fraction:
+def norm(forest: Forest, states: States, boundaries: int, *, cut: int | None = None) -> Fraction:
     """L1 or squared L2 norm of what one unit moves.
 
     Args:
         states: sizes in that norm, of trajectories that are apart (privacy.states).
         boundaries: at most so many, in a row.
+        cut: the boundary at which the last node of each layer ends, if the forest holds whole ones in their places.
     """
     ratio = int(states.diameter / states.radius)
     there_are = layer_sizes(forest.branching, forest.layers, forest.windows)
     met = [-(-boundaries // forest.branching**layer) for layer in range(forest.layers)]
     initial = states.radius if forest.initial else Fraction(0)
-    by_layers, by_nodes = Fraction(0), initial
-    for ends, there in zip(met, there_are, strict=True):
+    by_layers, at_cut, by_nodes = Fraction(0), Fraction(0), initial
+    for layer, (ends, there) in enumerate(zip(met, there_are, strict=True)):
         if there > 0:
-            by_layers += 2 * states.radius + (ends - 1) * states.diameter
-            by_nodes += min(
-                2 * states.radius + (ends - 1) * states.diameter, int(min(there, ends + 1)) * states.diameter
-            )
+            apart = 2 * states.radius + (ends - 1) * states.diameter
+            last = states.radius + _before(cut, boundaries, forest.branching**layer) * states.diameter
+            by_layers += apart
+            at_cut += last
+            by_nodes += min(max(apart, last), int(min(there, ends + 1)) * states.diameter)
     layers = sum(there > 0 for there in there_are)
     if states.hulls and forest.branching % 2 == 0 and boundaries <= MOST_EXACT:
         by_layers = states.radius * signs(boundaries, branching=forest.branching, layers=layers, ratio=ratio)
-    return min(by_layers, by_nodes)
+    return min(max(by_layers, at_cut), by_nodes)
 
 
 def nodes(forest: Forest, boundaries: int) -> int:
@@ -65,6 +76,17 @@ def nodes(forest: Forest, boundaries: int) -> int:
     there_are = layer_sizes(forest.branching, forest.layers, forest.windows)
     met = [-(-boundaries // forest.branching**layer) + 1 for layer in range(forest.layers)]
     return sum(int(min(m, there)) for m, there in zip(met, there_are, strict=True)) + int(forest.initial)
+
+
+def _before(cut: int | None, boundaries: int, size: int) -> int:
+    """m of (5): multiples of a node's size among the boundaries that are inside before a cut; 0 without one.
+
+    >>> _before(9, 2, 8), _before(9, 2, 4), _before(10, 2, 8), _before(9, 100, 8)
+    (1, 1, 0, 2)
+    """
+    if cut is None:
+        return 0
+    return (cut - 1) // size - (max(cut - boundaries + 1, 0) - 1) // size
 
 
 @lru_cache(maxsize=4096)

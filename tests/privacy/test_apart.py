@@ -100,6 +100,21 @@ def test_what_is_charged_is_reached_where_the_horizon_is_far(boundaries):
         assert (nodes**2).sum(axis=0).max() == strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries), strategy
 
 
+@pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
+@pytest.mark.parametrize("boundaries", [1, 2, 3, 5, 12])
+def test_the_last_boundary_ends_a_node_of_every_layer_where_the_horizon_cuts_them(refine, boundaries):
+    g, reached = on_a_line(boundaries), 0
+    for c, h, windows, initial in itertools.product((2, 3), (2, 3, 5), (5, 9, 10, 13, 15), (True, False)):
+        strategy = Tree(branching=c, height=h, refine=refine, windows=windows, initial_level=initial)
+        nodes = nodes_of(strategy, g[: windows + 1])
+        one = strategy.norm_apart(apart_in_l1(COUNT, 1, 1), boundaries)
+        two = strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries)
+        assert np.abs(nodes).sum(axis=0).max() <= one, strategy
+        assert (nodes**2).sum(axis=0).max() <= two, strategy
+        reached += int((nodes**2).sum(axis=0).max() == two)
+    assert reached > 10 or boundaries > 3
+
+
 @pytest.mark.parametrize("boundaries", [1, 2, 4, 7])
 def test_no_trajectory_of_several_cells_and_entries_does_either(boundaries):
     random = np.random.default_rng(boundaries)
