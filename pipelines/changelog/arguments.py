@@ -1,9 +1,6 @@
 """The arguments of `slackwater changelog`. Beam is not imported here: it is slow, and `--help` should not be."""
 
 import argparse
-from typing import get_args
-
-from transforms.common.source import FormatName
 
 _SUMMARY = "private: any changelog as Parquet, checked; and a spec to start from"
 
@@ -19,8 +16,7 @@ def add_changelog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     added.add_argument("--suggest", action="store_true", help="print a spec to start from")
     added.add_argument("--json", action="store_true", help="print one JSON document")
     added.add_argument("--bad-rows", metavar="SHARE", type=_share, help="of rows that may be unusable (default: 0)")
-    formats = get_args(FormatName)
-    added.add_argument("--format", choices=formats, help="format of the files (default: by name and first object)")
+    added.add_argument("--format", metavar="NAME", help="format of the files (default: by name and first object)")
     added.add_argument("--entry", metavar="COLUMN", help="key of the entry")
     added.add_argument("--unit", metavar="COLUMN", help="column that names the owner, if it belongs to the mutation")
     added.add_argument("--time", metavar="COLUMN", help="when the change happened")

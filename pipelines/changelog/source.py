@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
+from pipelines.spec.errors import not_one_of
 from pipelines.spec.load import SHRINK, changelog_of, load
 from pipelines.spec.models import ChangelogSection
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, SpecError
 from transforms.common.kinds import kind_of
-from transforms.common.source import FormatName, Source
+from transforms.common.source import Source
 from transforms.sources.files.listing import find, matching
 from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, open_stream, why
 from transforms.sources.files.snapshot_paths import with_directives
@@ -67,6 +68,8 @@ def named_by(arguments: argparse.Namespace) -> Named:
     problem = topic_problem(path) if is_of_topic(path) else None
     if problem is not None:
         raise SpecError(f"SRC: {problem}")
+    if given.get("format", SNAPSHOTS.name) not in FORMATS:
+        raise SpecError(f"--format: {not_one_of(given['format'], FORMATS)}")
     given["format"] = given.get("format") or _format(path, given.get("kafka"))
     problem = no_topic(given["format"]) if is_of_topic(path) else None
     if problem is not None:
@@ -121,7 +124,7 @@ def _types(given: list[str]) -> dict[str, str]:
     return {column: kind for column, _, kind in pairs}
 
 
-def _format(path: str, settings: str | None) -> FormatName:
+def _format(path: str, settings: str | None) -> str:
     if is_of_topic(path):
         return _json_format(_first_object(path, settings))
     if "%Y" in path:
@@ -149,7 +152,7 @@ def _format(path: str, settings: str | None) -> FormatName:
     return found
 
 
-def _json_format(first: dict[str, Any]) -> FormatName:
+def _json_format(first: dict[str, Any]) -> str:
     """By the envelope of the first object.
 
     >>> _json_format({"payload": {"op": "c", "source": {}}}), _json_format({"op": "sold"})

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
-import pyarrow.parquet as pq
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
@@ -32,12 +31,13 @@ from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError, SpecError
-from transforms.common.sinks import OutputFormat, write_table
+from transforms.common.published_files import read_published
+from transforms.common.sinks import OUTPUT_FORMATS, write_table
 from transforms.release.published_tables import TIME, key_types
 from transforms.release.release import ESTIMATES
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
-_FORMATS: Mapping[str, OutputFormat] = {".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl"}
+_FORMATS = {f".{name}": name for name in OUTPUT_FORMATS}
 _NUMBERS = ("value", "stddev", "ci_low", "ci_high")
 
 
@@ -132,7 +132,7 @@ class _Public:
         families = "|".join({series.family for series in query.publish})
         own = re.compile(rf"{ESTIMATES}/{re.escape(query.name)}-({families})-\d+\.\w+")
         tables = [
-            _table(self._read(name, sha256), kind, types)
+            read_published(self._read(name, sha256), kind, types)
             for name, (sha256, attempt) in self._files.items()
             if own.fullmatch(own_name(name, attempt))
         ]
@@ -164,16 +164,3 @@ class _Public:
             path = Path(folder, SPEC)
             path.write_bytes(self._read(SPEC))
             return load(path)
-
-
-def _table(content: bytes, kind: OutputFormat, types: Mapping[str, pa.DataType]) -> pa.Table:
-    file = pa.BufferReader(content)
-    if kind == "parquet":
-        return pq.read_table(file, columns=[*types])
-    if kind == "csv":
-        options = pa.csv.ConvertOptions(
-            column_types=types, include_columns=[*types], strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        return pa.csv.read_csv(file, convert_options=options)
-    read = pa.json.ParseOptions(explicit_schema=pa.schema(types.items()), unexpected_field_behavior="error")
-    return pa.json.read_json(file, parse_options=read).select([*types])

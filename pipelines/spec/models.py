@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.durations import duration_text
-from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
 from pipelines.spec.fields import (
     EITHER,
     NOT_YAML_NULL,
@@ -37,7 +37,6 @@ from pipelines.spec.rules import (
 from pipelines.spec.strategies import Strategy
 from pipelines.spec.times import MICROSECOND, time_text
 from transforms.common.sinks import DEFAULT, OutputFormat
-from transforms.common.source import FormatName
 from transforms.sources.files.topic_segments import is_of_topic, topic_problem
 from transforms.sources.formats.format import Format
 from transforms.sources.formats.snapshots import file_format, path_problem
@@ -65,6 +64,16 @@ StateName = Annotated[
     EITHER,
     BeforeValidator(_state),
 ]
+
+
+def _format(value: Any) -> Any:
+    if value not in [*FORMATS]:
+        known = f"expected one of {', '.join(FORMATS)}, not {show(value)}"
+        raise wrong(not_one_of(value, FORMATS) if isinstance(value, str) else known)
+    return value
+
+
+FormatName = Annotated[str, BeforeValidator(_format)]
 
 
 class ChangelogSection(Section):

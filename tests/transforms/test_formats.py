@@ -5,15 +5,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 from tests.test_house import PACKAGES, ROOT, modules
-from transforms.common.source import FormatName
 from transforms.sources.formats.table import FORMATS
 
 NAMED = {
-    "transforms/common/source.py": set(FORMATS),  # as a type
     "transforms/common/sinks.py": {"parquet", "csv", "jsonl"},  # the table of what is written
+    "transforms/common/published_files.py": {"parquet", "csv", "jsonl"},  # and of what is read back of that
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
 """Where a format's name may stand."""
@@ -37,20 +35,16 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_the_names_are_those_of_the_table_in_its_order() -> None:
-    assert get_args(FormatName) == tuple(FORMATS)
-
-
 def test_a_formats_name_stands_in_its_own_module_and_in_no_other_code() -> None:
     found = {str(path.relative_to(ROOT)): set(texts(path)) & set(FORMATS) for p in PACKAGES for path in modules(p)}
 
     assert {path: names for path, names in found.items() if names} == NAMED
 
 
-def test_help_names_all_formats_and_loads_neither_beam_nor_arrow() -> None:
+def test_help_loads_neither_beam_nor_arrow() -> None:
     said = subprocess.run(
         [sys.executable, "-c", HELP, "changelog", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
 
-    assert f"{{{','.join(FORMATS)}}}" in said.replace("\n", "").replace(" ", "")
+    assert "--format NAME" in said
     assert not {"apache_beam", "pyarrow", "numpy", "pydantic", "duckdb"} & set(said.split("loaded:")[1].split())

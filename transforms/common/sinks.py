@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, get_args
 
 import apache_beam as beam
 import pyarrow as pa
@@ -23,6 +23,7 @@ from apache_beam.io.filesystems import FileSystems
 from transforms.common.ipc import from_bytes
 
 OutputFormat = Literal["parquet", "csv", "jsonl"]
+OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 
 DEFAULT: OutputFormat = "parquet"
 """Unless the spec says otherwise; and of all that is private."""

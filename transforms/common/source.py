@@ -1,10 +1,6 @@
 """Where the changelog lies and what its columns mean, as the spec says it."""
 
 from dataclasses import dataclass
-from typing import Literal
-
-FormatName = Literal["parquet", "csv", "jsonl", "debezium", "datastream", "snapshots"]
-"""Those of transforms.sources.formats.table. They stand here since `--help` names them, and the table is heavy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +8,7 @@ class Source:
     """The files of a changelog and the roles of their columns.
 
     Attributes:
+        format: one of transforms.sources.formats.table.
         paths: globs, local or of any of Beam's file systems (`gs://`), or topics
             (`transforms.sources.files.topic_segments`); for snapshots with the date's place in them.
         entry: the column that holds an entry's key; of the states in formats with envelopes.
@@ -29,7 +26,7 @@ class Source:
         kafka: path of the settings of Kafka's client, for paths that are topics; every worker reads it.
     """
 
-    format: FormatName
+    format: str
     paths: tuple[str, ...]
     entry: str
     time: str | None

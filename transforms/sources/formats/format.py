@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from transforms.common.batches import Batch
-from transforms.common.source import FormatName, Source
+from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped
 
@@ -96,7 +96,7 @@ class Format:
         snapshots: whether each file is (part of) a copy of the table.
     """
 
-    name: FormatName
+    name: str
     kind: str = ""
     sample: Callable[[Source, str], Sample] = _of_other_files
     split: Callable[[Place], list[Split]] = _whole

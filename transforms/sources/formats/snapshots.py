@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from transforms.common.errors import SpecError
-from transforms.common.source import FormatName, Source
+from transforms.common.source import Source
 from transforms.sources.files.snapshot_paths import date_problem
 from transforms.sources.formats.csv import CSV
 from transforms.sources.formats.format import Format
@@ -14,7 +14,7 @@ COPIED = {PARQUET.name: r"\.parquet$", CSV.name: r"\.csv(?:\.(?:gz|bz2|zst))?$"}
 """What copies may be, and how their paths end then."""
 
 
-def file_format(path: str) -> FormatName | None:
+def file_format(path: str) -> str | None:
     """The format of the files at a path; None if copies cannot be of it."""
     return next((name for name, end in COPIED.items() if re.search(end, path)), None)
 

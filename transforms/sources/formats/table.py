@@ -1,4 +1,4 @@
-"""The table of formats. A new one is a module beside this one, a line here, and a word in `FormatName`."""
+"""The table of formats. A new one is a module beside this one and a line here."""
 
 from collections.abc import Mapping
 
