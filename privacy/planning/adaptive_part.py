@@ -77,6 +77,7 @@ def scale_of(part: AdaptivePart) -> float:
 def at_once(measure: Measure, constraint: Constraint, *, owner: bool) -> int:
     """The largest L1 norm of what one unit is at any one time, in grid steps, of a measure with one component.
 
+    >>> from privacy.constraint import AtMost
     >>> at_once(Measure(kind="count"), AtMost(4), owner=False), at_once(Measure(kind="count"), AtMost(4, 2), owner=True)
     (1, 2)
     """
