@@ -152,29 +152,26 @@ def _keys(aggregation: Aggregation, number: int, first_cell: int, cells: int, ro
     for key, listed in reversed(query.by):  # the last key runs fastest
         cell, place = np.divmod(cell, len(listed))
         kind = columns[key].type
-        indices = pa.array(np.tile(place, rows // cells if cells else 0))
-        columns[key] = pa.DictionaryArray.from_arrays(indices, published_cells(listed, kind)).cast(kind)
+        first, last = int(place.min()), int(place.max())  # a chunk may need few of many
+        values = published_cells(listed[first : last + 1], kind)
+        columns[key] = pa.DictionaryArray.from_arrays(np.tile(place - first, rows // cells), values).cast(kind)
     return columns
 
 
 def published_cells(listed: Sequence[Scalar], kind: pa.DataType) -> pa.Array:
     """A key's listed values as they stand in the tables."""
-    return pa.array([_as(value, kind) for value in listed], type=kind)
+    if pa.types.is_integer(kind):
+        return pa.array(listed, type=kind)
+    return pa.array([str(v).lower() if isinstance(v, bool) else str(v) for v in listed], type=kind)
 
 
 def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
     """Every key of the release and its published type: whole numbers if all its values are, else text."""
-    values: dict[str, list[Scalar]] = {}
+    kinds: dict[str, set[type]] = {}
     for query in queries:
         for key, listed in query.by:
-            values.setdefault(key, []).extend(listed)
-    return {key: pa.int64() if all(type(v) is int for v in listed) else pa.string() for key, listed in values.items()}
-
-
-def _as(value: Scalar, kind: pa.DataType) -> Scalar:
-    if pa.types.is_integer(kind):
-        return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+            kinds.setdefault(key, set()).update(map(type, listed))
+    return {key: pa.int64() if found <= {int} else pa.string() for key, found in kinds.items()}
 
 
 def _constant(text: str, rows: int) -> pa.Array:
