@@ -7,13 +7,13 @@ data, 4 a failure of the engine.
 """
 
 import argparse
-import gc
 import json
 import logging
 import os
 import sys
 from collections.abc import Sequence
 
+from pipelines import process
 from pipelines.changelog.arguments import add_changelog
 from pipelines.spec.durations import parse_duration
 from pipelines.spec.times import microseconds, parse_time
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     logging.basicConfig(level=logging.CRITICAL)
     # Only now, since Beam is slow to import and warns about clients that nobody asked for.
     if alone:
-        _load()
+        process.load()
     from pipelines import commands
 
     try:
@@ -53,25 +53,6 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-
-
-class _Needless:
-    """Hides libraries that Beam and Arrow load if they are there, for half a second, and that nothing here needs."""
-
-    def find_spec(self, name: str, path: object, target: object = None) -> None:
-        if name in ("bson", "pandas"):
-            raise ModuleNotFoundError(name=name)
-
-
-def _load() -> None:
-    """Load the commands in a process that does nothing else."""
-    sys.meta_path.insert(0, _Needless())
-    # Of the million objects that imports make none is garbage: to look for it took as long as all else.
-    gc.disable()
-    from pipelines import commands  # noqa: F401
-
-    gc.freeze()
-    gc.enable()
 
 
 def _parser() -> argparse.ArgumentParser:

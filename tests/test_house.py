@@ -45,7 +45,7 @@ ROOMS = {
 BELOW = {"privacy": set[str](), "transforms": {"privacy"}, "pipelines": {"privacy", "transforms"}}
 """Which packages each may import, any room of them."""
 
-LATE = {("pipelines/cli.py", "pipelines.commands")}
+LATE = {("pipelines/cli.py", "pipelines.commands"), ("pipelines/process.py", "pipelines.commands")}
 """Imports inside functions: `--help` answers before Beam is loaded."""
 
 # The mathematics knows no files, no clock, no process and no pipeline.

@@ -1,8 +1,8 @@
 """What a given noise costs: epsilon at a delta for Gaussian, zCDP and composed pure mechanisms.
 
 Every function returns an upper bound. Where a numerical solver is used its tolerance is added, so
-that rounding errs on the side of privacy. dp_accounting and scipy.optimize are imported where they are used:
-they take over a second, which a release under pure epsilon need not wait for.
+that rounding errs on the side of privacy. dp_accounting and SciPy are imported where they are used: they take
+over a second, which a release under pure epsilon need not wait for.
 """
 
 import math
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 ORDERS: NDArray[np.float64] = np.array([1 + x / 10 for x in range(1, 100)] + [*range(11, 64), 128, 256, 512, 1024])
 """Renyi orders alpha at which curves are kept."""
@@ -47,6 +46,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> round(gaussian_delta(1 / 4.2247, 1.0) * 1e6, 3)
     1.0
     """
+    from scipy.special import log_ndtr
+
     near, far = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     return float(math.exp(near) * -math.expm1(far - near))
 

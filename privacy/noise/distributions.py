@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import erfc, gammaincinv, gammaln, ndtri
+from numpy.typing import NDArray
 
 from privacy.checks import at_least, positive, proportion
 from privacy.noise.sampling import Integers, discrete_gaussian, discrete_laplace
@@ -119,14 +119,13 @@ class DiscreteGaussian:
         """
         at_least("terms", terms, 1)
         proportion("confidence", confidence)
+        from scipy.special import ndtri  # slow to import
+
         quantile = float(ndtri((1 + confidence) / 2))
         return float(math.ceil(self.scale * math.sqrt(terms) * quantile))
 
 
 NoiseDistribution = DiscreteLaplace | DiscreteGaussian
-
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 
 
 @lru_cache(maxsize=65_536)
@@ -137,11 +136,13 @@ def _laplace_sum_quantile(terms: int, confidence: float) -> float:
     (1 + w^2)^-terms is that mixture's. So Pr[|S| > h] = E[erfc(h / (2 sqrt G))]: positive and
     smooth where inverting the characteristic function would oscillate.
     """
-    low, high = (math.sqrt(gammaincinv(terms, tail)) for tail in (1e-14, 1 - 1e-14))
-    root = (high - low) / 2 * _NODES + (high + low) / 2
-    mass = np.exp((2 * terms - 1) * np.log(root) - root**2 - gammaln(terms)) * _WEIGHTS * (high - low)
+    from scipy.optimize import brentq  # both are slow to import
+    from scipy.special import erfc, gammaincinv, gammaln
 
-    from scipy.optimize import brentq  # slow to import
+    low, high = (math.sqrt(gammaincinv(terms, tail)) for tail in (1e-14, 1 - 1e-14))
+    nodes, weights = _quadrature()
+    root = (high - low) / 2 * nodes + (high + low) / 2
+    mass = np.exp((2 * terms - 1) * np.log(root) - root**2 - gammaln(terms)) * weights * (high - low)
 
     def excess(h: float) -> float:
         return float(mass @ erfc(h / (2 * root))) - (1 - confidence)
@@ -152,3 +153,9 @@ def _laplace_sum_quantile(terms: int, confidence: float) -> float:
         top *= 2
     # The margin covers quadrature and root finding, both below 1e-10.
     return float(brentq(excess, 0.0, top, rtol=1e-12)) * (1 + 1e-9)
+
+
+@lru_cache(maxsize=1)
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(160)

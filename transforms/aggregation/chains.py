@@ -99,6 +99,32 @@ class Codes:
     unit_of: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """For new rows among others: `np.insert` for many columns and the same places, at a quarter of the time.
+
+    Attributes:
+        new: places of the new rows among all.
+        old: for each place the row that was there or, at new ones, any.
+    """
+
+    new: Ints
+    old: Ints
+
+    @classmethod
+    def before(cls, at: Ints, rows: int) -> "_Room":
+        """For one before each of the rows `at`, increasing, of so many."""
+        new = at + np.arange(len(at))
+        skipped = np.zeros(rows + len(at), dtype=np.int64)
+        skipped[new] = 1
+        return cls(new, np.arange(rows + len(at)) - np.cumsum(skipped))
+
+    def filled(self, column: Ints, values: Ints | int) -> Ints:
+        found = column[self.old]
+        found[self.new] = values
+        return found
+
+
 def encode(table: pa.Table, carried: pa.Table | None) -> Codes:
     """Number the units and chains of both tables."""
     unit, units = number(one_chunk(with_carried(table, carried, unit_column(table))))
@@ -147,21 +173,21 @@ def build_chains(
         at = begins[columns.image_before(order[begins]) != NONE]
         if len(at):
             rows = order[at]
-            image = np.insert(image, at, columns.image_before(rows))
-            cells = [np.insert(c, at, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)]
+            room = _Room.before(at, len(order))
+            image = room.filled(image, columns.image_before(rows))
+            cells = [room.filled(c, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)]
             values = [
-                None if v is None else np.insert(v, at, columns.before(f"{i}.value", rows))
-                for i, v in enumerate(values)
+                None if v is None else room.filled(v, columns.before(f"{i}.value", rows)) for i, v in enumerate(values)
             ]
-            classes = None if classes is None else np.insert(classes, at, columns.before("class", rows))
-            is_carried = np.insert(is_carried, at, False)
+            classes = None if classes is None else room.filled(classes, columns.before("class", rows))
+            is_carried = room.filled(is_carried, False)
             if rank is not None:
                 # Those of a first run come before all mutations of their unit, and by entry among themselves; later
                 # ones directly before their entry's first mutation, with which they share its rank.
                 first_run = _entry_ranks(codes.entries)[chain[at]] - len(codes.entries) - 1
-                rank = np.insert(rank, at, first_run if closed is None else rank[at])
-            time = np.insert(time, at, BEFORE_ALL if closed is None else time[at])
-            chain, order = np.insert(chain, at, chain[at]), np.insert(order, at, -1)
+                rank = room.filled(rank, first_run if closed is None else rank[at])
+            time = room.filled(time, BEFORE_ALL if closed is None else time[at])
+            chain, order = room.filled(chain, chain[at]), room.filled(order, -1)
     return Chains(
         chain=chain,
         unit=codes.unit_of[chain],

@@ -64,8 +64,9 @@ def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, L
 
 def window_of(time: Ints, timeline: Timeline) -> Ints:
     """The window of each time; 0 before the start."""
-    early = time < timeline.start
-    return np.where(early, 0, (np.where(early, timeline.start, time) - timeline.start) // timeline.every + 1)
+    window = (np.maximum(time, timeline.start) - timeline.start) // timeline.every + 1
+    window *= time >= timeline.start
+    return window
 
 
 def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:
@@ -94,7 +95,9 @@ def _gather(parts: list[tuple[int, Ints, Ints, Ints | None]], query: Query, time
         steps = query.measure.contributions(None if value is None else value[there], len(there))
         addends.append([sign * component for component in steps])
     node = np.concatenate(nodes)
-    sums = np.stack([np.concatenate(columns) for columns in zip(*addends, strict=True)])
+    sums = np.empty((len(components), len(node)), dtype=np.int64)
+    for into, columns in zip(sums, zip(*addends, strict=True), strict=True):
+        np.concatenate(columns, out=into)
     return _densely(node, sums, total) if total <= min(DENSE, 4 * len(node)) else _by_sorting(node, sums)
 
 
