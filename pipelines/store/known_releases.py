@@ -18,11 +18,13 @@ from dataclasses import asdict, dataclass, replace
 
 from ruamel.yaml import YAML
 
+from pipelines.spec.durations import parse_duration
 from pipelines.spec.load import Spec, load
 from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
 from pipelines.store.store import Store
 from pipelines.store.together import Known, Record
+from privacy.protection import Span
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
 
@@ -110,6 +112,7 @@ def _record(spec: Spec) -> Record:
         private=_absolute(spec.output.private),
         epsilon=spec.privacy.epsilon,
         delta=spec.privacy.delta,
+        span=protects.length if isinstance(protects := spec.privacy.protects, Span) else None,
     )
 
 
@@ -151,8 +154,15 @@ def _look(record: Record) -> _Found | None:
 def _frozen(record: Record, first: Commit) -> Record:
     """A release as it began, whatever its spec says by now."""
     privacy = YAML(typ="safe", pure=True).load(first.spec)["privacy"]
-    epsilon, delta = float(privacy["epsilon"]), float(privacy.get("delta", 0))
-    return replace(record, release=first.release, unit=privacy.get("unit", "entry"), epsilon=epsilon, delta=delta)
+    protects = privacy.get("protects", "everything")
+    return replace(
+        record,
+        release=first.release,
+        unit=privacy.get("unit", "entry"),
+        epsilon=float(privacy["epsilon"]),
+        delta=float(privacy.get("delta", 0)),
+        span=parse_duration(protects["span"]) if isinstance(protects, dict) else None,
+    )
 
 
 def _given(record: Record) -> str:

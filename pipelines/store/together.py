@@ -1,13 +1,21 @@
 """What releases about the same people cost together: budgets add up, whatever the releases publish.
 
 Sums are of the decimal numbers as specs write them, exactly: in floating point 0.1 + 0.7 is less than 0.8.
+
+Where one of them protects a span of time (privacy.protection), the sum is for the shortest span of all: what happens
+in it happens in longer ones too. A release that protects all that a unit does then costs (2 epsilon, (1 + e^epsilon)
+delta): the unit as it is, out of the changelog, and in it again as it is without what it did in that span. For all that
+a unit ever does there is no sum.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import ROUND_UP, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
+
+from privacy.planning.statement import extent
+from privacy.protection import EVERYTHING, Protection, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +26,7 @@ class Record:
         id: what distinguishes it from others wherever its folders are moved; empty if it has none yet.
         unit: whom it protects.
         public, private: its folders; local ones from the root.
+        span: of time that it protects, in microseconds; None: all that a unit ever does.
     """
 
     id: str = ""
@@ -27,6 +36,11 @@ class Record:
     private: str
     epsilon: float
     delta: float
+    span: int | None = None
+
+    @property
+    def protects(self) -> Protection:
+        return EVERYTHING if self.span is None else Span(self.span)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +66,21 @@ class Known:
             begun: whether the release itself counts.
         """
         counted = [*self.others, *([self.own] if begun else [])]
+        protects = _common(counted)
         return {
-            "epsilon": float(_sum(record.epsilon for record in counted)),
-            "delta": float(_sum(record.delta for record in counted)),
+            "epsilon": float(_sum(_epsilon(record, protects) for record in counted)),
+            "delta": float(_sum(_delta(record, protects) for record in counted)),
+            "protects": extent(protects),
             "at_least": bool(self.unseen),
             "releases": [
-                {"release": r.release, "unit": r.unit, "epsilon": r.epsilon, "delta": r.delta} for r in counted
+                {
+                    "release": r.release,
+                    "unit": r.unit,
+                    "epsilon": r.epsilon,
+                    "delta": r.delta,
+                    "protects": extent(r.protects),
+                }
+                for r in counted
             ],
             "unseen": list(self.unseen),
         }
@@ -68,24 +91,58 @@ class Known:
         counted += [(f"{self.own.release} (this one)", self.own)] if begun else []
         width = max(len(name) for name, _ in counted)
         units = len({record.unit for _, record in counted}) > 1
-        epsilon = _decimal(_sum(record.epsilon for _, record in counted))
-        delta = _decimal(_sum(record.delta for _, record in counted))
+        protects = _common([record for _, record in counted])
+        epsilon = _decimal(_sum(_epsilon(record, protects) for _, record in counted))
+        delta = _decimal(_sum(_delta(record, protects) for _, record in counted))
+        claimed = "" if protects == EVERYTHING else f" for {extent(protects)}"
         lines = [f"Releases about the same people that are known here, {len(counted)}, whose budgets add up:"]
         for name, record in counted:
             budget = f"epsilon {_decimal(_exact(record.epsilon))}, delta {_decimal(_exact(record.delta))}"
-            lines.append(f"  {name:<{width}}  {budget}{f', for each {record.unit}' if units else ''}")
+            each = f", for each {record.unit}" if units else ""
+            of = f", for {extent(record.protects)}" if claimed else ""
+            lines.append(f"  {name:<{width}}  {budget}{each}{of}")
         lines.append(f"  {'in sum':<{width}}  epsilon {epsilon}, delta {delta}")
         if self.unseen:
             lines.append(
-                f"Together they are at least ({epsilon}, {delta}), and there may be more of them, since it is not "
-                f"where it was, or cannot be read: {', '.join(self.unseen)}."
+                f"Together they are at least ({epsilon}, {delta}){claimed}, and there may be more of them, since it is "
+                f"not where it was, or cannot be read: {', '.join(self.unseen)}."
             )
         else:
             lines.append(
-                f"Together they are ({epsilon}, {delta})-differentially private, and no more is promised to anyone who "
-                "is in all of them."
+                f"Together they are ({epsilon}, {delta})-differentially private{claimed}, and no more is promised to "
+                "anyone who is in all of them."
+            )
+        if claimed:
+            lines.append(
+                "What lasts longer costs that much for each such time. A release for all mutations of a unit counts "
+                "twice in the sum: what a unit does in that time is compared with other mutations, and not with none."
             )
         return "\n".join(lines)
+
+
+def _common(records: Iterable[Record]) -> Protection:
+    """What the sum is for: the shortest span that one of them protects, if there is one."""
+    spans = [record.span for record in records if record.span is not None]
+    return Span(min(spans)) if spans else EVERYTHING
+
+
+def _epsilon(record: Record, protects: Protection) -> Fraction:
+    """What a release adds to the sum."""
+    return _exact(record.epsilon) * (2 if _twice(record, protects) else 1)
+
+
+def _delta(record: Record, protects: Protection) -> Fraction:
+    """The same, at most 1; four digits where it is no sum of what specs say, rounded up."""
+    if record.delta == 0 or not _twice(record, protects):
+        return _exact(record.delta)
+    with localcontext() as context:
+        grown = Decimal(repr(min(record.epsilon, 2000.0))).exp().next_plus() + 1  # e^2000 times any delta is above 1
+        context.prec, context.rounding = 4, ROUND_UP
+        return min(Fraction(grown * Decimal(repr(record.delta))), Fraction(1))
+
+
+def _twice(record: Record, protects: Protection) -> bool:
+    return record.span is None and protects != EVERYTHING
 
 
 def _exact(number: float) -> Fraction:
@@ -93,8 +150,8 @@ def _exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def _sum(numbers: Iterable[float]) -> Fraction:
-    return sum(map(_exact, numbers), Fraction(0))
+def _sum(numbers: Iterable[Fraction]) -> Fraction:
+    return sum(numbers, Fraction(0))
 
 
 def _decimal(exact: Fraction) -> str:

@@ -27,8 +27,13 @@ NOT_REACTING = "The data do not react to what is published"
 
 IN_SPAN = (
     "A unit is compared with one that is not there in that time and in the same states before and after it: to do one "
-    "thing instead of another in it costs twice epsilon, and what lasts for several such times costs epsilon for each.",
-    "What is published depends on states at the ends of windows, and a mutation that comes late counts when it comes.",
+    "thing instead of another in it costs twice epsilon, and what lasts for several such times costs epsilon for each, "
+    "with delta (1 + e^epsilon) for two, delta (1 + e^epsilon + e^(2 epsilon)) for three, and so on.",
+    "States are those at the ends of windows, as the changelog tells them: a mutation that comes late counts when it "
+    "comes, and what was before it lasts until then; where a later one of its entry has counted, it never does.",
+    "An entry is there before its first mutation if that has a state before: to be told of for the first time may so "
+    "be more than what happens in that time.",
+    "A release that protects all mutations of a unit adds twice its epsilon, and delta (1 + e^epsilon).",
 )
 """What the claim for a span of time means, beside."""
 
@@ -41,9 +46,14 @@ def protected(protects: Protection) -> str:
     >>> protected(Span(14 * 86_400_000_000))
     'the whole release for whatever one privacy unit does in any 14 days'
     """
+    return f"the whole release for {extent(protects)}"
+
+
+def extent(protects: Protection) -> str:
+    """What of a unit is protected."""
     if isinstance(protects, Span):
-        return f"the whole release for whatever one privacy unit does in any {_time(protects.length)}"
-    return "the whole release for all mutations of one privacy unit"
+        return f"whatever one privacy unit does in any {_time(protects.length)}"
+    return "all mutations of one privacy unit"
 
 
 def _time(length: int) -> str:

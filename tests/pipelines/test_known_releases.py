@@ -1,6 +1,7 @@
 """Whoever begins a release about people of whom there are others is told what all cost, as far as it can be known."""
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +138,37 @@ def test_units_are_named_where_they_differ(folder: Path) -> None:
 
     assert "epsilon 1, delta 0, for each who\n" in text
     assert "epsilon 1, delta 0, for each entry\n" in text
+
+
+def spans(length: str) -> tuple[str, str]:
+    return "constraint: {at_most: 4}", f"delta: 1.0e-9\n  protects: {{span: {length}}}"
+
+
+def test_sums_of_spans_are_for_the_shortest(folder: Path) -> None:
+    begun(folder, "r", "1.0", spans("2w"))
+    spec_of(folder, "r", "1.0", spans("1d"))  # changed since; the release is frozen
+
+    found = known(spec_of(folder, "b", "0.5", spans("3d")))
+
+    assert "r             epsilon 1, delta 1e-9, for whatever one privacy unit does in any 14 days\n" in found.text()
+    assert "Together they are (1.5, 2e-9)-differentially private for whatever one privacy unit does in any 3 days" in (
+        found.text()
+    )
+    assert found.document(begun=True)["protects"] == "whatever one privacy unit does in any 3 days"
+    assert found.document(begun=False)["protects"] == "whatever one privacy unit does in any 14 days"
+
+
+def test_beside_a_span_a_release_that_protects_everything_costs_twice(folder: Path) -> None:
+    """(1, 1e-9) for a unit with and without all its mutations; two steps from one course of a span to another."""
+    begun(folder, "r", "1.0", ("constraint:", "delta: 1.0e-9\n  constraint:"))
+
+    found = known(spec_of(folder, "b", "1.0", spans("3d")))
+
+    told = found.document(begun=True)
+    assert told["epsilon"] == 3.0
+    assert 1e-9 + (1 + math.e) * 1e-9 <= told["delta"] <= 4.72e-9
+    assert "Together they are (3, 4.719e-9)-differentially private for whatever one" in found.text()
+    assert known(load(folder / "r.yaml")).document(begun=True)["epsilon"] == 1.0  # b has not begun
 
 
 @pytest.mark.slow
