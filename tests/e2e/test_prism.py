@@ -19,7 +19,7 @@ from tests.pipelines.spec_text import changed
 pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY = timedelta(seconds=5)
+EVERY = timedelta(seconds=3)
 MORE = 4
 """Windows, after the kill."""
 
@@ -27,7 +27,9 @@ MORE = 4
 def prepare(folder: Path) -> datetime:
     """The spec of a release that starts now and has no end, and its first file; the start."""
     start = datetime.fromtimestamp(int(time.time()) + 5, UTC)
-    text = changed("2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", "every: 5s", SPEC))
+    text = changed(
+        "2026-01-01T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}", changed("every: 1d", f"every: {EVERY.seconds}s", SPEC)
+    )
     (folder / "data").mkdir(parents=True)
     (folder / "spec.yaml").write_text(changed("  until: 2026-01-06T00:00:00Z\n", "", changed(*NO_NOISE, text)))
     write(folder / "data/000.parquet", [mutation(0, start - EVERY, None, ("a", 30))])
@@ -50,7 +52,7 @@ def live() -> Iterator[Callable[[Path, Sequence[str]], subprocess.Popen[bytes]]]
 
 
 def _live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "pipelines", "run", "spec.yaml", "--streaming", "--poll=1s", "--lag=15s", *options]
+    command = [sys.executable, "-m", "pipelines", "run", "spec.yaml", "--streaming", "--poll=1s", "--lag=6s", *options]
     with (folder / "stream.log").open("ab") as log:
         return subprocess.Popen(
             command, cwd=folder, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
