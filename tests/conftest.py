@@ -19,8 +19,8 @@ LONG = ("flink", "live", "kafka", "job service")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Streams mostly wait: one worker more than there are cores."""
-    return (os.cpu_count() or 1) + 1
+    """Streams and clusters mostly wait: two workers more than there are cores."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(wrapper=True)
