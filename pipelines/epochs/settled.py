@@ -25,7 +25,8 @@ from transforms.aggregation.shard_state import VERSION as UNITS
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes, write_bytes
 from transforms.release import noise_state
-from transforms.release.release import ESTIMATES, NODES, noise_file, part_names
+from transforms.release.file_names import has_nodes, noise_file, part_names
+from transforms.release.release import ESTIMATES, NODES
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.sides import Side
 from transforms.sources.files.listing import Listed, joined
@@ -60,10 +61,12 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
 def files_of(spec: Spec, job: Job) -> FileNames:
     """The files that an attempt at an epoch makes, whatever the data: what is committed is held against them."""
     aggregation, keys = job.aggregation, job.aggregation.node_keys()
-    parts = [f"{name}.{spec.output.format}" for key in keys for name in part_names(aggregation, key)]
+    estimates = [f"{name}.{spec.output.format}" for key in keys for name in part_names(aggregation, key)]
+    noded = [key for key in keys if has_nodes(aggregation, key)]
+    nodes = [f"{name}.{spec.output.format}" for key in noded for name in part_names(aggregation, key)]
     noise = [noise_file(key) for key in keys]
     units = [file_of(shard) for shard in range(job.shards)]
-    return {NODES: parts, ESTIMATES: parts, STATE: [*units, *noise, SETTLED] if goes_on(spec, job) else ()}
+    return {NODES: nodes, ESTIMATES: estimates, STATE: [*units, *noise, SETTLED] if goes_on(spec, job) else ()}
 
 
 def goes_on(spec: Spec, job: Job) -> bool:

@@ -137,8 +137,8 @@ class Store:
         if len(commits) >= attempt.epoch:
             return self._ours(attempt, commits[attempt.epoch - 1])
         found = {side: self.attempts.made(attempt, side, made.get(side, ())) for side in (NODES, ESTIMATES, STATE)}
-        if not found[NODES]:
-            raise ValueError("an epoch without nodes is none")
+        if not found[ESTIMATES]:
+            raise ValueError("an epoch without estimates is none")
         record = replace(
             record,
             attempt=attempt.id,

@@ -38,7 +38,8 @@ def mean_norm(scales: Scales, units: int, cells: int) -> float:
     >>> round(mean_norm(Scales(sensitivity=1, threshold=None, test=None, whole=50.0, units=1), 1, 20))
     1000
     """
-    return cells / math.sinh(1 / scales.sample(units).scale)
+    inverse = 1 / scales.sample(units).scale
+    return -2 * cells * math.exp(-inverse) / math.expm1(-2 * inverse)  # cells / sinh(inverse), which may overflow
 
 
 def offset(adaptive: Adaptive, scales: Scales, carry: Carry, *, units: int, cells: int) -> int:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 
 from pipelines.epochs import plans
 from privacy.planning.plan import make_plan
@@ -31,10 +33,25 @@ QUERIES = [
 ]
 """Measure, strategy and what is published: each kind of strategy, one with leaves of two days."""
 
+ADAPTIVE = [
+    ("count", "{adaptive: {policy: fixed, interval: 2d}}", "[level]"),
+    ("count", "{adaptive: {policy: dsft, samples: 5, threshold: 9}}", "[level]"),
+    ("{sum: age, min: 0, max: 100}", "{adaptive: {policy: dsat, samples: 6}}", "[level]"),
+    ("count", "{adaptive: bd}", "[level]"),
+    ("count", "{adaptive: ba}", "[level]"),
+    ("count", "disjoint", ALL),
+]
+"""Each policy, beside a query of which all windows are published."""
+
+SPECS = {
+    "strategies": ("epsilon: 1.0, delta: 1.0e-9, mechanism: gaussian", QUERIES),
+    "policies": ("epsilon: 1.0, mechanism: laplace", ADAPTIVE),
+}
+
 SPEC = """\
 release: wards
 changelog: {{format: parquet, path: data/*.parquet, entry: stay, time: at, before: before_, after: after_}}
-privacy: {{epsilon: 1.0, delta: 1.0e-9, mechanism: gaussian, constraint: {{at_most: 4}}}}
+privacy: {{{budget}, constraint: {{at_most: 4}}}}
 schedule: {{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-12T00:00:00Z}}
 queries:
 {queries}
@@ -44,11 +61,10 @@ QUERY = "  - {{name: q{}, measure: {}, strategy: {}, publish: {}, by: {{ward: [a
 
 
 def recorded(_: object, nodes: Nodes, *, component: int, cells: int) -> Ints:
-    """Noise that a node has whenever it is asked for."""
+    """Noise that a node has whenever it is asked for; that of a decision, which is one number, decides."""
+    reach = 2**24 if cells == 1 else 2**20
     names = zip(nodes.layer.tolist(), nodes.begin.tolist(), nodes.end.tolist(), strict=True)
-    rows = [
-        np.random.default_rng([component, *(1 + n for n in name)]).integers(-(2**20), 2**20, cells) for name in names
-    ]
+    rows = [np.random.default_rng([component, *(1 + n for n in name)]).integers(-reach, reach, cells) for name in names]
     return np.array(rows, dtype=np.int64).reshape(len(rows), cells)
 
 
@@ -59,7 +75,8 @@ def numbers(folder: Path, side: str) -> pa.Table:
     return table.sort_by([(key, "ascending") for key in keys])
 
 
-def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(("budget", "asked"), SPECS.values(), ids=SPECS)
+def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(release, "sample_noise", recorded)
     plan = cache(make_plan)
     monkeypatch.setattr(
@@ -70,8 +87,8 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(tmp_path, capsy
     folders = {way: tmp_path / way for way in ("one run", "runs", "stream")}
     for folder in folders.values():
         (folder / "data").mkdir(parents=True)
-        queries = "\n".join(QUERY.format(number, *query) for number, query in enumerate(QUERIES))
-        (folder / "spec.yaml").write_text(SPEC.format(queries=queries))
+        queries = "\n".join(QUERY.format(number, *query) for number, query in enumerate(asked))
+        (folder / "spec.yaml").write_text(SPEC.format(budget=budget, queries=queries))
 
     for day, rows in enumerate(days):
         write(folders["one run"] / f"data/day-{day}.parquet", rows)
@@ -84,9 +101,14 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(tmp_path, capsy
     write(Path("data/day-0.parquet"), days[0])  # columns are told by what is there at the start
     stream(days)
 
-    names = [path.name for path in (folders["one run"] / "public/nodes").rglob("q1-net-*")]
+    last = next(number for number, query in enumerate(asked) if query[2] == ALL)
+    names = [path.name for path in (folders["one run"] / "public/nodes").rglob(f"q{last}-net-*")]
     assert len(names) == 2 * 3  # chunks and blocks
     for side in ("nodes", "estimates"):
         tables = {way: numbers(folder, side) for way, folder in folders.items()}
         assert tables["one run"].num_rows > 0
         assert [way for way, table in tables.items() if not table.equals(tables["one run"])] == []
+    for number, (_, strategy, _) in enumerate(asked):
+        rows = tables["runs"].filter(pc.equal(tables["runs"]["query"], f"q{number}"))
+        sampled = set(rows["sampled"].to_pylist()) if asked is ADAPTIVE else {None}
+        assert sampled == ({True, False} if "adaptive" in strategy else {None})

@@ -33,7 +33,7 @@ def _read_csv(file: pa.BufferReader, types: Types) -> pa.Table:
 
 
 def _read_lines(file: pa.BufferReader, types: Types) -> pa.Table:
-    read = pa.json.ParseOptions(explicit_schema=pa.schema(types.items()), unexpected_field_behavior="error")
+    read = pa.json.ParseOptions(explicit_schema=pa.schema(types.items()), unexpected_field_behavior="ignore")
     return pa.json.read_json(file, parse_options=read).select([*types])
 
 

@@ -107,7 +107,9 @@ def read_bytes(path: str) -> bytes:
 
 def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT) -> None:
     """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
-    make_folder(path.rsplit("/", 1)[0])
+    folder, slash, _ = path.rpartition("/")
+    if slash:
+        make_folder(folder)
     with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
         _WRITERS[format_](table, file)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from privacy.series import Ints
 from privacy.strategies.base import Carry, Floats
@@ -48,17 +49,17 @@ def state_to_bytes(parts: Sequence[Sequence[Held]], *, windows: int, plan: str) 
             columns[f"{place}.{LEAF}"] = held.leaf
             columns |= {f"{place}.carry.{name}": rows for name, rows in held.carry.integers.items()}
             columns |= {f"{place}.carry.{name}": rows for name, rows in held.carry.floats.items()}
-    metadata = {b"version": VERSION.encode(), b"windows": str(windows).encode(), b"plan": plan.encode()}
-    return to_parquet({name: list_of(rows.ravel()) for name, rows in columns.items()}, metadata=metadata)
+    arrays = {name: list_of(rows.ravel()) for name, rows in columns.items()}
+    return to_parquet(arrays, metadata=described(windows=windows, plan=plan))
 
 
-def state_from_bytes(payload: bytes, leaves: Sequence[int], *, windows: int, cells: int, plan: str) -> list[list[Held]]:
-    """What `state_to_bytes` was given.
+def described(*, windows: int, plan: str) -> dict[bytes, bytes]:
+    """The metadata that `opened` asks for."""
+    return {b"version": VERSION.encode(), b"windows": str(windows).encode(), b"plan": plan.encode()}
 
-    Args:
-        leaves: for each part, how many windows make a leaf.
-        windows: after how many the state must be.
-        plan: the digest of the plan that goes on.
+
+def opened(payload: bytes, *, windows: int, plan: str) -> pa.Table:
+    """The columns of a chunk's state.
 
     Raises:
         ValueError: damaged bytes, a state of another version or after other windows, or noise that was sampled under
@@ -74,6 +75,21 @@ def state_from_bytes(payload: bytes, leaves: Sequence[int], *, windows: int, cel
         raise ValueError(
             "the noise so far was sampled under another plan; go on with that one (privacy.planning.document)"
         )
+    return table
+
+
+def state_from_bytes(payload: bytes, leaves: Sequence[int], *, windows: int, cells: int, plan: str) -> list[list[Held]]:
+    """What `state_to_bytes` was given.
+
+    Args:
+        leaves: for each part, how many windows make a leaf.
+        windows: after how many the state must be.
+        plan: the digest of the plan that goes on.
+
+    Raises:
+        ValueError: as `opened`, or a state that is not whole.
+    """
+    table = opened(payload, windows=windows, plan=plan)
     found: list[dict[int, dict[str, np.ndarray]]] = [{} for _ in leaves]
     try:
         for column in table.column_names:

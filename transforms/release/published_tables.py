@@ -4,27 +4,35 @@
     nodes       query, layer, node_start, node_end, <keys>, noisy_value, scale, mechanism
     truth       query, kind, window_start, window_end, <keys>, exact, bounded          (private)
 
+Where the data decide about a query when it is published anew, estimates have one more column, `sampled`: whether the
+window was; null for other queries. Where it was not, `value` is what was published last, and of its error nothing is
+known. Such a query has no nodes: its samples are the estimates themselves.
+
 All queries of a release share the columns: a key that a query does not have is null. A query with several components
 or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node of the initial level has no
 `node_start`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
 from privacy.consistency import consistent
-from privacy.estimates import Estimates, confidence_of, estimate
+from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
 from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.weighted import spreads
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Released
 from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies.base import Strategy
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Scalar
+from transforms.release.adaptive_levels import PublishedLevels
 from transforms.release.protected import Protected
+
+SAMPLED = "sampled"
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -34,14 +42,36 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Re
     tables = []
     for series, sums in zip(released.series, protected.sums, strict=True):
         found = estimates_of(series, sums, aggregation, released)
-        numbers = {
+        numbers: dict[str, np.ndarray | pa.Array] = {
             "value": found.value.ravel(),
             "stddev": found.stddev.ravel(),
             "ci_low": found.ci_low.ravel(),
             "ci_high": found.ci_high.ravel(),
         }
+        if any(query.adaptive is not None for query in aggregation.queries):
+            numbers[SAMPLED] = pa.nulls(found.value.size, pa.bool_())
         tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
     return pa.concat_tables(tables)
+
+
+def adaptive_table(published: PublishedLevels, aggregation: Aggregation, part: AdaptivePart) -> pa.Table:
+    """Published levels of all cells, at the ends of the timeline's new windows."""
+    query, sampled = aggregation.queries[part.query], published.units > 0
+    noise = [part.scales.sample(units) for units in published.units.tolist() if units]
+    deviations, widths = np.zeros((2, len(sampled)))
+    deviations[sampled] = [distribution.variance**0.5 for distribution in noise]
+    widths[sampled] = [distribution.half_width(1, CONFIDENCE) for distribution in noise]
+    found = estimate(query.measure, [published.values], [deviations], [widths])
+    cells = published.values.shape[1]
+    unknown = ~sampled.repeat(cells)
+    numbers = {
+        "value": found.value.ravel(),
+        "stddev": pa.array(found.stddev.ravel(), mask=unknown),
+        "ci_low": pa.array(found.ci_low.ravel(), mask=unknown),
+        "ci_high": pa.array(found.ci_high.ravel(), mask=unknown),
+        SAMPLED: pa.array(~unknown),
+    }
+    return _by_number(aggregation, part.query, query.publish[0], 0, cells, numbers)
 
 
 def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released) -> Estimates:
@@ -127,7 +157,7 @@ def _by_number(
     series: Series,
     first_cell: int,
     cells: int,
-    numbers: dict[str, np.ndarray],
+    numbers: Mapping[str, np.ndarray | pa.Array],
 ) -> pa.Table:
     timeline = aggregation.timeline
     new = series.ends(timeline.windows)[len(series.ends(timeline.released)) :]

@@ -20,21 +20,26 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
-from privacy.series import Ints
+from privacy.series import BEFORE_ALL, Ints
 from privacy.strategies.base import Nodes, before_each
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense, gathered
+from transforms.aggregation.queries import Timeline
 from transforms.aggregation.shard_state import STATE
 from transforms.common.ipc import to_bytes
 from transforms.common.joined import refuse_other
 from transforms.common.payloads import pack, unpack
 from transforms.common.several import Collections
 from transforms.common.sinks import read_bytes
+from transforms.release.adaptive_levels import RunningLevel, levels_from_bytes, levels_to_bytes, publish_levels
+from transforms.release.file_names import noise_file, part_names
+from transforms.release.level_state import level_from_bytes, level_to_bytes
 from transforms.release.noise_state import Held, state_from_bytes, state_to_bytes
 from transforms.release.protected import Protected, protected_from_bytes, protected_to_bytes
-from transforms.release.published_tables import estimates_table, nodes_table
+from transforms.release.published_tables import adaptive_table, estimates_table, nodes_table
 
 NODES = "nodes"
 ESTIMATES = "estimates"
@@ -62,10 +67,13 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     Raises:
         ValueError: what the plan's guarantee rests on is not what the aggregation enforces.
     """
-    planned = [(d.name, d.measure, d.cells, d.series) for d in plan.demands]
-    summed = [(q.name, q.measure, q.cells, q.publish) for q in aggregation.queries]
+    planned = [(d.name, d.measure, d.cells, d.series, d.adaptive) for d in plan.demands]
+    summed = [(q.name, q.measure, q.cells, q.publish, q.adaptive) for q in aggregation.queries]
     if planned != summed:
         raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
+    for query in aggregation.queries:
+        if query.adaptive is not None and query.consistent:
+            raise ValueError(f"query {query.name}: adaptive publication does not go with consistent")
     if plan.constraint != aggregation.constraint:
         raise ValueError("the plan was made for another constraint than the one that is enforced")
     if plan.owner != (aggregation.owner is not None):
@@ -140,28 +148,54 @@ def protect(
         the key with each block and with the state, for `tables` and `remember`.
     """
     _, number, family, _ = key
-    aggregation, parts = release.aggregation, release.plan.of(number, family)
-    sums, cells, plan = gathered(payloads), aggregation.cells_of(key), digest(release.plan)
+    plan, timeline, parts = digest(release.plan), release.aggregation.timeline, release.plan.of(number, family)
+    cells = len(release.aggregation.cells_of(key))
+    before = None if past is None else read_bytes(f"{past}/{noise_file(key)}")
+    blocks = _blocks(release.aggregation, key, payloads)
+    decided = release.plan.adaptive_of(number)
+    if decided is not None:
+        yield from _publish_adaptively(decided, key, blocks, before, timeline, plan=plan, cells=cells, keep=keep)
+        return
     held: list[list[Held]] | None = None
-    if past is not None:
-        held = state_from_bytes(
-            read_bytes(f"{past}/{noise_file(key)}"),
-            [released.leaf for released in parts],
-            windows=aggregation.timeline.released,
-            cells=len(cells),
-            plan=plan,
-        )
-    for block, (first, last) in enumerate(aggregation.blocks(number)):
-        rows = range(first + 1 if first else 0, last + 1)
-        leaves = dense(sums, aggregation.queries[number], rows=rows, cells=cells)
+    if before is not None:
+        leaf = [released.leaf for released in parts]
+        held = state_from_bytes(before, leaf, windows=timeline.released, cells=cells, plan=plan)
+    for block, leaves in enumerate(blocks):
         stepped = [step(part, None if held is None else held[p], leaves) for p, part in enumerate(parts)]
         held = [after for after, _ in stepped]
         yield key, pack([str(block).encode(), protected_to_bytes([protected for _, protected in stepped])])
     if keep and held is not None:
-        yield (
-            key,
-            pack([STATE.encode(), state_to_bytes(held, windows=aggregation.timeline.windows, plan=plan)]),
-        )
+        yield key, pack([STATE.encode(), state_to_bytes(held, windows=timeline.windows, plan=plan)])
+
+
+def _publish_adaptively(
+    part: AdaptivePart,
+    key: NodeKey,
+    blocks: Iterable[Ints],
+    before: bytes | None,
+    timeline: Timeline,
+    *,
+    plan: str,
+    cells: int,
+    keep: bool,
+) -> Iterator[tuple[NodeKey, bytes]]:
+    """`protect` for a query whose levels are published anew or repeated; its chunk has all its cells."""
+    held: RunningLevel | None = None
+    if before is not None:
+        held = level_from_bytes(before, windows=timeline.released, cells=cells, plan=plan)
+    for block, leaves in enumerate(blocks):
+        held, published = publish_levels(part, held, leaves[0], _sample_level)
+        yield key, pack([str(block).encode(), levels_to_bytes(published)])
+    if keep and held is not None:
+        yield key, pack([STATE.encode(), level_to_bytes(held, windows=timeline.windows, plan=plan)])
+
+
+def _blocks(aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[Ints]:
+    """Exact sums of the chunk, block by block; row 0 of the first run is the initial level."""
+    sums, number = gathered(payloads), key[1]
+    for first, last in aggregation.blocks(number):
+        rows = range(first + 1 if first else 0, last + 1)
+        yield dense(sums, aggregation.queries[number], rows=rows, cells=aggregation.cells_of(key))
 
 
 def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) -> tuple[list[Held], Protected]:
@@ -197,6 +231,13 @@ def sample_noise(distribution: NoiseDistribution, nodes: Nodes, *, component: in
     return distribution.noise(len(nodes.end) * cells).reshape(-1, cells)
 
 
+def _sample_level(window: int, distribution: DiscreteLaplace, size: int) -> Ints:
+    """Noise of the level at the end of a window, or of what is asked about it: that is all one number."""
+    ends = np.array([window])
+    level = Nodes(layer=np.zeros_like(ends), begin=np.full_like(ends, BEFORE_ALL), end=ends)
+    return sample_noise(distribution, level, component=0, cells=size).ravel()
+
+
 def merged(leaves: Ints, held: Held | None, leaf: int) -> tuple[Ints, Ints, int]:
     """Sums of `leaf` windows each; the windows that are left over, as one row or none, and how many these are.
 
@@ -228,16 +269,22 @@ def tables(noisy: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> Ite
     kind, content = unpack(payload)
     if kind == STATE.encode():
         return
-    block, aggregation = int(kind), release.aggregation
-    parts, cells = release.plan.of(number, family), aggregation.cells_of(key)
+    block, aggregation, decided = int(kind), release.aggregation, release.plan.adaptive_of(number)
+    cells = aggregation.cells_of(key)
     first, last = aggregation.blocks(number)[block]
-    timeline = replace(aggregation.timeline, released=first, windows=last)
+    name, timeline = part_names(aggregation, key)[block], replace(aggregation.timeline, released=first, windows=last)
+    aggregation = replace(aggregation, timeline=timeline)
+    if decided is not None:
+        if side == ESTIMATES:
+            yield name, to_bytes(adaptive_table(levels_from_bytes(content, len(cells)), aggregation, decided))
+        return
+    parts = release.plan.of(number, family)
     table_of = nodes_table if side == NODES else estimates_table
     found = [
-        table_of(protected, replace(aggregation, timeline=timeline), released, cells.start)
+        table_of(protected, aggregation, released, cells.start)
         for protected, released in zip(protected_from_bytes(content, parts, len(cells)), parts, strict=True)
     ]
-    yield part_names(aggregation, key)[block], to_bytes(pa.concat_tables(found))
+    yield name, to_bytes(pa.concat_tables(found))
 
 
 def remember(noisy: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
@@ -246,16 +293,3 @@ def remember(noisy: tuple[NodeKey, bytes]) -> Iterator[tuple[str, bytes]]:
     kind, content = unpack(payload)
     if kind == STATE.encode():
         yield noise_file(key), content
-
-
-def noise_file(key: NodeKey) -> str:
-    """What the state of a chunk is called."""
-    _, number, family, chunk = key
-    return f"release-{number}-{family}-{chunk:05d}.parquet"
-
-
-def part_names(aggregation: Aggregation, key: NodeKey) -> list[str]:
-    """What the published tables of a chunk are called, one for each block."""
-    _, number, family, chunk = key
-    blocks = len(aggregation.blocks(number))
-    return [f"{aggregation.queries[number].name}-{family}-{chunk * blocks + block:05d}" for block in range(blocks)]

@@ -1,0 +1,275 @@
+"""Levels that are published anew or repeated, on the way that every release takes, but for files and runners.
+
+A correct release fails a statistical test here with probability at most FALSE_ALARM of test_release.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from privacy.accounting.accounting import Budget
+from privacy.adaptive.choice import AdaptiveChoice
+from privacy.constraint import AtOnce
+from privacy.measure import Measure
+from privacy.noise.distributions import DiscreteLaplace
+from privacy.planning.plan import make_plan
+from privacy.series import Ints, Series
+from privacy.strategies.base import Nodes
+from tests.transforms.test_release import agrees
+from transforms.aggregation import node_sums
+from transforms.aggregation.leaf_sums import LeafSums
+from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, encode
+from transforms.aggregation.queries import Query, Timeline, planned
+from transforms.common.ipc import from_bytes
+from transforms.release import release
+from transforms.release.level_state import level_from_bytes, level_to_bytes
+from transforms.release.release import ESTIMATES, NODES, ReleasePlan, protect, remember, tables
+
+KEY: NodeKey = (BOUNDED, 0, "net", 0)
+DAY = 86_400_000_000
+WINDOWS = 12
+NO_NOISE = 1e12
+FIXED = AdaptiveChoice(policy="fixed", interval=1)
+POLICIES = [
+    AdaptiveChoice(policy="fixed", interval=3),
+    AdaptiveChoice(policy="dsft", samples=4, threshold=30.0),
+    AdaptiveChoice(policy="dsat", samples=4),
+    AdaptiveChoice(policy="bd"),
+    AdaptiveChoice(policy="ba"),
+]
+SUM = Measure(kind="sum", low=-2, high=4)
+
+
+def made(
+    choice: AdaptiveChoice, *, cells: int = 3, windows: int = WINDOWS, epsilon: float = 1.0, measure: Measure = SUM
+) -> ReleasePlan:
+    """The release of one query."""
+    query = Query(
+        name="hours",
+        measure=measure,
+        by=(("ward", tuple(range(cells))),),
+        publish=(Series(kind="level"),),
+        adaptive=choice,
+    )
+    plan = make_plan(
+        [query.demand],
+        constraint=AtOnce(),
+        window=DAY,
+        windows=windows,
+        owner=False,
+        budget=Budget(epsilon=epsilon),
+        mechanism="laplace",
+        accounting="naive",
+    )
+    timeline = Timeline(start=0, every=DAY, windows=windows)
+    aggregation = Aggregation(queries=planned([query], plan), timeline=timeline, constraint=AtOnce())
+    return ReleasePlan(plan=plan, aggregation=aggregation)
+
+
+def closing(whole: ReleasePlan, released: int, windows: int) -> ReleasePlan:
+    timeline = replace(whole.aggregation.timeline, released=released, windows=windows)
+    return replace(whole, aggregation=replace(whole.aggregation, timeline=timeline))
+
+
+def leaves(windows: int, cells: int) -> Ints:
+    """Exact changes: something at the start, something in every window, much in some."""
+    rng = np.random.default_rng(5)
+    return (
+        rng.integers(-3, 4, (windows + 1, cells))
+        * np.array([1, 40])[(np.arange(windows + 1) % 5 == 0).astype(int), None]
+    )
+
+
+def told(whole: ReleasePlan, changes: Ints | None, runs: list[tuple[int, int]], folder: Path) -> pa.Table:
+    """What runs publish, one after another, each from the state that the last one left."""
+    found, past = [], None
+    for released, windows in runs:
+        one = closing(whole, released, windows)
+        rows = np.arange(released + bool(released), windows + 1)
+        sums = [] if changes is None else [part(changes, rows)]
+        for noisy in protect(one, KEY, sums, past=past, keep=True):
+            found += [from_bytes(table) for _, table in tables(noisy, one, ESTIMATES)]
+            assert list(tables(noisy, one, NODES)) == []
+            for name, content in remember(noisy):
+                past = str(folder / f"state-{windows}")
+                Path(past).mkdir()
+                Path(past, name).write_bytes(content)
+    return pa.concat_tables(found)
+
+
+def part(changes: Ints, rows: Ints) -> bytes:
+    cells = changes.shape[1]
+    node = (rows[:, None] * cells + np.arange(cells)).ravel()
+    return encode(LeafSums(node=node, sums=changes[rows].reshape(1, -1)))
+
+
+def column(table: pa.Table, name: str, cells: int = 3) -> np.ndarray:
+    return np.array(table[name].to_pylist(), dtype=object).reshape(-1, cells)
+
+
+@pytest.mark.parametrize("choice", POLICIES, ids=lambda choice: choice.policy)
+def test_without_noise_sampled_windows_have_the_exact_level_and_the_others_repeat_it(
+    choice: AdaptiveChoice, tmp_path: Path
+) -> None:
+    whole = made(choice, epsilon=NO_NOISE)
+    changes = leaves(WINDOWS, 3)
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+    exact = changes.cumsum(axis=0)[1:] * grid
+
+    table = told(whole, changes, [(0, WINDOWS)], tmp_path)
+
+    sampled = column(table, "sampled")[:, 0].astype(bool)
+    value = column(table, "value").astype(float)
+    assert 1 < sampled.sum() < WINDOWS or choice.policy in ("bd", "ba")
+    assert sampled[0]
+    last = np.maximum.accumulate(np.where(sampled, np.arange(WINDOWS), 0))
+    assert value.tolist() == exact[last].tolist()
+
+
+@pytest.mark.parametrize("choice", POLICIES, ids=lambda choice: choice.policy)
+def test_every_window_and_cell_has_a_row_and_its_error_where_it_was_sampled(
+    choice: AdaptiveChoice, tmp_path: Path
+) -> None:
+    """Of an empty changelog too."""
+    whole = made(choice)
+    (policy,) = whole.plan.adaptive
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+
+    table = told(whole, None, [(0, 5), (5, WINDOWS)], tmp_path)
+
+    assert table.column_names == [
+        *("query", "kind", "window_start", "window_end", "ward"),
+        *("value", "stddev", "ci_low", "ci_high", "sampled"),
+    ]
+    ends = [(window + 1) * DAY for window in range(WINDOWS) for _ in range(3)]
+    assert table["window_end"].cast(pa.int64()).to_pylist() == ends
+    assert table["ward"].to_pylist() == [0, 1, 2] * WINDOWS
+    sampled = table["sampled"].to_numpy()
+    for name in ("stddev", "ci_low", "ci_high"):
+        assert (np.array([number is not None for number in table[name].to_pylist()]) == sampled).all()
+    known = table.filter(table["sampled"])
+    value, low, high = (known[name].to_numpy() for name in ("value", "ci_low", "ci_high"))
+    np.testing.assert_allclose(value - low, high - value)
+    # The first sample takes what the policy says, whatever the data.
+    first = policy.scales.sample(policy.adaptive.units // 2 if choice.policy == "bd" else 1)
+    assert known["stddev"][0].as_py() == pytest.approx(first.variance**0.5 * grid)
+    assert high[0] - value[0] == pytest.approx(first.half_width(1) * grid)
+
+
+def test_the_error_of_a_sample_is_that_of_the_units_that_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bd gives each sample half of what is left."""
+    always = recorded(decisions=1 << 50, cells=0)
+    monkeypatch.setattr(release, "sample_noise", always)
+    whole = made(AdaptiveChoice(policy="bd"))
+    scales = whole.plan.adaptive[0].scales
+
+    table = told(whole, leaves(WINDOWS, 3), [(0, 3), (3, 6)], tmp_path)
+
+    assert table["sampled"].to_pylist() == [True] * 18
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+    expected = [scales.sample(scales.units >> (window + 1)).variance ** 0.5 * grid for window in range(6)]
+    assert column(table, "stddev")[:, 1].astype(float) == pytest.approx(expected)
+
+
+def recorded(*, decisions: int, cells: int) -> Callable[..., Ints]:
+    """Noise that is known: of decisions, which are one number, and of cells."""
+
+    def sample(_: object, nodes: Nodes, *, component: int, cells: int, of_cells: int = cells) -> Ints:
+        return np.full((1, cells), decisions if cells == 1 else of_cells)
+
+    return sample
+
+
+WIDE = 1500
+
+
+@pytest.mark.parametrize("halved", [False, True])
+def test_what_is_added_follows_the_distribution_that_the_plan_states(halved: bool, tmp_path: Path) -> None:
+    whole = made(FIXED, cells=WIDE, windows=100, measure=Measure(kind="count"))
+    (policy,) = whole.plan.adaptive
+    stated = policy.scales.sample(1)
+    if halved:
+        louder = replace(policy.scales, whole=policy.scales.whole / 2)
+        whole = replace(whole, plan=replace(whole.plan, adaptive=(replace(policy, scales=louder),)))
+
+    table = told(whole, None, [(0, 100)], tmp_path)
+
+    assert isinstance(stated, DiscreteLaplace)
+    assert agrees(table["value"].to_numpy().astype(np.int64), stated) is not halved
+
+
+def test_blocks_hold_few_windows_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_sums, "BLOCK_LEAVES", 6)
+    whole = made(AdaptiveChoice(policy="ba"))
+
+    blocks = list(protect(whole, KEY, [], past=None, keep=False))
+
+    assert len(blocks) == WINDOWS / 2
+
+
+def states(whole: ReleasePlan, windows: int) -> Iterator[bytes]:
+    for noisy in protect(closing(whole, 0, windows), KEY, [], past=None, keep=True):
+        for _, content in remember(noisy):
+            yield content
+
+
+GIVEN = {"windows": 5, "cells": 3, "plan": "a digest"}
+
+
+def test_a_state_comes_back_and_one_of_another_moment_plan_or_shape_is_refused() -> None:
+    (content,) = states(made(AdaptiveChoice(policy="dsat", samples=4)), 5)
+    held = level_from_bytes(content, **{**GIVEN, "plan": digest_in(content)})
+    assert held.carry is not None
+
+    again = level_to_bytes(held, windows=5, plan="a digest")
+
+    back = level_from_bytes(again, **GIVEN)
+    assert back.carry is not None
+    assert back.carry.to_json() == held.carry.to_json()
+    assert (back.level.tolist(), back.carry.published.tolist()) == (held.level.tolist(), held.carry.published.tolist())
+    for change, says in [
+        ({"windows": 4}, "is not that after 4 windows"),
+        ({"plan": "another"}, "was sampled under another plan"),
+        ({"cells": 4}, "the state of levels is not whole"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(says)):
+            level_from_bytes(again, **{**GIVEN, **change})
+    middle = again.index(b"PAR1") + 8
+    damaged = again[:middle] + bytes([again[middle] ^ 255]) + again[middle + 1 :]
+    with pytest.raises(ValueError):  # noqa: PT011 - Arrow's words
+        level_from_bytes(damaged, **GIVEN)
+
+
+def digest_in(content: bytes) -> str:
+    return pa.parquet.read_schema(pa.BufferReader(content)).metadata[b"plan"].decode()
+
+
+def test_a_release_that_ends_its_first_run_before_a_window_has_closed_goes_on(tmp_path: Path) -> None:
+    """The level at the start is kept, and published with what follows."""
+    changes = leaves(WINDOWS, 3)
+    whole = made(AdaptiveChoice(policy="fixed", interval=1), epsilon=NO_NOISE, measure=Measure(kind="count"))
+
+    table = told(whole, changes, [(0, 0), (0, 0)][:1], tmp_path)
+
+    assert table.num_rows == 0
+    (held,) = (level_from_bytes(c, windows=0, cells=3, plan=digest_in(c)) for c in states(whole, 0))
+    assert held.carry is None
+
+
+def test_a_plan_of_another_policy_is_no_plan_of_the_aggregation() -> None:
+    whole = made(FIXED)
+    (query,) = whole.aggregation.queries
+    for other, says in [
+        (replace(query, adaptive=AdaptiveChoice(policy="ba")), "make both from the same queries"),
+        (replace(query, adaptive=None), "make both from the same queries"),
+        (replace(query, consistent=True), "does not go with consistent"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            ReleasePlan(plan=whole.plan, aggregation=replace(whole.aggregation, queries=(other,)))

@@ -1,0 +1,64 @@
+"""What is kept of a query that is published adaptively from one run to the next: exact levels, the most secret of all.
+
+A Parquet file with one row, of the form and under the name that other chunks' states have (noise_state): the exact
+level, what was published last, and the rest of the carry as JSON. It is committed with what was decided: whoever goes
+on, goes on from decisions that were published, and from no others.
+"""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+
+from privacy.adaptive.carry import carry_from_json
+from privacy.exact import Members
+from privacy.series import Ints
+from transforms.common.parquet_state import list_of, to_parquet
+from transforms.release.adaptive_levels import RunningLevel
+from transforms.release.noise_state import described, opened
+
+
+def level_to_bytes(held: RunningLevel, *, windows: int, plan: str) -> bytes:
+    """The state after so many windows.
+
+    Args:
+        plan: the digest of the plan that decisions and noise are of.
+    """
+    carry = held.carry
+    columns = {
+        "level": list_of(held.level),
+        "published": list_of(held.level[:0] if carry is None else carry.published),
+        "carry": pa.array([json.dumps(None if carry is None else carry.to_json())]),
+    }
+    return to_parquet(columns, metadata=described(windows=windows, plan=plan))
+
+
+def level_from_bytes(payload: bytes, *, windows: int, cells: int, plan: str) -> RunningLevel:
+    """What `level_to_bytes` was given.
+
+    Args:
+        windows: after how many the state must be.
+        plan: the digest of the plan that goes on.
+
+    Raises:
+        ValueError: damaged bytes, a state of another version or after other windows, or of another plan.
+    """
+    table = opened(payload, windows=windows, plan=plan)
+
+    def array(name: str) -> Ints:
+        values: Ints = table[name].combine_chunks().values.to_numpy()
+        return values
+
+    try:
+        level, published, document = array("level"), array("published"), json.loads(table["carry"][0].as_py())
+    except KeyError:
+        raise _not_whole() from None
+    carry = None if document is None else carry_from_json(Members(document, "carry"), published)
+    closed, known = (0, 0) if carry is None else (carry.windows, cells)
+    if level.dtype != np.int64 or (len(level), len(published), closed) != (cells, known, windows):
+        raise _not_whole()
+    return RunningLevel(level=level, carry=carry)
+
+
+def _not_whole() -> ValueError:
+    return ValueError("the state of levels is not whole")
