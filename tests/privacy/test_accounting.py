@@ -145,6 +145,7 @@ budgets = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
 @settings(max_examples=10, deadline=None)
 @given(measurements=measurements, budget=budgets)

@@ -100,6 +100,7 @@ def test_what_is_charged_is_reached_where_the_horizon_is_far(boundaries):
         assert (nodes**2).sum(axis=0).max() == strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries), strategy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refine", ["subtraction", "least_squares"])
 @pytest.mark.parametrize("boundaries", [1, 2, 3, 5, 12])
 def test_the_last_boundary_ends_a_node_of_every_layer_where_the_horizon_cuts_them(refine, boundaries):

@@ -328,6 +328,7 @@ def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(account
     assert np.maximum(one - math.e**0.5 * other, 0).sum() > 1e-6  # half the budget would not do
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [1, 3])
 @pytest.mark.parametrize("accounting", ["naive", "zcdp", "rdp", "pld"])
 def test_gaussian_noise_of_this_size_keeps_the_budget_by_its_exact_distribution(

@@ -32,6 +32,7 @@ def test_more_changes_are_certified_within_a_tenth():
         assert (certify(c, 6)[1:] <= 1.1 * worst[1:7]).all()
 
 
+@pytest.mark.slow
 def test_filters_that_rise_are_certified_too():
     c = np.array([1.0, 0.0, 0.0, 0.9, 0.0, 0.0, 0.0, 0.0])
     worst = exact(toeplitz(c, 8))
@@ -67,6 +68,7 @@ def test_the_square_root_reaches_the_published_figures(n, published, found):
         assert found[k] - 0.06 <= bounds[k] <= value + (0.006 if value < 15 else 0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 4, 8])
 def test_no_search_over_1024_leaves_exceeds_the_certificate(k):
     rng = np.random.default_rng()

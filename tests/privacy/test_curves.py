@@ -78,6 +78,7 @@ def test_noise_on_a_coarse_grid_keeps_the_budget_exactly(accounting, budget):
     assert 0.001 < delta <= budget.delta
 
 
+@pytest.mark.slow
 def test_the_step_to_discrete_noise_costs_more_noise():
     fine, coarse = (
         calibrated([ONE], Budget(epsilon=1, delta=0.01), "gaussian", "pld", steps).scales[0] for steps in (STEPS, 20)

@@ -116,6 +116,7 @@ def test_each_estimate_is_the_best_linear_one_of_the_numbers_up_to_it():
             assert np.allclose(deviation[last] ** 2, walk[-1, -1] - with_last @ inverse @ with_last + left)
 
 
+@pytest.mark.slow
 def test_what_is_published_later_changes_no_bit_of_a_smoothed_number():
     horizon, strategy = 420, Tree(branching=8, height=3, refine="subtraction", windows=420, initial_level=True)
     rng = np.random.default_rng(5)
@@ -133,6 +134,7 @@ def test_what_is_published_later_changes_no_bit_of_a_smoothed_number():
             assert np.array_equal(getattr(part, side), getattr(whole, side)[:numbers])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speed", [0.01, 0.1])
 def test_slow_series_come_out_as_near_as_theory_says(speed):
     """A Kalman filter that knew the steps' variance q would be off by (sqrt(q^2 + 4 q) - q) / 2, in the noise's.

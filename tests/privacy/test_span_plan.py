@@ -62,6 +62,7 @@ def test_levels_by_themselves_have_a_flat_error_for_ever():
     assert errors[0] == pytest.approx(2**0.5 * 14, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["disjoint", "tree", "factorised", "direct"])
 @pytest.mark.parametrize("series", [(LEVEL,), (CHANGE,), (WEEK,), (LEVEL, WEEK)], ids=str)
 def test_every_strategy_can_be_had_and_none_is_better_than_what_is_chosen(name, series):
