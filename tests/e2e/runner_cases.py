@@ -30,6 +30,11 @@ queries:
     measure: {{sum: x, min: -3, max: 5}}
     by: {{ward: [a, b]}}
     publish: [level, {{sliding: 3d, every: 2d}}, left]
+  - name: seldom
+    measure: count
+    by: {{ward: [a, b, other]}}
+    publish: [level]
+    strategy: {{adaptive: {{policy: dsft, samples: 4, threshold: 15}}}}
 strategy: {strategy}
 output: {{public: out/public, private: out/private}}
 """

@@ -117,6 +117,17 @@ def the_same(folder: Path, other: Path) -> None:
     assert any(exact_sums(folder).values())
     for side in ("nodes", "estimates"):
         assert told(folder, side).equals(told(other, side))
+    assert decided(folder).equals(decided(other))
+
+
+def decided(folder: Path) -> pa.Table:
+    """Levels that are published adaptively, with their values, which have no noise."""
+    table = published(folder, "estimates")
+    if "sampled" not in table.column_names:
+        return table.slice(0, 0)
+    table = table.filter(table["sampled"].is_valid())
+    assert set(table["sampled"].to_pylist()) == {True, False}
+    return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
 @pytest.fixture(scope="module")
