@@ -228,7 +228,7 @@ def test_a_state_comes_back_and_one_of_another_moment_plan_or_shape_is_refused()
     held = level_from_bytes(content, **{**GIVEN, "plan": digest_in(content)})
     assert held.carry is not None
 
-    again = level_to_bytes(held, windows=5, plan="a digest")
+    again = level_to_bytes(held.level, held.carry, plan="a digest")
 
     back = level_from_bytes(again, **GIVEN)
     assert back.carry is not None
@@ -249,18 +249,6 @@ def test_a_state_comes_back_and_one_of_another_moment_plan_or_shape_is_refused()
 
 def digest_in(content: bytes) -> str:
     return pa.parquet.read_schema(pa.BufferReader(content)).metadata[b"plan"].decode()
-
-
-def test_a_release_that_ends_its_first_run_before_a_window_has_closed_goes_on(tmp_path: Path) -> None:
-    """The level at the start is kept, and published with what follows."""
-    changes = leaves(WINDOWS, 3)
-    whole = made(AdaptiveChoice(policy="fixed", interval=1), epsilon=NO_NOISE, measure=Measure(kind="count"))
-
-    table = told(whole, changes, [(0, 0), (0, 0)][:1], tmp_path)
-
-    assert table.num_rows == 0
-    (held,) = (level_from_bytes(c, windows=0, cells=3, plan=digest_in(c)) for c in states(whole, 0))
-    assert held.carry is None
 
 
 def test_a_plan_of_another_policy_is_no_plan_of_the_aggregation() -> None:

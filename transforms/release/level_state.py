@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from privacy.adaptive.carry import carry_from_json
+from privacy.adaptive.carry import Carry, carry_from_json
 from privacy.exact import Members
 from privacy.series import Ints
 from transforms.common.parquet_state import list_of, to_parquet
@@ -18,19 +18,18 @@ from transforms.release.adaptive_levels import RunningLevel
 from transforms.release.noise_state import described, opened
 
 
-def level_to_bytes(held: RunningLevel, *, windows: int, plan: str) -> bytes:
-    """The state after so many windows.
+def level_to_bytes(level: Ints, carry: Carry, *, plan: str) -> bytes:
+    """The state after the carry's windows.
 
     Args:
         plan: the digest of the plan that decisions and noise are of.
     """
-    carry = held.carry
     columns = {
-        "level": list_of(held.level),
-        "published": list_of(held.level[:0] if carry is None else carry.published),
-        "carry": pa.array([json.dumps(None if carry is None else carry.to_json())]),
+        "level": list_of(level),
+        "published": list_of(carry.published),
+        "carry": pa.array([json.dumps(carry.to_json())]),
     }
-    return to_parquet(columns, metadata=described(windows=windows, plan=plan))
+    return to_parquet(columns, metadata=described(windows=carry.windows, plan=plan))
 
 
 def level_from_bytes(payload: bytes, *, windows: int, cells: int, plan: str) -> RunningLevel:
@@ -53,9 +52,8 @@ def level_from_bytes(payload: bytes, *, windows: int, cells: int, plan: str) -> 
         level, published, document = array("level"), array("published"), json.loads(table["carry"][0].as_py())
     except KeyError:
         raise _not_whole() from None
-    carry = None if document is None else carry_from_json(Members(document, "carry"), published)
-    closed, known = (0, 0) if carry is None else (carry.windows, cells)
-    if level.dtype != np.int64 or (len(level), len(published), closed) != (cells, known, windows):
+    carry = carry_from_json(Members(document, "carry"), published)
+    if level.dtype != np.int64 or (len(level), len(published), carry.windows) != (cells, cells, windows):
         raise _not_whole()
     return RunningLevel(level=level, carry=carry)
 

@@ -186,8 +186,8 @@ def _publish_adaptively(
     for block, leaves in enumerate(blocks):
         held, published = publish_levels(part, held, leaves[0], _sample_level)
         yield key, pack([str(block).encode(), levels_to_bytes(published)])
-    if keep and held is not None:
-        yield key, pack([STATE.encode(), level_to_bytes(held, windows=timeline.windows, plan=plan)])
+    if keep and held is not None and held.carry is not None:  # nobody goes on from a run that closed no window
+        yield key, pack([STATE.encode(), level_to_bytes(held.level, held.carry, plan=plan)])
 
 
 def _blocks(aggregation: Aggregation, key: NodeKey, payloads: Iterable[bytes]) -> Iterator[Ints]:
