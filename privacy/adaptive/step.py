@@ -1,8 +1,8 @@
 """A step of adaptive publication: from exact histograms to what is published, window by window.
 
 Guarantee: `privacy.adaptive.scales.spent`, for all windows together. All that touches exact data are integers: a
-distance, which is never larger than what 64 bits hold, and cells that get noise. Cells that outgrew 64 bits with their
-noise would wrap, which is post-processing.
+distance, and cells that get noise. Where cells outgrow 64 bits, exact or with their noise, they wrap: all arithmetic is
+modulo 2^64, and distances are those on a circle of that length, in which neighbours are no further apart.
 
 Source of the decision, where there is a noisy threshold: AboveThreshold (Dwork et al. 2009), in the form
 distance + nu >= offset + rho, with one rho for a run of it and a fresh nu for each window.
@@ -28,8 +28,8 @@ Sample = Callable[[DiscreteLaplace, int], Ints]
 CHUNK = 1 << 16
 """Cells at once: what is made of them stays in the processor's cache."""
 
-FURTHEST = 1 << 45
-"""Larger cells are taken for this when distances are measured, so that the sum over a chunk stays below 2^63."""
+FURTHEST = 1 << 46
+"""Most that one cell adds to a distance, so that the sum over a chunk stays below 2^63."""
 
 
 def step(
@@ -83,19 +83,19 @@ def step(
 
 
 def distance(level: Ints, published: Ints) -> int:
-    """The L1 distance of two histograms; of cells beyond 2^45 as if they were 2^45.
+    """The L1 distance of two histograms modulo 2^64; a cell adds 2^46 at most.
 
-    Sensitivity: with `published` fixed it moves by no more than `level` moves in L1, since clipping brings cells only
-    closer together.
+    Sensitivity: with `published` fixed it moves by no more than `level` moves in L1. That holds for the distance on a
+    circle, so also where `level` has wrapped, and a cap brings distances only closer together.
 
-    >>> distance(np.array([1, 5, -(2**63)]), np.array([3, 4, -(2**45)]))
-    3
+    >>> distance(np.array([1, 5, -(2**63)]), np.array([3, 4, 2**63 - 1]))
+    4
     """
     total = 0
     for start in range(0, len(level), CHUNK):
         cells = slice(start, start + CHUNK)
-        gap = np.clip(level[cells], -FURTHEST, FURTHEST)
-        gap -= np.clip(published[cells], -FURTHEST, FURTHEST)
+        gap = level[cells] - published[cells]  # wraps
+        np.clip(gap, -FURTHEST, FURTHEST, out=gap)
         np.abs(gap, out=gap)
         total += int(gap.sum())
     return total
