@@ -301,7 +301,7 @@ def plan_text(document: dict[str, Any]) -> str:
     lines += [
         "",
         f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data. Of adaptive "
-        "publication the first is that of a sampled window.",
+        "publication the first is that of the first window, which is sampled in any case.",
         "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
     ]
     return "\n".join(lines)

@@ -40,7 +40,7 @@ class AdaptiveSection(Section):
 
     policy: Policy
     samples: Annotated[int, Field(ge=1)] | None = None
-    threshold: Annotated[Number, Field(ge=0)] | None = None
+    threshold: Annotated[Number, Field(ge=0, le=1e30)] | None = None
     decisions: Annotated[Number, Field(gt=0, lt=1)] | None = None
     gains: GainsSection | None = None
     interval: Duration | None = None

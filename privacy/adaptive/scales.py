@@ -91,6 +91,12 @@ def scales_for(adaptive: Adaptive, *, epsilon: float, sensitivity: int) -> Scale
     >>> scales_for(adaptive, epsilon=1.0, sensitivity=3).sample(1)
     DiscreteLaplace(scale=30.0)
     """
+
+    def scale(least: Fraction) -> float:
+        if least > LARGEST_SCALE:
+            raise ValueError(f"epsilon={epsilon} needs noise beyond 2^55 steps; use a coarser grid or a larger epsilon")
+        return above(least)
+
     positive("epsilon", epsilon)
     at_least("sensitivity", sensitivity, 1)
     whole, r = Fraction(epsilon), Fraction(sensitivity)
@@ -99,19 +105,18 @@ def scales_for(adaptive: Adaptive, *, epsilon: float, sensitivity: int) -> Scale
     if adaptive.sparse_vector:
         runs, answers = _runs(adaptive)
         of_threshold = decisions / (1 + Fraction((2.0 * answers) ** (2 / 3)))
-        threshold = above(r * runs / of_threshold)
-        test = above(2 * r * runs * answers / (decisions - of_threshold))
+        threshold = scale(r * runs / of_threshold)
+        test = scale(2 * r * runs * answers / (decisions - of_threshold))
     elif decisions:
-        test = above(r * adaptive.among / decisions)
+        test = scale(r * adaptive.among / decisions)
     scales = Scales(
         sensitivity=sensitivity,
         threshold=threshold,
         test=test,
-        whole=above(r / (whole - decisions)),
+        whole=scale(r / (whole - decisions)),
         units=adaptive.units,
     )
-    if max(threshold or 0, test or 0, scales.sample(1).scale) > LARGEST_SCALE:
-        raise ValueError(f"epsilon={epsilon} needs noise beyond 2^55 steps; use a coarser grid or a larger epsilon")
+    scale(Fraction(scales.sample(1).scale))
     return scales
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privacy.accounting.composition import Measurement
+from privacy.adaptive.carry import offered
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales, scales_for, spent
@@ -33,8 +34,8 @@ class AdaptivePart:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of a cell of a sample of one unit, in grid steps."""
-        return float(self.scales.sample(1).variance) ** 0.5
+        """Standard deviation of a cell in the first window, which is sampled whatever the data, in grid steps."""
+        return float(self.scales.sample(offered(self.adaptive, None)).variance) ** 0.5
 
 
 def adaptive_of(

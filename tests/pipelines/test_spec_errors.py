@@ -498,6 +498,7 @@ def test_levels_by_themselves_need_an_end_or_a_span(tmp_path: Path) -> None:
         ("{adaptive: dsat}", "samples: missing; how many windows may be published anew"),
         ("{adaptive: {policy: ba, samples: 3}}", "samples: policy ba has none; remove it"),
         ("{adaptive: {policy: fixed, interval: 36h}}", "interval: whole windows of 1d, such as 1w"),
+        ("{adaptive: {policy: dsft, samples: 4, threshold: 1.0e+308}}", "threshold: expected at most 1e+30"),
         ("{adaptive: {policy: dsat, samples: 900}}", "samples=900 must be at most the number of windows"),
         ("{adaptive: ba}", "adaptive publishes levels alone; write publish: [level] in query beds"),
     ],

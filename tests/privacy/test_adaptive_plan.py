@@ -9,6 +9,7 @@ from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.scales import spent as spent_adaptively
 from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.measure import Measure
+from privacy.planning.adaptive_part import adaptive_of
 from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
 from privacy.planning.plan import Plan, make_plan
@@ -94,6 +95,17 @@ def test_everything_is_protected_by_the_number_of_windows_and_without_a_bound_of
         planned(DSAT, protects=EVERYTHING)
 
 
+@pytest.mark.parametrize(("span", "window", "windows"), [(7, 1, 7), (14, 10, 2), (5, 10, 1)])
+def test_a_span_is_protected_by_all_ends_of_windows_that_it_can_hold(span, window, windows):
+    """Whether or not the release has an end."""
+    for end in (None, 365):
+        choice = AdaptiveChoice(policy="ba")
+        adaptive = adaptive_of(
+            choice, cells=1, measure=Measure(kind="count"), protects=Span(span), window=window, windows=end
+        )
+        assert (adaptive.windows, adaptive.span) == (None, windows)
+
+
 @pytest.mark.parametrize(
     ("constraint", "owner", "entries"), [(AtOnce(3), True, 3), (AtMost(4, 2), True, 2), (AtMost(4), True, 4)]
 )
@@ -105,7 +117,7 @@ def test_a_unit_is_charged_for_all_that_it_is_at_once(constraint, owner, entries
         owner=owner,
         protects=protects,
         windows=30,
-        measure=Measure(kind="sum", low=-2, high=8),
+        measure=Measure(kind="sum", low=-8, high=2),
     )
 
     (part,) = total.adaptive

@@ -71,6 +71,13 @@ def test_all_of_epsilon_is_used() -> None:
         assert epsilon * (1 - 1e-12) < spent(adaptive, scales_for(adaptive, epsilon=epsilon, sensitivity=7)) <= epsilon
 
 
+@pytest.mark.parametrize("decisions", [1e-300, 1 - 1e-16])
+def test_noise_beyond_what_can_be_sampled_is_refused(decisions: float) -> None:
+    """However far beyond: also where no float holds the scale."""
+    with pytest.raises(ValueError, match="needs noise beyond"):
+        scales_for(Adaptive(policy="ba", span=7, decisions=decisions), epsilon=1e-10, sensitivity=1)
+
+
 def test_the_split_between_threshold_and_distances_is_the_best() -> None:
     """The sum of both variances, over other splits of the same epsilon."""
     adaptive = Adaptive(policy="dsft", windows=100, decisions=0.5, samples=11, threshold=0)

@@ -158,6 +158,7 @@ def test_every_window_and_cell_has_a_row_and_its_error_where_it_was_sampled(
     # The first sample takes what the policy says, whatever the data.
     first = policy.scales.sample(policy.adaptive.units // 2 if choice.policy == "bd" else 1)
     assert known["stddev"][0].as_py() == pytest.approx(first.variance**0.5 * grid)
+    assert policy.deviation == first.variance**0.5  # what `plan` says of it
     assert high[0] - value[0] == pytest.approx(first.half_width(1) * grid)
 
 
