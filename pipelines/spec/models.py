@@ -29,6 +29,7 @@ from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import (
     MOST_WINDOWS,
     bounds_nothing,
+    column_problems,
     consistency_problems,
     sliding_problems,
     split_problems,
@@ -254,6 +255,7 @@ class SpecModel(Section):
         problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows, every=every)
         if not bounds_nothing(self.queries, self.strategy, self.privacy):
             problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
+        problems += column_problems(self.queries, self.strategy)
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
         refuse(problems)

@@ -13,6 +13,7 @@ from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, Strategy, StrategySection
 from privacy.protection import Span
 from privacy.strategies.choice import Form
+from transforms.release.published_tables import SAMPLED
 
 MOST_WINDOWS = 10_000_000
 
@@ -69,6 +70,17 @@ def strategy_problems(
             yield from ((above, message) for message in _not_factorised(form, privacy, windows))
 
 
+def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
+    """All queries of a release share the published columns, and one of them stands there for adaptive ones alone."""
+    if all(adaptive_of(query, strategy) is None for query in queries):
+        return
+    for place, query in enumerate(queries):
+        for key in query.by:
+            if key.lower() == SAMPLED:
+                message = f"the published files have a column {SAMPLED}, for adaptive queries; rename it in the source"
+                yield ("queries", place, "by", key), message
+
+
 def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | None:
     """What decides when a query is published anew; None if all windows are."""
     own = strategy if query.strategy is None else query.strategy
@@ -88,8 +100,6 @@ def _not_adaptive(
             yield f"adaptive publishes levels alone; write publish: [level] in query {query.name}"
         if query.measure.column is not None and query.measure.sum is None:
             yield f"adaptive is for counts and sums; give query {query.name} another strategy"
-        if "sampled" in map(str.lower, query.by):
-            yield f"the published files have a column sampled then; rename that of query {query.name} in the source"
         if query.consistent:
             yield f"adaptive does not go with consistent; remove it from query {query.name}"
     if privacy.settled_mechanism != "laplace" or privacy.composition != "naive":

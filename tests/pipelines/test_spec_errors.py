@@ -511,6 +511,16 @@ def test_a_policy_is_refused_where_it_cannot_be_had(strategy: str, message: str,
     assert any(message in found for found in problems(tmp_path, text)), problems(tmp_path, text)
 
 
+def test_a_key_of_any_query_may_not_have_the_name_of_a_column_that_adaptive_ones_bring(tmp_path: Path) -> None:
+    keyed = changed("max: 240}", "max: 240}\n    by: {Sampled: [a]}")
+    assert loaded(tmp_path, keyed).queries[1].by == (("Sampled", ("a",)),)
+
+    text = changed("publish: [level, change]", "publish: [level]\n    strategy: {adaptive: ba}", keyed)
+
+    (found,) = problems(tmp_path, text)
+    assert "queries[1].by.Sampled: the published files have a column sampled" in found
+
+
 def test_a_state_machine_does_not_bound_an_owner(tmp_path: Path) -> None:
     owned = changed("unit: entry", "unit: person")
 
