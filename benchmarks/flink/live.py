@@ -161,7 +161,9 @@ class Live:
 
     def kill_worker(self) -> bool:
         """One of Python's, at once; whether there was one."""
-        workers = self.cluster.worker_processes()
+        pool = self.cluster.processes["workers"].pid
+        told = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pool)], capture_output=True, text=True, check=False)
+        workers = [int(pid) for pid in told.stdout.split()]
         with suppress(ProcessLookupError):
             if workers:
                 os.kill(random.choice(workers), signal.SIGKILL)

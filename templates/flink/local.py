@@ -130,15 +130,6 @@ class Cluster:
         """Start the task manager; also in place of one that is gone."""
         self.start_flink("taskmanager", "taskmanager.sh", **TASK_MEMORY)
 
-    def worker_processes(self) -> list[int]:
-        """Ids of Python's workers that run: all that the process has forked which the pool keeps for that."""
-        pool = self.processes["workers"].pid
-        told = subprocess.run(
-            ["ps", "-o", "pid=,ppid=", "--sid", str(pool)], capture_output=True, text=True, check=False
-        )
-        family = [tuple(map(int, line.split())) for line in told.stdout.splitlines()]
-        return [process for process, parent in family if pool not in (process, parent)]
-
     def wait_for(self, port: int, name: str) -> None:
         """
         Raises:

@@ -8,39 +8,36 @@ task manager alone: it distinguishes workers by ids that every task manager coun
 its worker ends another's, which is then waited for without end. It also listens on all networks, to anyone who wants
 something run. And Flink waits without end for a worker that dies before it has reached it, so here one that dies while
 it starts is started again.
-
-Workers are forked from a process that has imported all that they need, which takes seconds, and has no threads. So the
-pool must be started anew when what is installed has changed.
 """
 
-import multiprocessing
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
-from multiprocessing.forkserver import ensure_running
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
-from apache_beam.runners.worker.sdk_worker import SdkHarness
 
-READY = multiprocessing.get_context("forkserver")
-IMPORTED = ["apache_beam.runners.worker.sdk_worker", "pipelines.commands"]
+WORKER = """
+import os, sys
+from apache_beam.runners.worker.sdk_worker import SdkHarness
+harness = SdkHarness(sys.argv[1], worker_id=sys.argv[2])
+os.write(int(sys.argv[3]), b".")
+os.close(int(sys.argv[3]))
+harness.run()
+"""
+"""Says when it has imported all, which takes seconds, and is about to call its task manager."""
 
 TRIES = 5
 AT_ONCE = 16
 """Workers that may be starting."""
 
 
-def work(url: str, worker_id: str, calling: Connection) -> None:
-    """A worker's life; says when it is about to call its task manager."""
-    harness = SdkHarness(url, worker_id=worker_id)
-    calling.send_bytes(b".")
-    calling.close()
-    harness.run()
-
-
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     """Beam's service; a worker ends by itself when its task manager hangs up, whether or not that says so here."""
+
+    def __init__(self) -> None:
+        self._workers: list[subprocess.Popen[bytes]] = []
 
     def StartWorker(self, request: beam_fn_api_pb2.StartWorkerRequest, context: object) -> object:  # noqa: N802
         if any(self._start(request) for _ in range(TRIES)):
@@ -49,15 +46,14 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> bool:
         """Whether it lives when it is about to call."""
-        reads, writes = READY.Pipe(duplex=False)
-        named = (request.control_endpoint.url, request.worker_id, writes)
-        READY.Process(target=work, args=named, daemon=True).start()
-        writes.close()
-        with reads:
-            try:
-                return bool(reads.recv_bytes())
-            except EOFError:
-                return False
+        reads, writes = os.pipe()
+        command = [sys.executable, "-c", WORKER, request.control_endpoint.url, request.worker_id, str(writes)]
+        worker = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[writes])
+        os.close(writes)
+        started = os.read(reads, 1) == b"."
+        os.close(reads)
+        self._workers = [one for one in self._workers if one.poll() is None] + [worker]
+        return started
 
     def StopWorker(self, request: beam_fn_api_pb2.StopWorkerRequest, context: object) -> object:  # noqa: N802
         return beam_fn_api_pb2.StopWorkerResponse()
@@ -65,8 +61,6 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
 def main(port: int) -> None:
     """Serve until the process is ended."""
-    READY.set_forkserver_preload(IMPORTED)
-    ensure_running()
     server = grpc.server(ThreadPoolExecutor(AT_ONCE))
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(WorkerPool(), server)
     server.add_insecure_port(f"127.0.0.1:{port}")

@@ -5,24 +5,30 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from multiprocessing.connection import Connection
-from pathlib import Path
 from queue import SimpleQueue
 
 import grpc
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
-from templates.flink import worker_pool
 from templates.flink.local import free_ports
-from templates.flink.worker_pool import TRIES, WorkerPool, work
-from tests.processes import CLEAN
+from templates.flink.worker_pool import TRIES
 
 PATIENCE = 60.0
 """Seconds; more than a worker takes to start on a busy machine."""
+
+
+@pytest.fixture
+def pool() -> Iterator[tuple[int, int]]:
+    """Its process and its port."""
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "templates.flink.worker_pool", str(port)]
+    with subprocess.Popen(command, start_new_session=True) as process:
+        yield process.pid, port
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 class TaskManager(beam_fn_api_pb2_grpc.BeamFnControlServicer):
@@ -53,44 +59,44 @@ def task_manager() -> Iterator[TaskManager]:
     started.stop()
 
 
-def asking(task_manager: TaskManager) -> beam_fn_api_pb2.StartWorkerRequest:
-    """What a task manager asks for."""
-    request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
-    request.control_endpoint.url = f"127.0.0.1:{task_manager.port}"
-    return request
+def start(port: int, task_manager: TaskManager) -> str:
+    """Ask for a worker, as a task manager does; the error told, if any."""
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)  # type: ignore[no-untyped-call]
+        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
+        request.control_endpoint.url = f"127.0.0.1:{task_manager.port}"
+        told: str = stub.StartWorker(request, wait_for_ready=True, timeout=PATIENCE).error
+        return told
 
 
-def test_a_pool_starts_a_worker_that_calls_whoever_asked_for_it(task_manager: TaskManager) -> None:
-    (port,) = free_ports(1)
-    command = [sys.executable, "-m", "templates.flink.worker_pool", str(port)]
-    with subprocess.Popen(command, start_new_session=True) as pool:
-        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            stub = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)  # type: ignore[no-untyped-call]
-            told = stub.StartWorker(asking(task_manager), wait_for_ready=True, timeout=PATIENCE)
-        called = task_manager.called.get(timeout=PATIENCE)
-        os.killpg(pool.pid, signal.SIGKILL)
-
-    assert (told.error, called) == ("", "3-1")
+def workers(pool: int) -> list[int]:
+    told = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(pool)], capture_output=True, text=True, check=False)
+    return [int(line.split()[0]) for line in told.stdout.splitlines() if not line.split()[1].startswith("Z")]
 
 
-def dying(deaths: int, graves: Path, url: str, worker_id: str, calling: Connection) -> None:
-    """The work of a worker, if so many have died before it."""
-    if len(list(graves.iterdir())) < deaths:
-        (graves / str(os.getpid())).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    work(url, worker_id, calling)
+def kill_next(pool: int, killed: list[int]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not set(workers(pool)) - set(killed):
+        assert time.monotonic() < end, "no worker was started"
+        time.sleep(0.01)
+    (worker,) = set(workers(pool)) - set(killed)
+    os.kill(worker, signal.SIGKILL)
+    killed.append(worker)
 
 
 @pytest.mark.parametrize("deaths", [1, TRIES])
 def test_a_worker_that_dies_while_it_starts_is_started_again(
-    task_manager: TaskManager, deaths: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: tuple[int, int], task_manager: TaskManager, deaths: int
 ) -> None:
-    monkeypatch.setattr(worker_pool, "READY", CLEAN)
-    monkeypatch.setattr(worker_pool, "work", partial(dying, deaths, tmp_path))
+    process, port = pool
+    killed: list[int] = []
 
-    error = WorkerPool().StartWorker(asking(task_manager), None).error
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(start, port, task_manager)
+        for _ in range(deaths):
+            kill_next(process, killed)
+        error = answer.result()
 
-    assert len(list(tmp_path.iterdir())) == deaths
     if deaths < TRIES:
         assert error == ""
         assert task_manager.called.get(timeout=PATIENCE) == "3-1"
