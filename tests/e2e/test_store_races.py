@@ -26,8 +26,8 @@ RACERS = 8
 RELEASES, EPOCHS = 4, 5
 """Twenty rounds: four releases of five epochs each."""
 
-NODE = ("nodes/a-0.parquet",)
-FEW = (*NODE, "estimates/a-0.parquet", "state/shard-0.parquet")
+ONE = ("estimates/a-0.parquet",)
+FEW = (*ONE, "nodes/a-0.parquet", "state/shard-0.parquet")
 
 
 @pytest.fixture
@@ -76,11 +76,11 @@ def race(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int) -> l
         for release in map(str, range(RELEASES)):
             store = Store(*sides(release))
             for epoch in range(1, EPOCHS + 1):
-                attempt = attempt_at(store, epoch, f"{racer}".encode(), NODE)
+                attempt = attempt_at(store, epoch, f"{racer}".encode(), ONE)
                 barrier.wait(60)
                 lost = ""
                 try:
-                    store.commit(attempt, record(epoch, release=release), planned(NODE))
+                    store.commit(attempt, record(epoch, release=release), planned(ONE))
                 except RefusedError as error:
                     lost = str(error)
                 if not lost or racer == 0:
@@ -110,7 +110,7 @@ def check_race(
             who = f"another run, attempt {commit.attempt}, committed epoch {commit.epoch} at {commit.committed_at}; "
             assert all(who in lost for lost in losers)
             draws.append(f"{won[0][0]}".encode())
-        assert side(release) == public_side(commits, draws, NODE)
+        assert side(release) == public_side(commits, draws, ONE)
 
 
 def local_sides(folder: Path, release: str) -> tuple[str, str]:
