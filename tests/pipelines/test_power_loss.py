@@ -123,8 +123,8 @@ def something_survives() -> bool:
 
 def by_chance(folder: Path, losses: int, public: Chance, private: Chance) -> None:
     every = steps()
-    for _ in range(losses):
-        loss(folder, random.choice(every), random.choice(every), public, private)
+    for number in range(losses):  # the same two steps may come twice
+        loss(folder / str(number), random.choice(every), random.choice(every), public, private)
 
 
 def test_power_loss_after_a_kill_at_any_step_loses_nothing_that_is_published(tmp_path: Path) -> None:
