@@ -4,6 +4,7 @@ Its claim is pure epsilon, whatever the data do: privacy.adaptive.scales. It is 
 measurement of so much epsilon.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -35,7 +36,7 @@ class AdaptivePart:
     @property
     def deviation(self) -> float:
         """Standard deviation of a cell in the first window, which is sampled whatever the data, in grid steps."""
-        return float(self.scales.sample(offered(self.adaptive, None)).variance) ** 0.5
+        return math.sqrt(self.scales.sample(offered(self.adaptive, None)).variance)
 
 
 def adaptive_of(
