@@ -55,9 +55,7 @@ class AdaptiveSection(Section):
         names = ("samples", "threshold", "decisions", "gains", "interval")
         needs = NEEDS[self.policy]
         unknown = [name for name in names if getattr(self, name) is not None and name not in needs]
-        lacking = [
-            name for name in ("samples", "threshold", "interval") if name in needs and getattr(self, name) is None
-        ]
+        lacking = [name for name in _MEANT if name in needs and getattr(self, name) is None]
         refuse(((name,), f"policy {self.policy} has none; remove it") for name in unknown)
         refuse(((), f"{name}: missing; {_MEANT[name]}") for name in lacking)
         return self

@@ -1,5 +1,6 @@
 """What one privacy unit contributes to a release, and how far that can move the release's nodes."""
 
+import math
 from dataclasses import dataclass
 
 from privacy.constraint import AtOnce, Constraint
@@ -24,6 +25,12 @@ class Sensitivity:
     node_l1: float
     node_l2: float
     coordinates: int
+
+
+def charged_as_one(l2: float, *, nodes: int, coordinates: int) -> Sensitivity:
+    """Of a strategy that is not sparse: its nodes as one, in L1 by Cauchy and Schwarz."""
+    l1 = l2 * math.sqrt(coordinates)
+    return Sensitivity(l1=l1, l2=l2, nodes=nodes, node_l1=l1, node_l2=l2, coordinates=coordinates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
 from privacy.adaptive.choice import choice_from_json
 from privacy.adaptive.policy import adaptive_from_json
 from privacy.adaptive.scales import scales_from_json
-from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
 from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
 from privacy.measure import Component, Measure
@@ -28,7 +27,8 @@ from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, Released
 from privacy.planning.planner import Option, Part
-from privacy.protection import EVERYTHING, Protection, Span
+from privacy.planning.terms import constraint_from_json, constraint_to_json, protection_from_json, protection_to_json
+from privacy.protection import EVERYTHING
 from privacy.series import KINDS as SERIES
 from privacy.series import Family, Series
 from privacy.strategies.choice import NAMES, Choice
@@ -57,8 +57,8 @@ def plan_to_json(plan: Plan) -> Json:
         "accounting": plan.accounting,
         "share_unit": plan.share_unit,
         "owner": plan.owner,
-        "protects": {"span": plan.protects.length if isinstance(plan.protects, Span) else None},
-        "constraint": _constraint_to_json(plan.constraint),
+        "protects": protection_to_json(plan.protects),
+        "constraint": constraint_to_json(plan.constraint),
         "window": plan.window,
         "windows": plan.windows,
         "queries": [_query_to_json(plan, place) for place in range(len(plan.demands))],
@@ -84,11 +84,11 @@ def plan_from_json(document: object) -> Plan:
     if not queries:
         raise members.wrong("queries", "at least one")
     plan = Plan(
-        constraint=_constraint_from_json(members.of("constraint")),
+        constraint=constraint_from_json(members.of("constraint")),
         window=members.count("window"),
         windows=members.optional_count("windows"),
         owner=members.flag("owner"),
-        protects=EVERYTHING if version == 1 else _protects_from_json(members.of("protects")),
+        protects=EVERYTHING if version == 1 else protection_from_json(members.of("protects")),
         demands=tuple(found.demand for found in queries),
         released=tuple(part for found in queries for part in found.released),
         adaptive=tuple(found.adaptive for found in queries if found.adaptive is not None),
@@ -370,49 +370,6 @@ def _noise_from_json(members: Members) -> NoiseDistribution:
         noise = kind(members.number("scale"))
     members.end()
     return noise
-
-
-def _protects_from_json(members: Members) -> Protection:
-    span = members.optional_count("span")
-    members.end()
-    return EVERYTHING if span is None else Span(span)
-
-
-def _constraint_to_json(constraint: Constraint) -> Json:
-    if isinstance(constraint, ByClass):
-        classes = [{"class": name, **_constraint_to_json(part)} for name, part in constraint.classes]
-        return {"by": constraint.column, "classes": classes}
-    if isinstance(constraint, Within):
-        return {"within": constraint.span}
-    if isinstance(constraint, AtOnce):
-        return {"at_once": constraint.entries}
-    return {"at_most": constraint.changes, "entries": constraint.entries}
-
-
-def _constraint_from_json(members: Members) -> Constraint:
-    if members.has("at_once"):
-        with members.naming():
-            at_once = AtOnce(members.count("at_once"))
-        members.end()
-        return at_once
-    if not members.has("by"):
-        return _plain_from_json(members)
-    column = members.text("by")
-    classes = tuple((each.text("class"), _plain_from_json(each)) for each in members.each("classes"))
-    members.end()
-    with members.naming():
-        return ByClass(column, classes)
-
-
-def _plain_from_json(members: Members) -> AtMost | Within:
-    with members.naming():
-        plain = (
-            Within(members.count("within"))
-            if members.has("within")
-            else AtMost(members.count("at_most"), members.optional_count("entries"))
-        )
-    members.end()
-    return plain
 
 
 def _error_to_json(error: float) -> str | None:

@@ -1,10 +1,10 @@
 """The planner: which strategy releases a query with the least error, computed without data and without sampling.
 
 A query's numbers come from one or several *parts*, each a strategy with its own noise: one part for all net changes
-(levels, changes, sliding sums), or, for direct sliding windows, one for each series; and one for `entered` and `left`
-each. The variance of a published number is the squared sensitivity of its part, over its share of the budget, times the
-sum of squares of its weights (privacy.strategies.base). Parts share a query's budget evenly, so that k of them cost a
-factor k of variance with Gaussian noise and k^2 with Laplace noise.
+(levels, changes, sliding sums), or, for sliding windows by themselves, one for each series; and one for `entered` and
+`left` each. The variance of a published number is the squared sensitivity of its part, over its share of the budget,
+times the sum of squares of its weights (privacy.strategies.base). Parts share a query's budget evenly, so that k of
+them cost a factor k of variance with Gaussian noise and k^2 with Laplace noise.
 
 `auto` takes the option with the least root mean square error over all numbers that the query publishes. A query's share
 is fixed by its weight, so that each query is planned by itself.

@@ -40,7 +40,7 @@ from typing import Literal
 import numpy as np
 
 from privacy.constraint import AtMost, Within, parts
-from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_span import events_apart, fullest, net_apart, squared_apart
 from privacy.protection import Span
 from privacy.series import Family
@@ -89,8 +89,7 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     l2 += max(each.rounding for each in moved)
     nodes, coordinates = max(each.nodes for each in moved), max(each.coordinates for each in moved)
     if not strategy.sparse:
-        l1 = l2 * math.sqrt(coordinates)
-        return Sensitivity(l1=l1, l2=l2, nodes=nodes, node_l1=l1, node_l2=l2, coordinates=coordinates)
+        return charged_as_one(l2, nodes=nodes, coordinates=coordinates)
     together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
     return Sensitivity(
         l1=_worst(strategy, unit, in_one, above, closely),

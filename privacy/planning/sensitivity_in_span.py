@@ -24,7 +24,7 @@ Source: maths of event-level and w-event privacy, Kellaris, Papadopoulos, Xiao, 
 import math
 
 from privacy.constraint import AtOnce
-from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.protection import Span
 from privacy.states import apart_in_l1, apart_in_l2_squared
 from privacy.strategies.base import Strategy
@@ -52,8 +52,7 @@ def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     moved = strategy.moved_apart(boundaries, cells=unit.cells, largest=largest, entries=entries)
     l2 = root_above(strategy.norm_apart(in_two, boundaries)) + moved.rounding
     if not strategy.sparse:
-        l1 = l2 * math.sqrt(moved.coordinates)
-        return Sensitivity(l1=l1, l2=l2, nodes=moved.nodes, node_l1=l1, node_l2=l2, coordinates=moved.coordinates)
+        return charged_as_one(l2, nodes=moved.nodes, coordinates=moved.coordinates)
     return Sensitivity(
         l1=above(strategy.norm_apart(in_one, boundaries)),
         l2=l2,

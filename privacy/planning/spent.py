@@ -11,7 +11,7 @@ state in leaf t + 1 instead, so that they are apart no longer than before.) W us
 those of the same strategy (`so_far`) with the horizon below, and so all that was published is a function of these noisy
 nodes:
 
-    t                       trees without noise in advance, and direct windows: a number uses complete nodes alone, and
+    t                       trees without noise in advance, and sliding windows: a number uses complete nodes alone, and
                             the nodes of a horizon are those that end by it
     t                       factorisations, also endless ones: C is lower-triangular and Toeplitz, so its first rows are
                             those of a shorter one with the same coefficients

@@ -9,8 +9,8 @@ window was; null for other queries. Where it was not, `value` is what was publis
 known. Such a query has no nodes: its samples are the estimates themselves.
 
 All queries of a release share the columns: a key that a query does not have is null. A query with several components
-or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node of the initial level has no
-`node_start`.
+or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node of a level, the initial one or
+one by itself, has no `node_start`.
 """
 
 from collections.abc import Mapping, Sequence
