@@ -178,10 +178,11 @@ def events_of(states: np.ndarray) -> np.ndarray:
     return entered
 
 
+@pytest.mark.parametrize("windows", [8, None])
 @pytest.mark.parametrize("height", [1, 3])
-def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height):
+def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height, windows):
     boundaries, random = 3, np.random.default_rng(1)
-    tree = Tree(branching=2, height=height, refine="none", windows=8, initial_level=False)
+    tree = Tree(branching=2, height=height, refine="none", windows=windows, initial_level=False)
     unit = Contribution(
         components=COUNT, cells=3, constraint=AtOnce(), window=2, owner=False, protects=Span(2 * boundaries)
     )
