@@ -14,6 +14,7 @@ setup(
         "privacy",
         "privacy.accounting",
         "privacy.adaptive",
+        "privacy.cells",
         "privacy.noise",
         "privacy.planning",
         "privacy.smoothing",

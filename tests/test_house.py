@@ -22,7 +22,11 @@ ROOMS = {
     "privacy.accounting": ("privacy",),
     "privacy.strategies": ("privacy",),
     "privacy.adaptive": ("privacy", "privacy.noise"),
-    "privacy.planning": ("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
+    "privacy.cells": ("privacy",),
+    "privacy.planning": (
+        *("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
+        "privacy.cells",
+    ),
     "privacy.smoothing": ("privacy", "privacy.strategies"),
     "transforms.common": (),
     "transforms.sources.files": ("transforms.common",),

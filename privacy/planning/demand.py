@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.cells.space import Space, cells_of
 from privacy.measure import Measure
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
@@ -16,6 +17,7 @@ class Demand:
         name: the query's.
         measure: what is added up, on the plain grid; the plan makes it fine where Gaussian noise asks for that.
         cells: in how many cells.
+        axes: how they are arranged; empty where none of the axes has an order.
         series: which numbers are published.
         weight: share of the budget, relative to the other queries.
         choice: what is said of the strategy.
@@ -31,8 +33,11 @@ class Demand:
     choice: Choice = field(default_factory=Choice)
     expected: float | None = None
     adaptive: AdaptiveChoice | None = None
+    axes: Space = ()
 
     def __post_init__(self) -> None:
+        if self.axes and (cells_of(self.axes) != self.cells or not any(axis.ordered for axis in self.axes)):
+            raise ValueError(f"query {self.name}: axes are for {self.cells} cells, one of them with an order at least")
         if self.adaptive is None:
             return
         if self.series != (Series(kind="level"),):
