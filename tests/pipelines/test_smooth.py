@@ -28,7 +28,7 @@ from transforms.common.sinks import OutputFormat, read_bytes, write_table
 from transforms.release.published_tables import TIME
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
-RELEASE = Path(__file__).parents[1] / "releases/0.1.0"
+RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
 ADDED = ["smoothed", "model_low", "model_high"]
 Row = dict[str, str]
 

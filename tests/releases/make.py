@@ -1,9 +1,10 @@
-"""Make the release that this version leaves to all later ones, over the one that is there.
+"""Make the releases that this version leaves to all later ones, over those that are there.
 
     python -m tests.releases.make
 
-Two epochs, of every kind of strategy; with hardly any noise, so that what later versions publish can be held against
-the exact numbers. `expected.json` is what this version says of it and publishes in a third epoch, but for the noise.
+One for each guarantee, with two epochs and every kind of strategy that it has; with hardly any noise, so that what
+later versions publish can be held against the exact numbers. `expected.json` is what this version says of it and
+publishes in a third epoch, but for the noise.
 """
 
 import json
@@ -20,7 +21,7 @@ from tests.test_house import setup_arguments
 
 HERE = Path(__file__).parent
 
-SPEC = """\
+HEAD = """\
 release: kept
 changelog:
   format: csv
@@ -30,13 +31,17 @@ changelog:
   before: before_
   after: after_
   types: {before_age: int64, after_age: int64}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-10T00:00:00Z}
+output: {public: public, private: private, format: csv}
+"""
+
+EVERYTHING = """\
 privacy:
   epsilon: 10000000
   delta: 1.0e-9
   mechanism: gaussian
   accounting: zcdp
   constraint: {at_most: 4}
-schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-10T00:00:00Z}
 queries:
   - name: covers
     measure: count
@@ -70,18 +75,54 @@ queries:
     measure: count
     publish: [level]
     strategy: {factorised: arma}
-output: {public: public, private: private, format: csv}
 """
+
+SPAN = """\
+privacy:
+  epsilon: 10000000
+  protects: {span: 3d}
+queries:
+  - name: stays
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: direct
+  - name: moves
+    measure: count
+    by: {ward: [a, b]}
+    publish: [entered, left]
+    strategy: disjoint
+  - name: forest
+    measure: count
+    publish: [level, change]
+    strategy: {tree: {branching: 2, height: 2, refine: none}}
+  - name: rhythm
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: {adaptive: {policy: fixed, interval: 2d}}
+  - name: distance
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: {adaptive: {policy: dsft, samples: 2, threshold: 1}}
+"""
+
+SPECS = {"everything": HEAD + EVERYTHING, "span": HEAD + SPAN}
 
 EPOCHS = {"data/part-1.csv": 2, "data/part-2.csv": 4, "next/part-3.csv": 7}
 """The last day of each file; an epoch ends where it does."""
 
 
 def main() -> None:
-    release = HERE / str(setup_arguments()["version"])
+    for name, spec in SPECS.items():
+        make(spec, HERE / str(setup_arguments()["version"]) / name)
+
+
+def make(spec: str, release: Path) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        (folder / "spec.yaml").write_text(SPEC)
+        (folder / "spec.yaml").write_text(spec)
         for name, day in EPOCHS.items():
             write_part(folder / name, day)
             if name.startswith("data/"):
@@ -89,7 +130,7 @@ def main() -> None:
         for run in folder.glob("private/attempts/*/run.json"):  # nothing of the machine that made it
             run.write_bytes(Run(host="", place="", process="", began="2026-01-10T00:00:00+00:00").to_json())
         shutil.rmtree(release, ignore_errors=True)
-        release.mkdir()
+        release.mkdir(parents=True)
         with tarfile.open(release / "release.tar.gz", "w:gz") as packed:
             for path in sorted(folder.iterdir()):
                 packed.add(path, path.name, filter=of_nobody)

@@ -16,10 +16,10 @@ from scipy.signal import lfilter
 from pipelines.store.store import Store
 from tests.e2e.specs import contents, published
 from tests.releases.continued import expected, go_on, unpacked
-from tests.releases.make import HERE
+from tests.releases.make import HERE, SPECS
 from tests.test_house import setup_arguments
 
-VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "release.tar.gz").exists())
+RELEASES = sorted(path.parent.relative_to(HERE).as_posix() for path in HERE.glob("*/*/release.tar.gz"))
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 
@@ -39,7 +39,7 @@ class Continued:
     found: Any
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=RELEASES)
 def continued(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Continued:
     folder = unpacked(HERE / request.param, tmp_path_factory.mktemp("release"))
     before = {side: contents(folder / side) for side in ("public", "private/commits")}
@@ -71,8 +71,8 @@ def assert_same(found: Any, told: Any, where: str = "") -> None:
         assert found == told, where
 
 
-def test_this_version_leaves_a_release_too() -> None:
-    assert setup_arguments()["version"] in VERSIONS
+def test_this_version_leaves_releases_too() -> None:
+    assert {f"{setup_arguments()['version']}/{name}" for name in SPECS} <= {*RELEASES}
 
 
 def test_all_but_the_noise_is_as_that_version_made_it(continued: Continued) -> None:
@@ -105,9 +105,12 @@ def test_its_numbers_are_the_bounded_ones_and_each_is_there_once(continued: Cont
     assert len(both) == len(estimates) == len(truth)
     assert (both["bounded"] != 0).sum() > 50
     assert both["stddev"].max() < 0.02
-    assert np.abs(both["value"] - both["bounded"]).max() < 0.8
+    told = both[both["stddev"].notna()]  # all but what an adaptive policy repeats
+    assert len(told) > 50
+    assert np.abs(told["value"] - told["bounded"]).max() < 0.8
 
 
+@pytest.mark.parametrize("continued", [one for one in RELEASES if one.endswith("/everything")], indirect=True)
 def test_its_numbers_are_made_of_the_nodes_of_all_epochs(continued: Continued) -> None:
     """Noise of epochs before goes on: levels are made of it, and it stands in nodes that were published long before."""
     folder = continued.folder
