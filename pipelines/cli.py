@@ -1,4 +1,4 @@
-"""The command line: `slackwater plan | run | evaluate | ledger | metrics SPEC`, `slackwater changelog SRC`, and
+"""The command line: `slackwater plan | run | evaluate | ledger | metrics | show SPEC`, `slackwater changelog SRC`, and
 `slackwater smooth PUBLIC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 from pipelines import process
 from pipelines.changelog.arguments import add_changelog
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Publish statistics again and again from a changing database, under one privacy budget.",
         epilog="Other flags are Beam pipeline options, such as --runner=FlinkRunner.",
     )
+    parser.add_argument("--version", action="version", version=f"slackwater {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, summary in (
         ("plan", "noise, error and privacy parameters of a release; reads no data"),
@@ -120,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
             )
     add_changelog(commands)
     _add_smooth(commands)
+    _add_show(commands)
     return parser
 
 
@@ -131,6 +134,23 @@ def _add_smooth(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     added.add_argument("-o", dest="output", metavar="FILE", required=True, help="a .parquet, .csv or .jsonl file")
     added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
     added.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_show(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "the published estimates of all epochs as one table"
+    added = commands.add_parser("show", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="show")
+    added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of a release")
+    added.add_argument("-o", dest="output", metavar="FILE", help="a .parquet, .csv, .jsonl, .md or .txt file")
+    added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _version() -> str:
+    try:
+        return version("slackwater")
+    except PackageNotFoundError:
+        return "of a checkout that is not installed"
 
 
 def _moment(text: str) -> int:

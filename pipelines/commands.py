@@ -11,6 +11,7 @@ from pipelines.reports.ledger import ledger
 from pipelines.reports.metrics import metrics
 from pipelines.reports.new_release import new_release
 from pipelines.reports.plan_report import plan
+from pipelines.reports.show import show
 from pipelines.reports.smooth import smooth
 
 
@@ -25,5 +26,6 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
     "metrics": metrics,
     "plan": plan,
     "run": _run,
+    "show": show,
     "smooth": smooth,
 }

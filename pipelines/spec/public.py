@@ -33,6 +33,7 @@ SHOWN: dict[str, frozenset[str] | None] = {
 """The sections that are published, and which of their keys; None: all of them."""
 
 WITHHELD = "withheld"
+PUBLIC = f"{WITHHELD}/public"
 HEAD = "# As published: paths are withheld, and comments left out.\n"
 
 
@@ -44,7 +45,7 @@ def public_spec(text: str) -> str:
     if "changelog" in shown:
         shown["changelog"]["path"] = _place(content["changelog"])
     if "output" in shown:
-        shown["output"] |= {"public": f"{WITHHELD}/public", "private": f"{WITHHELD}/private"}
+        shown["output"] |= {"public": PUBLIC, "private": f"{WITHHELD}/private"}
     yaml = YAML(pure=True)
     yaml.width = 1_000_000
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]

@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from pipelines import cli
-from pipelines.reports.smooth import _Public
+from pipelines.reports.published import Published
 from privacy.accounting.accounting import Budget
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.constraint import AtMost
@@ -163,7 +163,7 @@ def test_nothing_is_written_into_the_public_folder_or_in_no_format(public, refus
 
 
 def test_rows_that_are_missing_or_there_twice_are_refused(kept):
-    release = _Public(str(kept))
+    release = Published(str(kept))
     query = next(query for query in release.spec.queries if query.name == "covers")
     rows = release.estimates(query)
     levels = rows.filter(pc.equal(rows.column("kind"), "level"))

@@ -76,6 +76,12 @@ def write_bytes(named: tuple[str, bytes], folder: str) -> str:
     return path
 
 
+def write_text(path: str, text: str) -> None:
+    """One file of text, in UTF-8."""
+    folder, slash, name = path.rpartition("/")
+    write_bytes((name, text.encode()), folder + slash or ".")
+
+
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
     """The error of a full disk names the file that did not fit: the system itself names none when a write fails."""

@@ -50,10 +50,8 @@ def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan
     """
     place = _place(query, plan)
     released = plan.publishing(place, series)
-    table = _of_series(estimates, query, series, plan.window)
-    rows = _by_number(table, query, series, start=start, window=plan.window)
-    table = table.take(pa.array(rows))
-    numbers = len(rows) // query.cells
+    table = of_series(estimates, query, series, start=start, window=plan.window)
+    numbers = len(table) // query.cells
     parts = segments(numbers, None if plan.windows is None else len(series.ends(plan.windows)))
     (noise,) = released.noise
     node = noise.variance * plan.demands[place].measure.components[0].grid ** 2  # which is finer than the query's
@@ -71,14 +69,25 @@ def _place(query: Query, plan: Plan) -> int:
     return next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
 
 
-def _of_series(estimates: pa.Table, query: Query, series: Series, window: int) -> pa.Table:
+def of_series(estimates: pa.Table, query: Query, series: Series, *, start: int, window: int) -> pa.Table:
+    """The rows of one series, number after number and in each the cells in their order.
+
+    Args:
+        estimates: rows of published tables; those of other queries and series are left out.
+        start: of the schedule, in microseconds.
+        window: its length, likewise.
+
+    Raises:
+        InputError: the rows are not those of all cells of the first windows, each once.
+    """
     width = pc.microseconds_between(estimates.column("window_start"), estimates.column("window_end"))
     wanted = (
         pc.equal(estimates.column("query"), query.name),
         pc.equal(estimates.column("kind"), series.kind),
         pc.equal(width, series.width * window),
     )
-    return estimates.filter(reduce(pc.and_, wanted))
+    table = estimates.filter(reduce(pc.and_, wanted))
+    return table.take(pa.array(_by_number(table, query, series, start=start, window=window)))
 
 
 def _by_number(table: pa.Table, query: Query, series: Series, *, start: int, window: int) -> np.ndarray:

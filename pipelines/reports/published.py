@@ -1,0 +1,149 @@
+"""What a release's public folder holds: all that readers have, and all that reports for them are made from."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.spec.document import document_of
+from pipelines.spec.load import Spec, load
+from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
+from pipelines.spec.times import MICROSECOND, moment_text, parse_time
+from pipelines.store.attempt import own_name
+from pipelines.store.folder import Folder, folder_at
+from pipelines.store.store import MANIFEST, PLAN, SPEC
+from privacy.exact import Members
+from privacy.planning.document import plan_from_json
+from privacy.planning.plan import Plan
+from privacy.series import Series
+from transforms.aggregation.queries import Query
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import RefusedError, SpecError
+from transforms.common.published_files import read_published
+from transforms.release.published_tables import SAMPLED, TIME, key_types
+from transforms.release.release import ESTIMATES
+from transforms.release.smoothed_tables import of_series
+
+_NUMBERS = ("value", "stddev", "ci_low", "ci_high")
+
+
+class Published:
+    """What a release's public folder holds, each file as its manifest has it.
+
+    Attributes:
+        folder: where it is.
+        spec: as it is published, but for `sha256`, which is that of the whole one.
+        epochs: as the manifest has them, each with what the ledger asks of a commit.
+        until: the end of the last window that is published.
+        east: how far the zone of the schedule's start is from UTC, in microseconds.
+
+    Raises:
+        RefusedError: a file is missing, or not what the manifest says, or of another version.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._folder: Folder = folder_at(folder, private=False)
+        try:
+            manifest = json.loads(self._read(MANIFEST))
+            self._files = {
+                name: (digest["sha256"], epoch["attempt"])
+                for epoch in manifest["epochs"]
+                for name, digest in epoch["files"].items()
+            }
+            plan, self.until = self._read(PLAN, manifest["plan_sha256"]), moment_text(manifest["until"])
+            of_all = {name: manifest[name] for name in ("spec_sha256", "loss")}
+            self.epochs: list[dict[str, Any]] = [{**epoch, **of_all} for epoch in manifest["epochs"]]
+            self.windows: int = manifest["windows"]
+        except (KeyError, TypeError, ValueError):
+            raise RefusedError(
+                f"{self._folder.path(MANIFEST)}: not a manifest that this version of the program understands; use the "
+                "one that made the release"
+            ) from None
+        self.plan = self._planned(plan)
+        self.spec = replace(self._specified(), sha256=of_all["spec_sha256"])
+        start = parse_time(str(document_of(SPEC, self.spec.text).content["schedule"]["start"]))
+        self.east = (start.utcoffset() or timedelta(0)) // MICROSECOND
+
+    def numbers(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
+        """Each series of a query with its rows, window after window and in each the cells in the spec's order."""
+        estimates, schedule = self.estimates(query), self.spec.schedule
+        for series in query.publish:
+            yield series, of_series(estimates, query, series, start=schedule.start, window=schedule.every)
+
+    def estimates(self, query: Query) -> pa.Table:
+        """All published numbers of a query; with `sampled` if the data decide when it is published."""
+        kind = self.spec.output.format
+        types = {
+            **dict.fromkeys(("query", "kind"), pa.string()),
+            **dict.fromkeys(("window_start", "window_end"), TIME),
+            **key_types(self.spec.queries),
+            **dict.fromkeys(_NUMBERS, pa.float64()),
+            **({} if query.adaptive is None else {SAMPLED: pa.bool_()}),
+        }
+        families = "|".join({series.family for series in query.publish})
+        own = re.compile(rf"{ESTIMATES}/{re.escape(query.name)}-({families})-\d+\.\w+")
+        tables = [
+            read_published(self._read(name, sha256), kind, types)
+            for name, (sha256, attempt) in self._files.items()
+            if own.fullmatch(own_name(name, attempt))
+        ]
+        return pa.concat_tables(tables)
+
+    def _read(self, name: str, sha256: str | None = None) -> bytes:
+        content = self._folder.read(name)
+        if content is None:
+            raise RefusedError(
+                f"{self._folder.path(name)}: missing; give the public folder of a release, with all files"
+            )
+        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+            raise RefusedError(f"{self._folder.path(name)}: not what the manifest says; get the folder anew")
+        return content
+
+    def _planned(self, content: bytes) -> Plan:
+        try:
+            members = Members(json.loads(content))
+            members.text("release")
+            members.text("spec_sha256")
+            return plan_from_json(members.rest())
+        except (ValueError, RecursionError) as error:
+            raise RefusedError(
+                f"{self._folder.path(PLAN)}: {error}; use the version of the program that made the release"
+            ) from None
+
+    def _specified(self) -> Spec:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, SPEC)
+            path.write_bytes(self._read(SPEC))
+            return load(path)
+
+
+def published(path: str) -> Published:
+    """The public side of a release.
+
+    Args:
+        path: of its spec, or of the public folder itself.
+    """
+    folder = path
+    if "://" not in path and not Path(path).is_dir():
+        folder = load(path).output.public
+        if folder == WITHHELD_FOLDER:
+            raise SpecError(f"{path}: a published spec does not say where its release is; give the public folder")
+    refuse_unreachable([folder])
+    return Published(folder)
+
+
+def asked(spec: Spec, names: list[str] | None) -> list[Query]:
+    """The queries of these names; None: all."""
+    known = {query.name: query for query in spec.queries}
+    for name in names or ():
+        if name not in known:
+            raise SpecError(f"--query {name}: no query of the release; it has {', '.join(known)}")
+    return [query for name, query in known.items() if names is None or name in names]

@@ -1,0 +1,98 @@
+"""`slackwater show` on the public folder of a release that some version made, with no private one at hand."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import cli
+from pipelines.reports.show import _plain
+from tests.releases.continued import rows_of, unpacked
+
+RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a reader has, and the spec beside it."""
+    folder = unpacked(RELEASE, tmp_path_factory.mktemp("kept"))
+    shutil.rmtree(folder / "private")
+    return folder
+
+
+def test_all_estimates_of_all_epochs_are_one_table(kept, tmp_path, capsys):
+    code = cli.main(["show", str(kept / "public"), "-o", str(tmp_path / "all.csv")])
+
+    rows = rows_of(tmp_path / "all.csv")
+    key = lambda row: tuple(row.values())  # noqa: E731
+    files = sorted((kept / "public/estimates").iterdir())
+    assert code == 0
+    assert sorted(rows, key=key) == sorted((row for path in files for row in rows_of(path)), key=key)
+    assert f"{len(rows):,} numbers up to 2026-" in capsys.readouterr().out
+    of_one = [row for row in rows if row["query"] == "covers" and row["kind"] == "level"]
+    assert of_one == sorted(of_one, key=lambda row: row["window_end"])  # of both epochs, and the sort is stable
+
+
+def test_a_spec_finds_its_public_folder_and_a_file_may_be_of_any_kind(kept, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(kept)
+    arguments = ["show", "spec.yaml", "--query", "covers"]
+    found = {}
+    for name in ("a.parquet", "a.jsonl", "a.md", "a.txt"):
+        assert cli.main([*arguments, "-o", str(tmp_path / name)]) == 0
+        found[name] = tmp_path / name
+    capsys.readouterr()
+    assert cli.main(arguments) == 0
+    printed = capsys.readouterr().out
+
+    rows = pq.read_metadata(found["a.parquet"]).num_rows
+    assert printed == found["a.txt"].read_text()
+    assert printed.splitlines()[0].split()[:2] == ["query", "kind"]
+    assert len(printed.splitlines()) == rows + 1
+    assert len(found["a.jsonl"].read_text().splitlines()) == rows
+    markdown = found["a.md"].read_text().splitlines()
+    assert markdown[0].startswith("| query | kind |")
+    assert len(markdown) == rows + 2
+    assert {line.count(" | ") for line in markdown} == {markdown[0].count(" | ")}
+
+
+def test_json_has_the_numbers_themselves(kept, capsys):
+    assert cli.main(["show", str(kept / "public"), "--query", "covers", "--json"]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"] == len(told["estimates"])
+    assert told["estimates"][0]["window_end"].endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["spec.yaml", "--query", "wards"], "--query wards: no query of the release; it has covers"),
+        (["spec.yaml", "-o", "all.xlsx"], "-o all.xlsx: the name must end in .parquet, .csv, .jsonl, .md, .txt"),
+        (["spec.yaml", "-o", "public/all.csv"], "-o public/all.csv: lies in the public folder"),
+        (["public/spec.yaml"], "public/spec.yaml: a published spec does not say where its release is; give the public"),
+        (["spec.yaml", "--runner=FlinkRunner"], "show runs no pipeline"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(kept, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(kept)
+
+    assert cli.main(["show", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(kept.glob("public/all*"))
+
+
+def test_a_cell_may_hold_what_markdown_would_take_for_its_own():
+    table = pa.table({"query": ["beds"], "ward": ["a|b<script>\n"], "value": [1234567.0]})
+
+    assert _plain(table, 0, markdown=True).splitlines()[-1] == "| beds | a\\|b&lt;script>  | 1234567 |"
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["--version"])
+
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith("slackwater ")
