@@ -7,6 +7,9 @@ Each component is measured in its largest size (its unit here), so that every co
     diameter    largest distance between two states, no state among them
     hulls       for one cell: the length of the interval that holds a component's values and 0, for each component
 
+States lie in cells, or in the nodes of a strategy over cells (privacy.cells): there each cell is a column of weights,
+and `corners` says what two of them have and have in common (privacy.cells.corners).
+
 Of the difference of two trajectories (privacy.protection.Span) they are the sizes of what it can be: it may change its
 sign, so its diameter is twice its radius.
 """
@@ -34,59 +37,69 @@ class States:
     hulls: tuple[Fraction, ...]
 
 
+Corners = tuple[tuple[int, int, int], ...]
+"""See privacy.cells.corners; empty where each cell counts by itself."""
+
+
 @lru_cache(maxsize=256)
-def in_l1(components: tuple[Component, ...], cells: int) -> States:
+def in_l1(components: tuple[Component, ...], cells: int, corners: Corners = ()) -> States:
     """Sizes in L1.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> in_l1(count, 1), in_l1(count, 20).diameter
     (States(radius=Fraction(1, 1), diameter=Fraction(1, 1), hulls=(Fraction(1, 1),)), Fraction(2, 1))
     """
-    radius = Fraction(len(components))
-    diameter = max(radius, sum(_widths(components), Fraction(0)))
-    return States(
-        radius=radius,
-        diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
-        hulls=() if cells > 1 else tuple(_hulls(components)),
-    )
+    return _sizes(components, cells, corners, power=1)
 
 
 @lru_cache(maxsize=256)
-def in_l2_squared(components: tuple[Component, ...], cells: int) -> States:
+def in_l2_squared(components: tuple[Component, ...], cells: int, corners: Corners = ()) -> States:
     """Squares of the sizes in L2.
 
     >>> in_l2_squared((Component(name="sum", grid=1.0, low=-10, high=10),), 1)
     States(radius=Fraction(1, 1), diameter=Fraction(4, 1), hulls=(Fraction(4, 1),))
     """
-    radius = Fraction(len(components))
-    diameter = max(radius, sum((w * w for w in _widths(components)), Fraction(0)))
-    return States(
-        radius=radius,
-        diameter=max(diameter, 2 * radius) if cells > 1 else diameter,
-        hulls=() if cells > 1 else tuple(h * h for h in _hulls(components)),
-    )
+    return _sizes(components, cells, corners, power=2)
 
 
-def apart_in_l1(components: tuple[Component, ...], cells: int, entries: int) -> States:
+def apart_in_l1(components: tuple[Component, ...], cells: int, entries: int, corners: Corners = ()) -> States:
     """Sizes in L1 of the difference of two trajectories, one of them none at each moment, of so many entries at once.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> apart_in_l1(count, 1, 3)
     States(radius=Fraction(3, 1), diameter=Fraction(6, 1), hulls=(Fraction(6, 1),))
     """
-    radius = Fraction(entries * len(components))
+    radius = Fraction(entries * len(components) * _largest(corners))
     return States(radius=radius, diameter=2 * radius, hulls=() if cells > 1 else (2 * radius,))
 
 
-def apart_in_l2_squared(components: tuple[Component, ...], entries: int) -> States:
+def apart_in_l2_squared(components: tuple[Component, ...], entries: int, corners: Corners = ()) -> States:
     """Their squares in L2. Whatever the number of cells, the worst is on a line (privacy.strategies.tree_apart)."""
-    radius = Fraction(entries * entries * len(components))
+    radius = Fraction(entries * entries * len(components) * _largest(corners))
     return States(radius=radius, diameter=4 * radius, hulls=(4 * radius,))
 
 
-def _widths(components: tuple[Component, ...]) -> list[Fraction]:
-    """Within a cell component i moves by at most high_i - low_i; into another cell both states count in full."""
-    return [Fraction(c.high - c.low, c.largest) for c in components]
+def _sizes(components: tuple[Component, ...], cells: int, corners: Corners, *, power: int) -> States:
+    alone = ((1, 1, 1),) if cells == 1 else ((1, 1, 0), (1, 1, 1))
+    radius = Fraction(len(components) * _largest(corners))
+    apart = (sum((_apart(c, corner, power) for c in components), Fraction(0)) for corner in corners or alone)
+    hulls = tuple(h**power for h in _hulls(components)) if cells == 1 and not corners else ()
+    return States(radius=radius, diameter=max(radius, *apart), hulls=hulls)
+
+
+def _largest(corners: Corners) -> int:
+    return max((whole for whole, _, _ in corners), default=1)
+
+
+def _apart(component: Component, corner: tuple[int, int, int], power: int) -> Fraction:
+    """How far two states are apart in one component: convex in its two values, so these are ends of its range."""
+    one, other, both = corner
+    ends = [Fraction(end, component.largest) for end in (component.low, component.high)]
+    return max(
+        abs(x) ** power * (one - both) + abs(y) ** power * (other - both) + abs(x - y) ** power * both
+        for x in ends
+        for y in ends
+    )
 
 
 def _hulls(components: tuple[Component, ...]) -> list[Fraction]:

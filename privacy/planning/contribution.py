@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from privacy.cells.corners import Corner
+from privacy.cells.product import Product
 from privacy.constraint import AtOnce, Constraint
 from privacy.measure import Component
 from privacy.protection import EVERYTHING, Protection, Span
@@ -40,6 +42,7 @@ class Contribution:
     Attributes:
         components: of the measure.
         cells: of the query.
+        over: the strategy over cells; None where each cell has noise of its own.
         constraint: what is enforced.
         window: length of a leaf in microseconds.
         owner: whether a unit may own several entries.
@@ -52,6 +55,21 @@ class Contribution:
     window: int
     owner: bool
     protects: Protection = EVERYTHING
+    over: Product | None = None
+
+    @property
+    def columns(self) -> int:
+        """Of the leaves that a strategy in time works on: cells, or nodes of a strategy over cells."""
+        return self.cells if self.over is None else self.over.nodes
+
+    @property
+    def filled(self) -> int:
+        """In how many columns a state is, at most."""
+        return 1 if self.over is None else self.over.filled
+
+    def corners(self, power: int) -> tuple[Corner, ...]:
+        """Of the columns of any two cells; none where each cell counts by itself."""
+        return () if self.over is None else self.over.corners(power)
 
     def __post_init__(self) -> None:
         if isinstance(self.protects, Span) != isinstance(self.constraint, AtOnce):
@@ -59,3 +77,5 @@ class Contribution:
                 "what a unit does in a span of time is bounded by what it is at once, and all that it ever does by its "
                 "changes: give AtOnce with a Span, and another constraint without"
             )
+        if self.over is not None and self.over.cells != self.cells:
+            raise ValueError(f"a strategy over {self.over.cells} cells is none for {self.cells}")

@@ -79,11 +79,13 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     if isinstance(unit.protects, Span):
         return net_apart(strategy, unit)
     _refuse_spans_of_owners(unit)
-    in_one, in_two = in_l1(unit.components, unit.cells), in_l2_squared(unit.components, unit.cells)
+    in_one, in_two = _states(unit, 1), _states(unit, 2)
     l2 = _worst(strategy, unit, in_two, root_above, closely)
     largest = [c.largest for c in unit.components]
     moved = [
-        strategy.moved(touched(part, unit.window), cells=unit.cells, largest=largest, shared=unit.owner)
+        strategy.moved(
+            touched(part, unit.window), cells=unit.columns, each=unit.filled, largest=largest, shared=unit.owner
+        )
         for part in parts(unit.constraint)
     ]
     l2 += max(each.rounding for each in moved)
@@ -113,6 +115,7 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     """
     if not strategy.disjoint_layers:
         raise ValueError(f"{family}: nodes of {strategy.name} do not count single windows; use disjoint or tree")
+    _refuse_over_cells(family, unit)
     if isinstance(unit.protects, Span):
         return events_apart(strategy, unit)
     _refuse_spans_of_owners(unit)
@@ -138,8 +141,13 @@ def entry_squared(strategy: Strategy, unit: Contribution) -> float:
     """Squared L2 norm of what one entry moves, but for rounding; near enough for owners to choose by."""
     if isinstance(unit.protects, Span):
         return squared_apart(strategy, unit)
-    states = in_l2_squared(unit.components, unit.cells)
+    states = _states(unit, 2)
     return max(float(strategy.norm(states, touched(part, unit.window))) for part in parts(unit.constraint))
+
+
+def _states(unit: Contribution, power: int) -> States:
+    sizes = in_l1 if power == 1 else in_l2_squared
+    return sizes(unit.components, unit.cells, unit.corners(power))
 
 
 def _worst(
@@ -181,6 +189,12 @@ def _together(part: AtMost | Within) -> int:
 def _refuse_spans_of_owners(unit: Contribution) -> None:
     if unit.owner and any(isinstance(part, Within) for part in parts(unit.constraint)):
         raise ValueError("a time span does not bound an owner's entries; use at_most")
+
+
+def _refuse_over_cells(family: Family, unit: Contribution) -> None:
+    """An entry may enter several cells in one window, so that they would add up in a node that holds them."""
+    if unit.over is not None:
+        raise ValueError(f"{family}: is counted in each cell by itself, without a strategy over cells")
 
 
 def _best_split(gain: list[float], parts: int) -> float:

@@ -46,10 +46,10 @@ def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     14.0
     """
     boundaries, entries = _apart(unit)
-    in_one = apart_in_l1(unit.components, unit.cells, entries)
-    in_two = apart_in_l2_squared(unit.components, entries)
+    in_one = apart_in_l1(unit.components, unit.cells, entries, unit.corners(1))
+    in_two = apart_in_l2_squared(unit.components, entries, unit.corners(2))
     largest = [c.largest for c in unit.components]
-    moved = strategy.moved_apart(boundaries, cells=unit.cells, largest=largest, entries=entries)
+    moved = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=entries)
     l2 = root_above(strategy.norm_apart(in_two, boundaries)) + moved.rounding
     if not strategy.sparse:
         return charged_as_one(l2, nodes=moved.nodes, coordinates=moved.coordinates)
@@ -66,7 +66,8 @@ def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
 def squared_apart(strategy: Strategy, unit: Contribution) -> float:
     """Squared L2 norm of net changes, but for rounding."""
     boundaries, entries = _apart(unit)
-    return float(strategy.norm_apart(apart_in_l2_squared(unit.components, entries), boundaries))
+    states = apart_in_l2_squared(unit.components, entries, unit.corners(2))
+    return float(strategy.norm_apart(states, boundaries))
 
 
 def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:

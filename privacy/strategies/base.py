@@ -219,12 +219,13 @@ class Strategy(Protocol):
         """The same for entries of 1, 2, ..., `changes` changes, wherever these lie."""
         ...
 
-    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
         """What else a unit can move.
 
         Args:
             leaves: those that one entry can move.
-            cells: of the query.
+            cells: of the query, or nodes of its strategy over cells: columns.
+            each: in how many of them one state is, at most; 1 for cells.
             largest: steps in one normalised unit, for each component.
             shared: whether several entries of an owner share these changes, so that some move one leaf together.
         """
@@ -240,7 +241,7 @@ class Strategy(Protocol):
         """
         ...
 
-    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
         """What else such a unit can move, of at most `entries` entries at once."""
         ...
 

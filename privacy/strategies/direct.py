@@ -121,16 +121,16 @@ class Direct:
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
         return [self._all * states.radius] * changes
 
-    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
-        visited = min(cells, leaves.appearing) if shared else 1
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
+        visited = min(cells, leaves.appearing * each) if shared else each
         return Moved(nodes=self._all, coordinates=self._all * visited * len(largest))
 
     def norm_apart(self, states: States, boundaries: int) -> Fraction:
         return self._apart(boundaries) * states.radius
 
-    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
         nodes = self._apart(boundaries)
-        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries) * len(largest))
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries * each) * len(largest))
 
     def so_far(self, leaves: int) -> "Direct | None":
         return replace(self, windows=max(self._within(leaves), 1))  # the first level comes before the first leaf closes

@@ -285,15 +285,15 @@ class Factorised:
         bounds = [Fraction(bound) for bound in self._bounds(states, at_most(changes), closely)[1:]]
         return bounds + bounds[-1:] * (changes - len(bounds))
 
-    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
         """Any change moves all later nodes, in every cell that the unit was in; an endless filter forgets."""
         changes = leaves.appearing
         if not shared:
             changes = leaves.nodes(1, math.inf if self._leaves is None else self._leaves).appearing
             changes += int(self.initial_level and leaves.in_a_row)
-        visited = min(cells, changes + 1)
+        visited = min(cells, (changes + 1) * each)
         if self._leaves is None:
-            coordinates = changes * min(cells, 2) * len(largest) * len(self.coefficients)
+            coordinates = changes * min(cells, 2 * each) * len(largest) * len(self.coefficients)
         else:
             coordinates = self._leaves * visited * len(largest)
         rounding = math.sqrt(visited * math.fsum(self.rounding(changes, steps) ** 2 for steps in largest))
@@ -309,11 +309,11 @@ class Factorised:
         )
         return Fraction(bound)
 
-    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
         touched = Touched(boundaries + 1, boundaries + 1, in_a_row=True)
-        visited = min(cells, entries * boundaries)
+        visited = min(cells, entries * boundaries * each)
         if self._leaves is None:
-            each = min(cells, 2 * entries)
+            each = min(cells, 2 * entries * each)
             coordinates = (boundaries + 1) * each * len(largest) * len(self.coefficients)
         else:
             coordinates = self._leaves * visited * len(largest)

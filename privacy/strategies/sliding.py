@@ -125,10 +125,10 @@ class Sliding:
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
         return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
 
-    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
         nodes = self._nodes_met(leaves)
         places = leaves.appearing * self._overlap if shared else nodes
-        return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
+        return Moved(nodes=nodes, coordinates=places * min(cells, 2 * each) * len(largest))
 
     def norm_apart(self, states: States, boundaries: int) -> Fraction:
         one, both = self._ends(boundaries)
@@ -137,11 +137,11 @@ class Sliding:
             return bound
         return min(bound, self._complete(self.windows) * states.diameter)
 
-    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
         nodes = 2 * -(-boundaries // self.every)
         if self.windows is not None:
             nodes = min(nodes, self._complete(self.windows))
-        return Moved(nodes=nodes, coordinates=nodes * min(cells, 2 * entries) * len(largest))
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, 2 * entries * each) * len(largest))
 
     def so_far(self, leaves: int) -> "Sliding | None":
         return replace(self, windows=leaves) if leaves >= self.width else None

@@ -237,17 +237,17 @@ class Tree:
         forest = self._forest
         return [tree_norms.norm(forest, states, at_most(j), most=changes) for j in range(1, changes + 1)]
 
-    def moved(self, leaves: Touched, *, cells: int, largest: Sequence[int], shared: bool) -> Moved:
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
         nodes = tree_norms.nodes(self._forest, leaves)
         places = leaves.appearing * self.layers if shared else nodes
-        return Moved(nodes=nodes, coordinates=places * min(cells, 2) * len(largest))
+        return Moved(nodes=nodes, coordinates=places * min(cells, 2 * each) * len(largest))
 
     def norm_apart(self, states: States, boundaries: int) -> Fraction:
         return tree_apart.norm(self._forest, states, boundaries, cut=self.windows if self.cut else None)
 
-    def moved_apart(self, boundaries: int, *, cells: int, largest: Sequence[int], entries: int) -> Moved:
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
         nodes = tree_apart.nodes(self._forest, boundaries)
-        return Moved(nodes=nodes, coordinates=nodes * min(cells, 2 * entries) * len(largest))
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, 2 * entries * each) * len(largest))
 
     def so_far(self, leaves: int) -> "Tree | None":
         if leaves == 0 and not self.initial_level:

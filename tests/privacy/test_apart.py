@@ -82,7 +82,7 @@ def test_no_trajectory_of_one_cell_goes_beyond_what_is_charged(boundaries):
         nodes = nodes_of(strategy, g)
         one = strategy.norm_apart(apart_in_l1(COUNT, 1, 1), boundaries)
         two = strategy.norm_apart(apart_in_l2_squared(COUNT, 1), boundaries)
-        moved = strategy.moved_apart(boundaries, cells=1, largest=[1], entries=1)
+        moved = strategy.moved_apart(boundaries, cells=1, each=1, largest=[1], entries=1)
         assert np.abs(nodes).sum(axis=0).max() <= one, strategy
         assert (nodes**2).sum(axis=0).max() <= two, strategy
         assert np.count_nonzero(nodes, axis=0).max() <= min(moved.nodes, moved.coordinates), strategy
@@ -132,7 +132,7 @@ def test_no_trajectory_of_several_cells_and_entries_does_either(boundaries):
         nodes = nodes_of(strategy, g.reshape(WINDOWS + 1, -1)).reshape(-1, tried, cells)
         one = strategy.norm_apart(apart_in_l1(COUNT, cells, entries), boundaries)
         two = strategy.norm_apart(apart_in_l2_squared(COUNT, entries), boundaries)
-        moved = strategy.moved_apart(boundaries, cells=cells, largest=[1], entries=entries)
+        moved = strategy.moved_apart(boundaries, cells=cells, each=1, largest=[1], entries=entries)
         assert np.abs(nodes).sum(axis=(0, 2)).max() <= one, strategy
         assert (nodes**2).sum(axis=(0, 2)).max() <= two, strategy
         assert np.count_nonzero(nodes, axis=(0, 2)).max() <= moved.coordinates, strategy

@@ -1,0 +1,182 @@
+"""Layers of sums over neighbouring cells: each cell by itself, and trees over an ordered axis.
+
+A node of layer l holds the sum of `sizes[l]` neighbouring cells, the last one of those that are left, `weights[l]`
+times. So every cell is in one node of each layer, and every column of S has the same norm:
+
+    L1 = sum of weights,    squared L2 = sum of squared weights
+
+The least-squares estimate of the cells from noisy nodes takes one walk up and one down (Hay, Rastogi, Miklau, Suciu,
+VLDB 2010; ours for any weights, and nodes that are cut). With all noise of variance 1, let u be the variance of a
+node's best estimate from the nodes below it and itself, and m the sum of its children's u:
+
+    up      u = 1 / (w^2 + 1 / m),    z = u (w y + (sum of the children's z) / m)
+    down    x = z + (u / m of the parent) (x of the parent - sum of the children's z)
+
+A linear query inside a node is alpha times the node's estimate and a rest, of variance R, that is independent of it and
+of all above. So variances take one walk up: with alpha_i, u_i, R_i of the children, and a_i their place in the query,
+
+    alpha = sum of alpha_i u_i / m,    R = sum of (R_i + alpha_i^2 u_i) - (sum of alpha_i u_i)^2 / m
+
+and at the roots the sum of R + alpha^2 u. These are quadratic in alpha_i, so that the sum over all prefixes that end
+in a node, or over all its cells, follows from the sums of 1, alpha, alpha^2 and R over them (privacy.cells.averages).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privacy.cells.averages import Workload, averages
+from privacy.cells.corners import Corner
+from privacy.cells.sums import Floats, Ints, summed
+from privacy.checks import at_least
+from privacy.exact import Json, Members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """A strategy for one axis, see privacy.cells.product.Along.
+
+    Attributes:
+        cells: along the axis.
+        sizes: cells in a node of each layer: 1, and each a multiple of the one before it.
+        weights: of each layer.
+
+    >>> tree = Layers(cells=5, sizes=(1, 2, 4), weights=(1, 1, 1))
+    >>> tree.spread(np.array([1, 2, 3, 4, 5])).tolist()
+    [1, 2, 3, 4, 5, 3, 7, 5, 10, 5]
+    >>> tree.gather(tree.spread(np.array([1, 2, 3, 4, 5])).astype(float)).round(9).tolist()
+    [1.0, 2.0, 3.0, 4.0, 5.0]
+    """
+
+    kind: ClassVar[str] = "layers"
+    cells: int
+    sizes: tuple[int, ...] = (1,)
+    weights: tuple[int, ...] = (1,)
+
+    def __post_init__(self) -> None:
+        at_least("cells", self.cells, 1)
+        if not self.sizes or self.sizes[0] != 1 or any(b <= a or b % a for a, b in pairwise(self.sizes)):
+            raise ValueError(f"sizes={self.sizes}: 1 first, and each a multiple of the one before it")
+        if any(size >= self.cells for size in self.sizes[:-1]) and len(self.sizes) > 1:
+            raise ValueError(f"sizes={self.sizes}: a layer of one node is the last one")
+        if len(self.weights) != len(self.sizes):
+            raise ValueError(f"weights={self.weights}: one for each of {len(self.sizes)} layers")
+        for weight in self.weights:
+            at_least("weight", weight, 1)
+
+    @property
+    def name(self) -> str:
+        return "each" if len(self.sizes) == 1 else "tree"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        if len(self.sizes) == 1:
+            return {}
+        return {
+            "branching": self.steps[0] if len(set(self.steps)) == 1 else list(self.steps),
+            "height": len(self.sizes),
+            **({"weights": list(self.weights)} if set(self.weights) != {1} else {}),
+        }
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Nodes below one node of each layer but the first."""
+        return tuple(larger // size for size, larger in pairwise(self.sizes))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Nodes of each layer."""
+        return tuple(-(-self.cells // size) for size in self.sizes)
+
+    @property
+    def nodes(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def filled(self) -> int:
+        """In how many nodes a cell is, at most."""
+        return len(self.sizes)
+
+    def ranges(self) -> tuple[Ints, Ints]:
+        """The cells of each node: the first, and one past the last."""
+        begins = np.concatenate([np.arange(count) * size for count, size in zip(self.counts, self.sizes, strict=True)])
+        ends = begins + np.repeat(self.sizes, self.counts)
+        return begins.astype(np.int64), np.minimum(ends, self.cells).astype(np.int64)
+
+    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
+        """A cell twice; and two cells on both sides of a border of all layers, with the root alone in common."""
+        whole = sum(weight**power for weight in self.weights)
+        if self.cells == 1 or apart == 0:
+            return ((whole, whole, whole),)
+        common = self.weights[-1] ** power if self.counts[-1] == 1 else 0
+        return ((whole, whole, common), (whole, whole, whole))
+
+    def spread(self, values: Ints) -> Ints:
+        """[.., cells] to [.., nodes]."""
+        sums, layers = values, [self.weights[0] * values]
+        for weight, step in zip(self.weights[1:], self.steps, strict=True):
+            sums = summed(sums, step)
+            layers.append(weight * sums)
+        return np.concatenate(layers, axis=-1)
+
+    def gather(self, nodes: Floats) -> Floats:
+        """[.., nodes] to [.., cells], least squares."""
+        model, noisy = _model(self), np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1)
+        values = noisy[0] / self.weights[0]
+        below: list[tuple[Floats, Floats]] = []
+        for layer in range(1, len(self.sizes)):
+            sums = summed(values, self.steps[layer - 1])
+            below.append((values, sums))
+            values = model.u[layer] * (self.weights[layer] * noisy[layer] + sums / model.m[layer])
+        for layer in reversed(range(1, len(self.sizes))):
+            own, sums = below.pop()
+            change = np.repeat((values - sums) / model.m[layer], self.steps[layer - 1], axis=-1)
+            values = own + model.u[layer - 1] * change[..., : own.shape[-1]]
+        return values
+
+    def solve(self, queries: Floats) -> Floats:
+        """(S^T S)^-1 applied to [.., cells]: a query's covariance with each cell."""
+        nodes = np.zeros((*queries.shape[:-1], self.nodes))
+        nodes[..., : self.cells] = queries / self.weights[0]
+        return self.gather(nodes)
+
+    def variances(self) -> Floats:
+        """Of each cell, [cells]."""
+        model = _model(self)
+        found = model.u[-1]
+        for layer in reversed(range(1, len(self.sizes))):
+            u = model.u[layer - 1]
+            share = u / np.repeat(model.m[layer], self.steps[layer - 1])[: len(u)]
+            found = u * (1 - share) + share**2 * np.repeat(found, self.steps[layer - 1])[: len(u)]
+        return found
+
+    def average(self, workload: Workload) -> float:
+        """The mean variance of the queries of a workload."""
+        return averages(self.cells, self.sizes, self.weights)[workload]
+
+    def to_json(self) -> Json:
+        return {"cells": self.cells, "sizes": list(self.sizes), "weights": list(self.weights)}
+
+    @staticmethod
+    def from_json(members: Members) -> "Layers":
+        return Layers(cells=members.count("cells"), sizes=members.counts("sizes"), weights=members.counts("weights"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """u and m of each layer's nodes; the leaves have no m."""
+
+    u: list[Floats]
+    m: list[Floats]
+
+
+@lru_cache(maxsize=16)
+def _model(layers: Layers) -> _Model:
+    u, m = [np.full(layers.cells, 1.0 / layers.weights[0] ** 2)], [np.zeros(0)]
+    for weight, step in zip(layers.weights[1:], layers.steps, strict=True):
+        m.append(summed(u[-1], step))
+        u.append(1.0 / (weight**2 + 1.0 / m[-1]))
+    return _Model(u, m)

@@ -1,0 +1,188 @@
+"""Strategies over cells: which sums over the cells of a window get noise, and how each cell is made from them.
+
+A strategy over cells is a matrix S of small whole numbers, nodes by cells: for several axes the Kronecker product of
+one matrix for each. It multiplies with a strategy in time: leaves x, [windows, cells], become x S^T, and each column of
+that goes through the strategy in time as a cell does without. What is published of the nodes of cells is turned into
+cells by least squares, (S^T S)^-1 S^T, which is post-processing. The variance of a number is that in time times q (S^T
+S)^-1 q^T for the cells' linear query q.
+
+An entry with value v in cell c has the state v S e_c: all that strategies in time need of it are its largest norm and
+the largest distance of two (privacy.cells.corners, privacy.states). Where one state's values lie apart, or several
+entries', S does as well in each of its *blocks*: sets of rows that share no cell, such as a layer of a tree. The
+squares of the blocks' weights add up to the squared norm of the largest column (docs/proofs/cells.md#blocks).
+
+All of it is linear in the nodes, and no dense matrix is ever made.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from privacy.cells.averages import Workload
+from privacy.cells.corners import Corner, products
+from privacy.cells.layers import Layers
+from privacy.cells.prefixes import Prefixes
+from privacy.cells.sums import Floats, Ints
+from privacy.exact import Json, Members
+
+
+class Along(Protocol):
+    """A strategy for one axis; the last dimension of arrays runs along it."""
+
+    kind: ClassVar[str]
+    """Of all strategies of its class."""
+
+    @property
+    def cells(self) -> int: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def filled(self) -> int:
+        """In how many nodes a cell is, at most."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """In the spec's words."""
+        ...
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What was chosen, for plans: JSON values."""
+        ...
+
+    def ranges(self) -> tuple[Ints, Ints]:
+        """The cells of each node: the first, and one past the last."""
+        ...
+
+    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
+        """Of two cells, at most so far apart; None: any two (privacy.cells.corners)."""
+        ...
+
+    def spread(self, values: Ints) -> Ints:
+        """S: [.., cells] to [.., nodes]."""
+        ...
+
+    def gather(self, nodes: Floats) -> Floats:
+        """(S^T S)^-1 S^T: [.., nodes] to [.., cells]."""
+        ...
+
+    def solve(self, queries: Floats) -> Floats:
+        """(S^T S)^-1: [.., cells] to [.., cells]."""
+        ...
+
+    def variances(self) -> Floats:
+        """Of each cell, [cells], where the noise of a node has variance 1."""
+        ...
+
+    def average(self, workload: Workload) -> float:
+        """The mean variance of the queries of a workload."""
+        ...
+
+    def to_json(self) -> Json:
+        """As a document, but for its kind."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A strategy over cells: one strategy for each axis, the last axis running fastest.
+
+    >>> both = Product(axes=(Layers(cells=2), Layers(cells=4, sizes=(1, 2), weights=(1, 1))))
+    >>> both.cells, both.nodes, both.spread(np.arange(8)).tolist()
+    (8, 12, [0, 1, 2, 3, 1, 5, 4, 5, 6, 7, 9, 13])
+    """
+
+    axes: tuple[Along, ...]
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            raise ValueError("axes: at least one")
+
+    @property
+    def cells(self) -> int:
+        return math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def nodes(self) -> int:
+        return math.prod(axis.nodes for axis in self.axes)
+
+    @property
+    def filled(self) -> int:
+        """In how many nodes a cell is, at most."""
+        return math.prod(axis.filled for axis in self.axes)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether each cell has noise of its own, so that nothing is gathered."""
+        return all(axis.nodes == axis.cells and axis.name == "each" for axis in self.axes)
+
+    def corners(self, power: int, apart: tuple[int, ...] | None = None) -> tuple[Corner, ...]:
+        """Of two cells; `apart`: at most so far from each other along each axis."""
+        steps = (None,) * len(self.axes) if apart is None else apart
+        return tuple(sorted(products(a.corners(power, step) for a, step in zip(self.axes, steps, strict=True))))
+
+    def spread(self, values: Ints) -> Ints:
+        """[.., cells] to [.., nodes]."""
+        return self._walked(values, [axis.cells for axis in self.axes], [axis.spread for axis in self.axes])
+
+    def gather(self, nodes: Floats) -> Floats:
+        """[.., nodes] to [.., cells]: the best linear estimate of the cells."""
+        return self._walked(nodes, [axis.nodes for axis in self.axes], [axis.gather for axis in self.axes])
+
+    def solve(self, queries: Floats) -> Floats:
+        """[.., cells] to [.., cells]: the covariance of a linear query's estimate with those of the cells."""
+        return self._walked(queries, [axis.cells for axis in self.axes], [axis.solve for axis in self.axes])
+
+    def variance(self, query: Floats) -> float:
+        """Of a linear query, [cells], where the noise of a node has variance 1."""
+        return float(query @ self.solve(query))
+
+    def covariance(self, one: Floats, other: Floats) -> float:
+        """Of two linear queries, [cells] each."""
+        return float(one @ self.solve(other))
+
+    def variances(self) -> Floats:
+        """Of each cell, [cells]."""
+        found = np.ones(1)
+        for axis in self.axes:
+            found = np.multiply.outer(found, axis.variances()).ravel()
+        return found
+
+    def average(self, workload: tuple[Workload, ...]) -> float:
+        """The mean variance of the products of the axes' queries, a workload for each axis."""
+        return math.prod(axis.average(asked) for axis, asked in zip(self.axes, workload, strict=True))
+
+    def to_json(self) -> list[Json]:
+        """As a document, an object for each axis."""
+        return [{"kind": axis.kind, **axis.to_json()} for axis in self.axes]
+
+    def _walked(self, values: Any, sizes: list[int], steps: list[Callable[[Any], Any]]) -> Any:
+        """Each axis' step along its own dimension."""
+        grid = values.reshape(*values.shape[:-1], *sizes)
+        for place, step in enumerate(steps, start=-len(steps)):
+            grid = np.moveaxis(step(np.moveaxis(grid, place, -1)), -1, place)
+        return grid.reshape(*values.shape[:-1], -1)
+
+
+KINDS: dict[str, type[Layers] | type[Prefixes]] = {kind.kind: kind for kind in (Layers, Prefixes)}
+
+
+def product_from_json(axes: list[Members]) -> Product:
+    """The strategy of a document.
+
+    Raises:
+        ValueError: a member is missing, unknown or wrong, or they make no strategy.
+    """
+    found: list[Along] = []
+    for members in axes:
+        kind = KINDS[members.word("kind", tuple(KINDS))]
+        with members.naming():
+            found.append(kind.from_json(members))
+        members.end()
+    return Product(axes=tuple(found))

@@ -1,0 +1,138 @@
+"""Strategies over cells against their dense matrices: estimates, variances, sizes of columns."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from privacy.cells.averages import averages
+from privacy.cells.layers import Layers
+from privacy.cells.prefixes import Prefixes
+from privacy.cells.product import Along, Product, product_from_json
+from privacy.exact import Members
+
+ALONG: list[Along] = [
+    Layers(cells=1),
+    Layers(cells=7),
+    Layers(cells=7, weights=(3,)),
+    Layers(cells=5, sizes=(1, 2, 4), weights=(1, 1, 1)),
+    Layers(cells=8, sizes=(1, 2, 4, 8), weights=(1, 1, 1, 1)),
+    Layers(cells=17, sizes=(1, 4, 16), weights=(2, 1, 3)),
+    Layers(cells=30, sizes=(1, 3, 9, 27, 81), weights=(1, 2, 3, 4, 5)),
+    Layers(cells=12, sizes=(1, 2, 6, 12), weights=(2, 3, 1, 4)),
+    Layers(cells=7, sizes=(1, 7), weights=(1, 2)),
+    Prefixes(cells=1),
+    Prefixes(cells=6),
+]
+PRODUCTS = [
+    Product(axes=axes)
+    for axes in (
+        (ALONG[3], ALONG[10]),
+        (Layers(cells=3), ALONG[7]),
+        (ALONG[3], Layers(cells=2), ALONG[8]),
+        (ALONG[10], Prefixes(cells=3)),
+    )
+]
+
+
+def dense(strategy: Along | Product) -> np.ndarray:
+    return strategy.spread(np.eye(strategy.cells, dtype=np.int64)).T.astype(float)
+
+
+def ranges(cells: int) -> np.ndarray:
+    return np.array([[a <= c <= b for c in range(cells)] for a in range(cells) for b in range(a, cells)], dtype=float)
+
+
+@pytest.mark.parametrize("strategy", [*ALONG, *PRODUCTS], ids=str)
+def test_cells_are_the_least_squares_of_noisy_nodes_with_exact_variances(strategy):
+    inverse = np.linalg.pinv(dense(strategy))
+    covariance = inverse @ inverse.T
+    noisy = np.random.default_rng(1).normal(size=(3, strategy.nodes))
+    queries = np.random.default_rng(2).normal(size=(4, strategy.cells))
+    assert strategy.gather(noisy) == pytest.approx(noisy @ inverse.T, abs=1e-9)
+    assert strategy.solve(queries) == pytest.approx(queries @ covariance, abs=1e-9)
+    assert strategy.variances() == pytest.approx(np.diag(covariance))
+
+
+@pytest.mark.parametrize("along", ALONG, ids=str)
+def test_mean_variances_are_those_of_all_queries_of_a_workload(along):
+    inverse = np.linalg.pinv(dense(along))
+    for workload, queries in (
+        ("cells", np.eye(along.cells)),
+        ("prefixes", np.tri(along.cells)),
+        ("ranges", ranges(along.cells)),
+    ):
+        assert along.average(workload) == pytest.approx(((queries @ inverse) ** 2).sum(axis=1).mean()), workload
+
+
+def test_mean_variances_of_a_product_are_those_of_boxes():
+    product = PRODUCTS[0]
+    inverse = np.linalg.pinv(dense(product))
+    boxes = np.array([np.kron(a, b) for a in ranges(5) for b in np.tri(6)])
+    expected = ((boxes @ inverse) ** 2).sum(axis=1)
+    assert product.average(("ranges", "prefixes")) == pytest.approx(expected.mean())
+    assert [product.variance(box) for box in boxes[:40]] == pytest.approx(expected[:40])
+    assert product.covariance(boxes[3], boxes[50]) == pytest.approx((boxes[3] @ inverse) @ (boxes[50] @ inverse))
+
+
+def test_a_row_of_noise_gives_the_same_cells_to_the_last_bit_however_many_rows_there_are():
+    for strategy in PRODUCTS:
+        noisy = np.random.default_rng(3).normal(size=(7, strategy.nodes)) * 1e6
+        together = strategy.gather(noisy)
+        assert all((strategy.gather(row[None]) == own).all() for row, own in zip(noisy, together, strict=True))
+        exact = np.random.default_rng(4).integers(0, 2**40, (2, strategy.cells))
+        assert strategy.gather(strategy.spread(exact).astype(float)) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("strategy", [*ALONG, *PRODUCTS], ids=str)
+@pytest.mark.parametrize("power", [1, 2])
+def test_corners_are_reached_and_no_two_cells_go_beyond_them(strategy, power):
+    """In every direction: the largest x A + y B - z M over pairs of cells is that of the corners."""
+    columns = dense(strategy).T ** power
+    pairs = [(a.sum(), b.sum(), np.minimum(a, b).sum()) for a, b in itertools.product(columns, columns)]
+    directions = [(1, 1, -2), (1, 1, 0), (3, 1, -2), (1, 3, -4), (2, 2, -1), (0, 0, 1), (4, 4, -8)]
+    for direction in directions:
+        if strategy.cells > 1:
+            most = max(np.dot(direction, corner) for corner in strategy.corners(power))
+            assert most == max(np.dot(direction, pair) for pair in pairs)
+    assert np.count_nonzero(columns, axis=1).max() == strategy.filled
+
+
+@pytest.mark.parametrize("along", ALONG, ids=str)
+@pytest.mark.parametrize("apart", [0, 1, 3])
+def test_corners_of_near_cells_hold_all_pairs_that_are_near(along, apart):
+    columns = dense(along).T
+    cells = range(along.cells)
+    near = [(columns[a], columns[b]) for a in cells for b in cells if abs(a - b) <= apart]
+    for power in (1, 2):
+        farthest = max((np.abs(a - b) ** power).sum() for a, b in near)
+        assert max(a + b - 2 * both for a, b, both in along.corners(power, apart)) == farthest
+
+
+def test_nodes_are_the_sums_of_their_ranges():
+    for along in ALONG:
+        begins, ends = along.ranges()
+        cells = np.arange(along.cells)
+        held = (begins[:, None] <= cells) & (cells < ends[:, None])
+        assert ((dense(along) > 0) == held).all()
+
+
+def test_documents_are_read_back():
+    for product in PRODUCTS:
+        assert product_from_json([Members(axis) for axis in product.to_json()]) == product
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weights"),
+    [((2,), (1,)), ((1, 3, 5), (1, 1, 1)), ((1, 2), (1,)), ((1, 2), (1, 0)), ((1, 8, 16), (1, 1, 1)), ((), ())],
+)
+def test_layers_that_are_none_are_refused(sizes, weights):
+    with pytest.raises(ValueError, match=r"sizes=|weights=|weight="):
+        Layers(cells=8, sizes=sizes, weights=weights)
+
+
+def test_means_of_a_million_cells_follow_from_few_numbers():
+    sizes = tuple(16**layer for layer in range(5))
+    found = averages(1_000_000, sizes, (1,) * 5)
+    assert 0.9 < found["cells"] < 1.0
+    assert found["prefixes"] < found["ranges"] < 100
