@@ -4,12 +4,14 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import OTHER, Query, Timeline
 
 State = dict[str, Any] | None
@@ -30,11 +32,11 @@ def project_state(state: State, query: Query) -> tuple[int, int] | None:
     if state is None:
         return None
     cell = 0
-    for key, values in query.by:
-        found = state[key] if state[key] in values and state[key] != OTHER else OTHER
-        if found not in values:
+    for name, key in query.by:
+        place = _range(state[name], key) if isinstance(key, OrderedKey) else _listed(state[name], key)
+        if place is None:
             return None
-        cell = cell * len(values) + values.index(found)
+        cell = cell * len(key) + place
     if query.column is None:
         return cell, 0
     value = state[query.column]
@@ -43,6 +45,19 @@ def project_state(state: State, query: Query) -> tuple[int, int] | None:
             return None
         value = query.measure.low if query.invalid == "min" else query.measure.high
     return cell, round(min(max(value, query.measure.low), query.measure.high) / query.measure.grid)
+
+
+def _listed(value: Any, values: tuple[Any, ...]) -> int | None:
+    found = value if value in values and value != OTHER else OTHER
+    return values.index(found) if found in values else None
+
+
+def _range(value: float | None, key: OrderedKey) -> int | None:
+    """How many edges are not above the value."""
+    if value is None or np.isnan(value):
+        return None
+    edges = (Fraction(key.start + i * key.step, 10**key.digits) for i in range(key.steps + 1))
+    return sum(float(edge) <= value for edge in edges)
 
 
 Runs = list[tuple[list[Mutation], int]]

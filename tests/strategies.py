@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from privacy.measure import Measure
 from privacy.series import Series
 from tests.reference import Mutation, State
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline
 
 COLUMNS = {"ward": pa.string(), "x": pa.float64(), "fare": pa.string()}
@@ -20,7 +21,12 @@ COUNT = Query(
     publish=ALL,
 )
 ALONE = Query(name="all", measure=Measure(kind="count"), publish=ALL)
-SUM = Query(name="stay", measure=Measure(kind="sum", low=-3, high=5), column="x", by=(("ward", ("a", "b")),))
+SUM = Query(
+    name="stay",
+    measure=Measure(kind="sum", low=-3, high=5),
+    column="x",
+    by=(("ward", ("a", "b")), ("x", OrderedKey(start=-25, step=25, steps=3, digits=1))),
+)
 MEAN = Query(
     name="mean",
     measure=Measure(kind="mean", low=-3, high=5),

@@ -193,6 +193,7 @@ def keys_of(model: type[Section], prefix: str = "") -> Iterator[tuple[str, str]]
             told = "none"
         else:
             told = f"`[{', '.join(default)}]`" if isinstance(default, list) else f"`{default}`"
+        name = field.alias or name
         yield f"`{prefix}{name}`", told
         for between, section in sections_in(field.annotation):
             yield from keys_of(section, f"{prefix}{name}{between}.")

@@ -76,7 +76,7 @@ def _suggest_alone(asked: Named, flags: list[str]) -> Result:
 def _layout(asked: Named) -> tuple[Layout, tuple[str, ...]]:
     """With all columns of the states, and the columns that are left out."""
     columns, left = state_columns(asked.source)
-    layout = inspect(asked.source, asked.numbers, columns - asked.numbers)
+    layout = inspect(asked.source, asked.numbers, columns, asked.times)
     if not layout.states:
         raise SpecError(f"{layout.files[0].path}: states have no columns there; see before and after")
     if layout.owner is not None and _TAKEN.fullmatch(layout.source.owner or ""):

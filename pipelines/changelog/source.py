@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pipelines.spec.errors import not_one_of
 from pipelines.spec.load import SHRINK, changelog_of, load
 from pipelines.spec.models import ChangelogSection
+from transforms.aggregation.queries import numbers_and_times
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, SpecError
 from transforms.common.kinds import kind_of
@@ -39,7 +40,8 @@ class Named:
     """A changelog and what is known of it without looking at its rows.
 
     Attributes:
-        numbers: columns that are measured, by the spec.
+        numbers: columns that are measured or have ranges of numbers, by the spec.
+        times: columns that have ranges of times.
         bad_rows: share of rows that may be unusable.
         shrink: share of its rows that a snapshot may have lost since the one before.
         public: a folder that nothing private may go to; None if none is known.
@@ -47,6 +49,7 @@ class Named:
 
     source: Source
     numbers: frozenset[str] = frozenset()
+    times: frozenset[str] = frozenset()
     bad_rows: float = 0.0
     shrink: float = SHRINK
     public: str | None = None
@@ -91,10 +94,12 @@ def _of_spec(arguments: argparse.Namespace) -> Named:
             raise SpecError(f"--{key}: {arguments.source} says this; leave the flag out")
     spec = load(arguments.source)
     source = spec.changelog.source
+    numbers, times = numbers_and_times(spec.queries)
     refuse_unreachable([*source.paths, arguments.output], files=[source.kafka])
     return Named(
         source=source,
-        numbers=frozenset(query.column for query in spec.queries if query.column is not None),
+        numbers=numbers,
+        times=times,
         bad_rows=spec.changelog.bad_rows if arguments.bad_rows is None else arguments.bad_rows,
         shrink=SHRINK if spec.changelog.shrink is None else spec.changelog.shrink,
         public=spec.output.public,

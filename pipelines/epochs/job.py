@@ -12,7 +12,7 @@ from privacy.constraint import ByClass
 from privacy.planning.plan import Plan
 from transforms.aggregation.expression import check
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.queries import Timeline, planned
+from transforms.aggregation.queries import Timeline, numbers_and_times, planned
 from transforms.common.errors import InputError
 from transforms.common.kinds import ARROW
 from transforms.common.source import Source
@@ -108,12 +108,12 @@ def job_of(
     plan = before.plan if before is not None else plan or plan_of(spec)
     queries = planned(spec.queries, plan)
     constraint, owner = spec.privacy.constraint, spec.privacy.owner
-    numbers = frozenset(query.column for query in queries if query.column is not None)
+    numbers, times = numbers_and_times(queries)
     others = frozenset[str]().union(*(query.columns for query in queries))
     if isinstance(constraint, ByClass):
         others |= {constraint.column}
     source = spec.changelog.source
-    inspected = partial(inspect, source, numbers, others) if before is None else partial(_unread, source, before)
+    inspected = partial(inspect, source, numbers, others, times) if before is None else partial(_unread, source, before)
     layout = with_spec_lines(inspected, spec)
     if layout.snapshots:
         earlier = () if before is None else before.read

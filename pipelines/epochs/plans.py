@@ -100,7 +100,8 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
     """Whether a plan is for what a spec asks; by what strategies is not asked."""
 
     def asked(demand: Demand) -> object:
-        return demand.name, replace(demand.measure, fine=False), demand.cells, demand.series, demand.adaptive
+        measure = replace(demand.measure, fine=False)
+        return demand.name, measure, demand.cells, demand.axes, demand.series, demand.adaptive
 
     return (
         [asked(demand) for demand in plan.demands] == [asked(demand) for demand in _demands(spec)]

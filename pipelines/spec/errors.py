@@ -173,7 +173,7 @@ def _known_keys(place: Place, model: type[BaseModel]) -> list[str]:
         field = model.model_fields.get(str(step))
         if field is not None:
             model = next(_models_in(field.annotation), model)
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -59,6 +59,14 @@ WORD, SETTINGS = Tag("word"), Tag("settings")
 EITHER = Discriminator(_word_or_settings)
 
 
+def _list_or_settings(value: Any) -> str:
+    return "listed" if isinstance(value, list) else "settings"
+
+
+LISTED = Tag("listed")
+LIST_OR_SETTINGS = Discriminator(_list_or_settings)
+
+
 NOT_YAML_NULL = "expected text, not the null of YAML; put it in quotes, such as 'NULL' or ''"
 
 

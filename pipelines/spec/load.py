@@ -18,7 +18,7 @@ from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
 from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
 from pipelines.spec.privacy import PrivacySection
-from pipelines.spec.queries import Published, QuerySection
+from pipelines.spec.queries import Published, QuerySection, key_of
 from pipelines.spec.rules import adaptive_of
 from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import microseconds
@@ -220,7 +220,7 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
         column=section.measure.column,
         invalid=section.measure.invalid,
         where=None if section.where is None else Condition.parse(section.where),
-        by=tuple((key, tuple(section.by[key])) for key in sorted(section.by)),
+        by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
         publish=tuple(_series(number, every) for number in section.publish),
         weight=section.weight,
         expected=section.expected,

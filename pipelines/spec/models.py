@@ -31,6 +31,7 @@ from pipelines.spec.rules import (
     bounds_nothing,
     column_problems,
     consistency_problems,
+    kind_problems,
     sliding_problems,
     split_problems,
     strategy_problems,
@@ -256,6 +257,7 @@ class SpecModel(Section):
         if not bounds_nothing(self.queries, self.strategy, self.privacy):
             problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
         problems += column_problems(self.queries, self.strategy)
+        problems += kind_problems(self.queries)
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
         refuse(problems)

@@ -7,10 +7,24 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, mod
 
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
-from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, QueryName, Section, Text, as_list
+from pipelines.spec.fields import (
+    EITHER,
+    LIST_OR_SETTINGS,
+    LISTED,
+    SETTINGS,
+    WORD,
+    Duration,
+    Number,
+    QueryName,
+    Section,
+    Text,
+    as_list,
+)
+from pipelines.spec.ordered import MOST_ORDERED, OrderedSection
 from pipelines.spec.strategies import Strategy
 from privacy.measure import KINDS, Measure
 from transforms.aggregation.expression import Condition
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Scalar
 from transforms.common.errors import SpecError
 
@@ -146,7 +160,18 @@ def _shown(listed: str | int) -> str:
     return listed if isinstance(listed, str) else f"sliding: {duration_text(listed)}"
 
 
-Cells = Annotated[list[Annotated[Scalar, PlainValidator(_cell)]], Field(min_length=1)]
+def _key(value: Any) -> Any:
+    if not isinstance(value, list | dict):
+        raise wrong(f"expected a list, or {{from: 0, to: 100, step: 5}}, not {show(value)}")
+    return value
+
+
+Listed = list[Annotated[Scalar, PlainValidator(_cell)]]
+Cells = Annotated[
+    Annotated[Listed, Field(min_length=1), LISTED] | Annotated[OrderedSection, SETTINGS],
+    LIST_OR_SETTINGS,
+    BeforeValidator(_key),
+]
 Numbers = Annotated[
     list[
         Annotated[
@@ -177,7 +202,7 @@ class QuerySection(Section):
     @property
     def cells(self) -> int:
         """Number of cells: the product over the keys, 1 without any."""
-        return math.prod(len(cells) for cells in self.by.values())
+        return math.prod(len(key_of(cells)) for cells in self.by.values())
 
     @property
     def slides(self) -> bool:
@@ -187,14 +212,19 @@ class QuerySection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems: list[Problem] = []
-        for key, cells in self.by.items():
-            if key.lower() in PUBLISHED:
+        for name, cells in self.by.items():
+            if name.lower() in PUBLISHED:
                 message = "the published files have a column of this name; rename it in the source"
-                problems.append((("by", key), message))
-            problems.extend((("by", key, *place), text) for place, text in _listed_twice(cells))
+                problems.append((("by", name), message))
+            if isinstance(cells, list):
+                problems.extend((("by", name, *place), text) for place, text in _listed_twice(cells))
+        ordered = [name for name, cells in self.by.items() if isinstance(cells, OrderedSection)]
+        if len(ordered) > MOST_ORDERED:
+            message = f"{len(ordered)} keys with an order; at most {MOST_ORDERED}, list cells of the others"
+            problems.append((("by", ordered[-1]), message))
         if self.cells >= MOST_CELLS:
-            message = f"{self.cells:,} cells; list fewer, below {MOST_CELLS:,} in all"
-            problems.append((("by",), message))
+            fewer = "take larger steps" if ordered else "list fewer"
+            problems.append((("by",), f"{self.cells:,} cells; {fewer}, below {MOST_CELLS:,} in all"))
         if self.consistent:
             problems.extend((("consistent",), text) for text in self._inconsistent())
         refuse(problems)
@@ -210,6 +240,11 @@ class QuerySection(Section):
         if not {"level", "entered", "left"}.intersection(n for n in self.publish if isinstance(n, str)):
             problems.append("changes may be negative; publish level, entered or left, or remove it")
         return problems
+
+
+def key_of(cells: list[Scalar] | OrderedSection) -> tuple[Scalar, ...] | OrderedKey:
+    """A key's cells: those that are listed, or by a formula."""
+    return cells.key() if isinstance(cells, OrderedSection) else tuple(cells)
 
 
 def _listed_twice(cells: list[Scalar]) -> list[Problem]:

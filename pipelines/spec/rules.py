@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pipelines.spec.document import Place
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem
+from pipelines.spec.ordered import OrderedSection
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, Strategy, StrategySection
@@ -79,6 +80,21 @@ def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator
             if key.lower() == SAMPLED:
                 message = f"the published files have a column {SAMPLED}, for adaptive queries; rename it in the source"
                 yield ("queries", place, "by", key), message
+
+
+def kind_problems(queries: list[QuerySection]) -> Iterator[Problem]:
+    """A column is read as one kind: its ranges are all of numbers, or all of times."""
+    measured = {query.measure.column for query in queries}
+    keys = [
+        (place, name, key.key().moments)
+        for place, query in enumerate(queries)
+        for name, key in query.by.items()
+        if isinstance(key, OrderedSection)
+    ]
+    numbers = measured | {name for _, name, moments in keys if not moments}
+    for place, name, moments in keys:
+        if moments and name in numbers:
+            yield ("queries", place, "by", name), "ranges of times of what is elsewhere a number; use one kind"
 
 
 def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | None:

@@ -18,6 +18,7 @@ from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
 from privacy.adaptive.choice import choice_from_json
 from privacy.adaptive.policy import adaptive_from_json
 from privacy.adaptive.scales import scales_from_json
+from privacy.cells.space import Axis
 from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
 from privacy.measure import Component, Measure
@@ -34,8 +35,8 @@ from privacy.series import Family, Series
 from privacy.strategies.choice import NAMES, Choice
 from privacy.strategies.table import strategy_from_json, strategy_to_json
 
-VERSION = 2
-"""1 were plans that protect everything that a unit ever does, and did not say so."""
+VERSION = 3
+"""1 were plans that protect everything that a unit ever does, and did not say so; 2 were those without axes."""
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -77,7 +78,7 @@ def plan_from_json(document: object) -> Plan:
     """
     members = Members(document)
     version = members.take("version")
-    if version not in (1, VERSION):
+    if version not in (1, 2, VERSION):
         raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
     budget = members.of("budget")
     queries = [_query_from_json(query, place) for place, query in enumerate(members.each("queries"))]
@@ -165,6 +166,7 @@ def _demand_to_json(demand: Demand, share: float) -> Json:
         "name": demand.name,
         "measure": _measure_to_json(demand.measure),
         "cells": demand.cells,
+        **({"axes": [{"cells": axis.cells, "ordered": axis.ordered} for axis in demand.axes]} if demand.axes else {}),
         "series": [_series_to_json(series) for series in demand.series],
         "weight": float(demand.weight).hex(),
         "expected": None if demand.expected is None else float(demand.expected).hex(),
@@ -210,6 +212,7 @@ def _query_from_json(members: Members, place: int) -> _Query:
         expected=members.optional_number("expected"),
         choice=_choice_from_json(members.of("choice")),
         adaptive=None if asked is None else choice_from_json(asked.of("choice")),
+        axes=tuple(_axis_from_json(axis) for axis in members.each("axes")) if members.has("axes") else (),
     )
     weight = members.number("share")
     if asked is not None:
@@ -320,6 +323,13 @@ def _measure_to_json(measure: Measure) -> Json:
             {"name": c.name, "grid": float(c.grid).hex(), "low": c.low, "high": c.high} for c in measure.components
         ],
     }
+
+
+def _axis_from_json(members: Members) -> Axis:
+    with members.naming():
+        axis = Axis(cells=members.count("cells"), ordered=members.flag("ordered"))
+    members.end()
+    return axis
 
 
 def _measure_from_json(members: Members) -> Measure:

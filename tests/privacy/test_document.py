@@ -197,7 +197,7 @@ def test_whatever_member_is_missing_unknown_or_of_another_kind_is_named() -> Non
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        (("version",), VERSION + 1, "version: not 2, so it was made by another version of this program; use that one"),
+        (("version",), VERSION + 1, "version: not 3, so it was made by another version of this program; use that one"),
         (("budget", "epsilon"), "inf", "budget.epsilon: expected a finite number as hexadecimal text"),
         (("budget", "epsilon"), "0x1p+0", "budget.epsilon: expected a finite number as hexadecimal text"),
         (("budget", "delta"), 1e-6, "budget.delta: expected a finite number as hexadecimal text"),

@@ -360,7 +360,7 @@ def test_decimals_as_bytes_are_refused_with_the_setting_that_mends_them(tmp_path
         ({"entry": "idd"}, r"changelog\.entry: the states of .*no column 'idd'; did you mean 'id'"),
         ({"others": "wardd"}, r"no column 'after\.wardd'; did you mean 'after\.ward'"),
         ({"order": ("source.lsnn",)}, r"changelog\.order: .*nothing at 'source\.lsnn'"),
-        ({"numbers": "note"}, "measured but not a number"),
+        ({"numbers": "note"}, "measured or has ranges but is not a number"),
     ],
 )
 def test_what_the_events_do_not_hold_is_named(tmp_path, changes, message):

@@ -150,8 +150,8 @@ def test_the_owner_is_a_column_of_the_mutation_if_there_is_one(tmp_path):
         ({"order": ("lsn",)}, r"changelog\.order: .*'lsn'"),
         ({"entry": "after.id"}, r"no column 'after\.id'; did you mean 'after_x'"),
         ({"owner": "person"}, "'before_person'"),
-        ({"numbers": "ward"}, "measured but not a number"),
-        ({"numbers": "x", "types": (("x", "string"),)}, "measured but not a number"),
+        ({"numbers": "ward"}, "measured or has ranges but is not a number"),
+        ({"numbers": "x", "types": (("x", "string"),)}, "measured or has ranges but is not a number"),
     ],
 )
 def test_a_column_that_is_missing_or_cannot_be_measured_is_named(tmp_path, needs, message):

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.aggregation.expression import evaluate
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import OTHER, Query, Scalar
 from transforms.common.batches import DEAD, FILE, POSITION, Batch, dead_letters
 from transforms.common.images import IMAGE, digest, shared
@@ -167,8 +168,8 @@ def _narrowest(low: int, high: int) -> type[np.signedinteger]:
     return next(kind for kind in kinds if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
 
 
-def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> np.ndarray:
-    """The cell of each row over the listed values of `by`; -1 outside all cells.
+def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar] | OrderedKey]]) -> np.ndarray:
+    """The cell of each row over the listed values and ranges of `by`; -1 outside all cells.
 
     >>> states = pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]})
     >>> cell_codes(states, [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
@@ -176,11 +177,16 @@ def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar]]]) -> 
     """
     cell: np.ndarray | None = None
     for column, values in by:
-        listed = [value for value in values if value != OTHER]
-        places = [place for place, value in enumerate(values) if value != OTHER]
-        code = _codes(states[column], listed, places, values.index(OTHER) if OTHER in values else -1)
+        code = values.codes(states[column]) if isinstance(values, OrderedKey) else _listed(states[column], values)
         cell = code if cell is None else np.where((cell >= 0) & (code >= 0), cell * len(values) + code, -1)
     return np.zeros(states.num_rows, dtype=np.int32) if cell is None else cell
+
+
+def _listed(column: pa.ChunkedArray | pa.Array, values: Sequence[Scalar]) -> np.ndarray:
+    """The place of each row's value in the list; that of `other`, or -1, where it has none."""
+    listed = [value for value in values if value != OTHER]
+    places = [place for place, value in enumerate(values) if value != OTHER]
+    return _codes(column, listed, places, values.index(OTHER) if OTHER in values else -1)
 
 
 def _codes(

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.cells.space import Axis, Space
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
+from transforms.aggregation.ordered_key import OrderedKey
 
 Scalar = str | int | bool
 OTHER = "other"
@@ -28,7 +30,7 @@ class Query:
         column: the state's column that is measured; None for counts.
         invalid: what null and NaN count as: nothing, or one of the bounds.
         where: which states satisfy the query; None for all.
-        by: public keys with their listed values; a query has one cell for each combination.
+        by: public keys with their listed values, or with ranges; a query has one cell for each combination.
         publish: which numbers, without repeats; widths and steps in windows.
         weight, expected, strategy, adaptive: as in the plan's `Demand`.
         consistent: whether levels, entered and left are made non-negative, with sums that agree.
@@ -39,7 +41,7 @@ class Query:
     column: str | None = None
     invalid: Literal["drop", "min", "max"] = "drop"
     where: Condition | None = None
-    by: tuple[tuple[str, tuple[Scalar, ...]], ...] = ()
+    by: tuple[tuple[str, tuple[Scalar, ...] | OrderedKey], ...] = ()
     publish: tuple[Series, ...] = (Series(kind="change"),)
     weight: float = 1.0
     expected: float | None = None
@@ -54,6 +56,7 @@ class Query:
             name=self.name,
             measure=self.measure,
             cells=self.cells,
+            axes=self.axes if self.ordered else (),
             series=self.publish,
             weight=self.weight,
             choice=self.strategy,
@@ -76,10 +79,29 @@ class Query:
         return math.prod(len(values) for _, values in self.by)
 
     @property
+    def axes(self) -> Space:
+        """How the cells are arranged: an axis for each key, the last one fastest."""
+        return tuple(Axis(cells=len(key), ordered=isinstance(key, OrderedKey)) for _, key in self.by)
+
+    @property
+    def ordered(self) -> tuple[tuple[str, OrderedKey], ...]:
+        """The keys whose cells have an order."""
+        return tuple((name, key) for name, key in self.by if isinstance(key, OrderedKey))
+
+    @property
     def columns(self) -> frozenset[str]:
         """State columns that the query reads."""
         read = {key for key, _ in self.by} | ({self.column} if self.column is not None else set())
         return frozenset(read | (self.where.columns if self.where is not None else set()))
+
+
+def numbers_and_times(queries: Iterable[Query]) -> tuple[frozenset[str], frozenset[str]]:
+    """State columns that must be numbers, since they are measured or have ranges, and those that must be times."""
+    queries = tuple(queries)
+    ordered = [(name, key.moments) for query in queries for name, key in query.ordered]
+    measured = {query.column for query in queries if query.column is not None}
+    numbers = measured | {name for name, moments in ordered if not moments}
+    return frozenset(numbers), frozenset(name for name, moments in ordered if moments)
 
 
 def planned(queries: Iterable[Query], plan: Plan) -> tuple[Query, ...]:

@@ -92,6 +92,10 @@ def plain(values: pa.Array) -> pa.Array:
 def _cast(values: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Bad]:
     if values.type == type_:
         return values, []
+    if pa.types.is_decimal(values.type) and type_ == pa.float64():
+        values = values.cast(
+            pa.string()
+        )  # Arrow's own conversion multiplies, and is often off by one in the last place
     # Whole numbers beyond 2^53 may be rounded: clamping bounds lie far below.
     safe = not (pa.types.is_integer(values.type) and type_ == pa.float64())
     result, bad = convert_each(values, lambda part: pc.cast(part, type_, safe=safe))

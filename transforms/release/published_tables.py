@@ -28,6 +28,7 @@ from privacy.planning.plan import Released
 from privacy.series import BEFORE_ALL, Series, totals
 from privacy.strategies.base import Strategy
 from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Scalar
 from transforms.release.adaptive_levels import PublishedLevels
 from transforms.release.protected import Protected
@@ -183,25 +184,29 @@ def _keys(aggregation: Aggregation, number: int, first_cell: int, cells: int, ro
         cell, place = np.divmod(cell, len(listed))
         kind = columns[key].type
         first, last = int(place.min()), int(place.max())  # a chunk may need few of many
-        values = published_cells(listed[first : last + 1], kind)
-        columns[key] = pa.DictionaryArray.from_arrays(np.tile(place - first, rows // cells), values).cast(kind)
+        values = published_cells(listed, kind, first, last + 1)
+        places = pa.array(np.tile((place - first).astype(np.int32), rows // cells))
+        columns[key] = pa.DictionaryArray.from_arrays(places, values).cast(kind)
     return columns
 
 
-def published_cells(listed: Sequence[Scalar], kind: pa.DataType) -> pa.Array:
-    """A key's listed values as they stand in the tables."""
+def published_cells(key: Sequence[Scalar] | OrderedKey, kind: pa.DataType, first: int, last: int) -> pa.Array:
+    """Cells `first` to `last - 1` of a key as they stand in the tables."""
+    if isinstance(key, OrderedKey):
+        return key.labels(first, last)
+    listed = key[first:last]
     if pa.types.is_integer(kind):
         return pa.array(listed, type=kind)
-    return pa.array([str(v).lower() if isinstance(v, bool) else str(v) for v in listed], type=kind)
+    return pa.array([str(v).lower() if isinstance(v, bool) else str(v) for v in listed], type=pa.string())
 
 
 def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
     """Every key of the release and its published type: whole numbers if all its values are, else text."""
     kinds: dict[str, set[type]] = {}
     for query in queries:
-        for key, listed in query.by:
-            kinds.setdefault(key, set()).update(map(type, listed))
-    return {key: pa.int64() if found <= {int} else pa.string() for key, found in kinds.items()}
+        for name, key in query.by:
+            kinds.setdefault(name, set()).update({OrderedKey} if isinstance(key, OrderedKey) else map(type, key))
+    return {name: pa.int64() if found <= {int} else pa.string() for name, found in kinds.items()}
 
 
 def _constant(text: str, rows: int) -> pa.Array:

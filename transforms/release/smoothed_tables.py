@@ -96,10 +96,11 @@ def _by_number(table: pa.Table, query: Query, series: Series, *, start: int, win
     ended, off = np.divmod(ends - start - series.width * window, series.every * window)
     cell = np.zeros(len(ends), dtype=np.int64)
     known = np.ones(len(ends), dtype=bool)
-    for key, listed in query.by:
-        column = table.column(key)
-        at = pc.index_in(column, value_set=published_cells(listed, column.type)).fill_null(-1).to_numpy()
-        cell, known = cell * len(listed) + at, known & (at >= 0)
+    for name, key in query.by:
+        column = table.column(name)
+        named = published_cells(key, column.type, 0, len(key))
+        at = pc.index_in(column, value_set=named).fill_null(-1).to_numpy()
+        cell, known = cell * len(key) + at, known & (at >= 0)
     place = ended * query.cells + cell
     rows = np.argsort(place, kind="stable")
     if not (known.all() and not off.any() and np.array_equal(place[rows], np.arange(len(place)))):

@@ -6,6 +6,7 @@ read, and the first rows serve to find errors of the spec as long as nothing is 
 
 import difflib
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -15,6 +16,12 @@ from transforms.common.kinds import NUMERIC, kind_of, to_kind
 from transforms.common.source import Source
 from transforms.sources.columns.sides import Side, find, members, struct_fields
 from transforms.sources.formats.format import Format
+
+Asked = Literal["number", "time"] | None
+"""What a query needs a column to be; None: any kind will do."""
+
+_USUAL: dict[Asked, str] = {"number": "float64", "time": "timestamp", None: "string"}
+_SERVING = {"number": NUMERIC, "time": ("timestamp",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +96,13 @@ class FirstFile:
             )
         return kind
 
-    def state_kind(self, column: str, *, number: bool, key: str) -> str:
-        """The kind of a state's column, the same on both sides; `number` if it is measured; `key` asks for it.
+    def state_kind(self, column: str, *, asked: Asked, key: str) -> str:
+        """The kind of a state's column, the same on both sides; what it is asked to be; `key` asks for it.
 
         Raises:
-            SpecError: a type that states cannot have, or not a number where one is needed.
+            SpecError: a type that states cannot have, or not a number or time where one is needed.
         """
+        number, usual = asked == "number", _USUAL[asked]
         declared = dict(self.source.types).get(column)
         types = self._state_types(column, key, declared=declared is not None)
         kinds = {kind_of(type_) for type_ in types.values() if not pa.types.is_null(type_)}
@@ -102,7 +110,7 @@ class FirstFile:
             kinds = {declared}
         elif self.rows is not None:
             # What text looks like is no ground: one unit's row would change how all others are read.
-            kinds = {"float64" if number else "string"}
+            kinds = {usual}
         elif kinds == {"int64", "float64"} or (number and kinds == {"string"} and self.format.texts_measured):
             kinds = {"float64"}
         if key == "privacy.unit" and kinds == {"float64"} and not number and declared is None:
@@ -113,13 +121,18 @@ class FirstFile:
                 f"changelog.types: {shown} of {self.path} are of no one type that states can have; "
                 f"declare one of int64, float64, string, bool, timestamp, or flatten the column{self.format.decimals}"
             )
-        kind = next(iter(kinds), "float64" if number else "string") or "string"
-        if number and (kind not in NUMERIC or all(self._never(path, kind) for path in types)):
+        kind = next(iter(kinds), usual) or "string"
+        if asked is None or (kind in _SERVING[asked] and not all(self._never(path, kind) for path in types)):
+            return kind
+        if number:
             raise SpecError(
-                f"queries: {shown} of {self.path} is measured but not a number; measure a numeric column, or "
-                f"declare it in changelog.types{self.format.decimals}"
+                f"queries: {shown} of {self.path} is measured or has ranges but is not a number; take a numeric "
+                f"column, or declare it in changelog.types{self.format.decimals}"
             )
-        return kind
+        raise SpecError(
+            f"queries: {shown} of {self.path} has ranges of times but is no time; give it ranges of numbers, or "
+            "declare it timestamp in changelog.types"
+        )
 
     def _there(self, type_: pa.DataType | None, column: str, key: str, names: list[str]) -> pa.DataType:
         if type_ is None and names:

@@ -1,6 +1,6 @@
 """What a changelog is: which files there are, and, from the first of them, how all are read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -13,18 +13,21 @@ from transforms.sources.files.listing import Listed, find
 from transforms.sources.files.opening import UNREADABLE, why
 from transforms.sources.files.snapshot_paths import snapshot_files
 from transforms.sources.files.topic_segments import is_of_topic
-from transforms.sources.first_file import FirstFile
+from transforms.sources.first_file import Asked, FirstFile
 from transforms.sources.formats.format import Sample
 from transforms.sources.formats.table import FORMATS
 
 
-def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> Layout:
+def inspect(
+    source: Source, numbers: frozenset[str], others: frozenset[str], times: frozenset[str] = frozenset()
+) -> Layout:
     """Match the globs, inspect the first file and decide how all files are read.
 
     Of Parquet and Avro its schema decides, of text the spec alone: there the first rows only show errors of the spec.
 
     Args:
-        numbers: state columns that sums or means are taken of.
+        numbers: state columns that sums or means are taken of, or that have ranges of numbers.
+        times: state columns that have ranges of times.
         others: state columns that anything else reads (`where`, `by`, classes, the owner).
 
     Raises:
@@ -33,7 +36,12 @@ def inspect(source: Source, numbers: frozenset[str], others: frozenset[str]) -> 
     """
     source = named(source)
     found = find_files(source)
-    return _layout(_first_file(source, to_sample(found)), found, numbers, others)
+    asked: dict[str, Asked] = {
+        **dict.fromkeys(others),
+        **dict.fromkeys(times, "time"),
+        **dict.fromkeys(numbers, "number"),
+    }
+    return _layout(_first_file(source, to_sample(found)), found, asked)
 
 
 def named(source: Source) -> Source:
@@ -76,16 +84,16 @@ def _first_file(source: Source, first: str | None) -> FirstFile:
     return FirstFile(source=source, format=format_, path=first, schema=schema, rows=rows, sides=sides)
 
 
-def _layout(first: FirstFile, found: tuple[Listed, ...], numbers: frozenset[str], others: frozenset[str]) -> Layout:
+def _layout(first: FirstFile, found: tuple[Listed, ...], asked: Mapping[str, Asked]) -> Layout:
     source = first.source
     first.check_sides()
     if source.time is not None:
         first.check_time()
     owner = source.owner
     of_mutation = owner is not None and first.is_of_mutation(owner)
-    states = (numbers | others) - {owner} if of_mutation else numbers | others | ({owner} if owner else set())
+    states = asked.keys() - {owner} if of_mutation else asked.keys() | ({owner} if owner else set())
     owned = first.key_kind(owner, "privacy.unit") if of_mutation and owner is not None else None
-    if owned == "string" and owner in numbers:
+    if owned == "string" and owner is not None and asked.get(owner) == "number":
         raise SpecError(
             f"queries: {owner!r} of {first.path} names the owner and is measured but not a number; measure another "
             "column, or declare it int64 in changelog.types"
@@ -97,14 +105,14 @@ def _layout(first: FirstFile, found: tuple[Listed, ...], numbers: frozenset[str]
         order=tuple(first.key_kind(column, "changelog.order") for column in source.order),
         owner=owned,
         sides=first.sides,
-        states=tuple((column, _kind(first, column, number=column in numbers)) for column in sorted(states)),
+        states=tuple((column, _kind(first, column, asked.get(column))) for column in sorted(states)),
     )
 
 
-def _kind(first: FirstFile, column: str, *, number: bool) -> str:
+def _kind(first: FirstFile, column: str, asked: Asked) -> str:
     key = "privacy.unit" if column == first.source.owner else "queries"
     try:
-        return first.state_kind(column, number=number, key=key)
+        return first.state_kind(column, asked=asked, key=key)
     except SpecError as error:
         raise ColumnError(str(error), column) from None
 

@@ -1,0 +1,132 @@
+"""The shape of an ordered key in a spec: `{from: 0, to: 100, step: 5}`, of numbers or of times."""
+
+import math
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Self
+
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+
+from pipelines.spec.durations import duration_text, parse_duration
+from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.fields import Section
+from pipelines.spec.times import microseconds, moment_text, parse_time
+from transforms.aggregation.ordered_key import MOST_DIGITS, MOST_UNITS, OrderedKey
+
+MOST_ORDERED = 2
+"""So many keys of a query may be ordered."""
+
+
+def _edge(value: Any) -> Decimal | datetime:
+    if not isinstance(value, str):
+        return _number(value)
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise wrong(f"expected a number or a time: {error}" if "such as" in str(error) else str(error)) from None
+
+
+def _step(value: Any) -> Decimal | int:
+    """A number, or a duration in microseconds."""
+    if not isinstance(value, str):
+        return _number(value)
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise wrong(str(error)) from None
+
+
+def _number(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise wrong(f"expected a number, or a time such as 2013-01-01T00:00:00Z, not {show(value)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise wrong("expected a finite number")
+    number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+    if _digits(number) > MOST_DIGITS or abs(number) >= MOST_UNITS:
+        raise wrong(f"a number below 10^15, of at most {MOST_DIGITS} digits after the point")
+    return number
+
+
+def _digits(number: Decimal) -> int:
+    """How many digits stand after the point."""
+    exponent = number.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _plain(value: Decimal | datetime | int) -> str | int:
+    """As a digest sees it: one text for one number."""
+    if isinstance(value, datetime):
+        return microseconds(value)
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else value
+
+
+Edge = Annotated[Decimal | datetime, PlainValidator(_edge), PlainSerializer(_plain)]
+Step = Annotated[Decimal | int, PlainValidator(_step), PlainSerializer(_plain)]
+
+
+class OrderedSection(Section):
+    """Cells of one size between two edges; what is outside has two cells of its own."""
+
+    from_: Edge = Field(alias="from")
+    to: Edge
+    step: Step
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refuse(self._problems())
+        return self
+
+    def _problems(self) -> list[Problem]:
+        times = isinstance(self.from_, datetime)
+        if isinstance(self.to, datetime) != times:
+            return [(("to",), "from is a time and this is a number, or the other way round; use two of one kind")]
+        if isinstance(self.step, int) != times:
+            return [(("step",), "expected a duration such as 1d" if times else "expected a number, as from and to are")]
+        start, stop, step, digits = self._units()
+        if step <= 0:
+            return [(("step",), f"expected a {'duration' if times else 'number'} above zero")]
+        if stop <= start:
+            return [(("to",), f"must be above from, {self._text(start, digits)}")]
+        steps, rest = divmod(stop - start, step)
+        if rest:
+            fits = " or ".join(self._text(start + count * step, digits) for count in (steps, steps + 1) if count)
+            size = duration_text(step) if times else self._text(step, digits)
+            return [(("to",), f"steps of {size} from {self._text(start, digits)} do not end there; use {fits}")]
+        try:
+            self.key()
+        except ValueError:
+            message = f"edges have too many digits; {MOST_DIGITS} are told apart, of all edges together"
+            return [(("step",), message)]
+        return []
+
+    def key(self) -> OrderedKey:
+        """The cells."""
+        start, stop, step, digits = self._units()
+        return OrderedKey(
+            start=start,
+            step=step,
+            steps=(stop - start) // step,
+            digits=digits,
+            moments=isinstance(self.from_, datetime),
+        )
+
+    def _units(self) -> tuple[int, int, int, int]:
+        """from, to and step as whole units, and the digits of a unit; of times microseconds."""
+        given = (self.from_, self.to, self.step)
+        digits = max(_digits(value) for value in given if isinstance(value, Decimal)) if self._numbers else 0
+        start, stop, step = (
+            microseconds(value)
+            if isinstance(value, datetime)
+            else value
+            if isinstance(value, int)
+            else int(value.scaleb(digits))
+            for value in given
+        )
+        return start, stop, step, digits
+
+    @property
+    def _numbers(self) -> bool:
+        return isinstance(self.from_, Decimal)
+
+    def _text(self, units: int, digits: int) -> str:
+        return f"{Decimal(units).scaleb(-digits):f}" if self._numbers else moment_text(units)

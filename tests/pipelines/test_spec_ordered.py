@@ -1,0 +1,105 @@
+"""Ordered keys in a spec: what they become, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from privacy.cells.space import Axis
+from tests.pipelines.spec_text import changed, loaded, problems
+from transforms.aggregation.ordered_key import OrderedKey
+
+DAY = 86_400_000_000
+WARDS = "{ward: [a, b, other]}"
+
+
+def by(keys: str) -> str:
+    return changed(WARDS, keys)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("{from: 0, to: 100, step: 5}", OrderedKey(start=0, step=5, steps=20)),
+        ("{from: -0.5, to: 1, step: 0.25}", OrderedKey(start=-50, step=25, steps=6, digits=2)),
+        ("{from: 0, to: 1, step: 0.1}", OrderedKey(start=0, step=1, steps=10, digits=1)),
+        ("{from: 0, to: 1.0e3, step: 1.0e-3}", OrderedKey(start=0, step=1, steps=10**6, digits=3)),
+        (
+            "{from: 1970-01-01T01:00:00+01:00, to: 1970-01-15T00:00:00Z, step: 1w}",
+            OrderedKey(start=0, step=7 * DAY, steps=2, moments=True),
+        ),
+    ],
+)
+def test_an_ordered_key_is_exact(tmp_path: Path, key: str, expected: OrderedKey) -> None:
+    query = loaded(tmp_path, by(f"{{age: {key}}}")).queries[0]
+
+    assert query.by == (("age", expected),)
+    assert query.cells == expected.steps + 2
+
+
+def test_ordered_keys_stand_beside_listed_ones_and_the_plan_knows_which(tmp_path: Path) -> None:
+    query = loaded(tmp_path, by("{ward: [a, b], age: {from: 0, to: 100, step: 5}}")).queries[0]
+
+    assert query.axes == query.demand.axes == (Axis(cells=22, ordered=True), Axis(cells=2))
+    assert loaded(tmp_path, by("{ward: [a, b]}")).queries[0].demand.axes == ()
+
+
+def test_one_number_written_in_two_ways_is_one_spec(tmp_path: Path) -> None:
+    keys = ("{from: 0, to: 100, step: 5}", "{from: 0.0, to: 1.0e2, step: 5.0}", "{from: 0, to: 100, step: 10}")
+
+    first, same, other = (loaded(tmp_path, by(f"{{age: {key}}}")).sha256 for key in keys)
+
+    assert first == same != other
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        ("{from: 0, to: 100, step: 7}", "to: steps of 7 from 0 do not end there; use 98 or 105"),
+        ("{from: 0, to: 1, step: 0.3}", "to: steps of 0.3 from 0.0 do not end there; use 0.9 or 1.2"),
+        (
+            "{from: 2026-01-01T00:00:00Z, to: 2026-01-02T00:00:00Z, step: 7h}",
+            "to: steps of 7h from 2026-01-01T00:00:00Z do not end there; use 2026-01-01T21:00:00Z or 2026-01-02T04:00",
+        ),
+        ("{from: 100, to: 0, step: 5}", "to: must be above from, 100"),
+        ("{from: 5, to: 5, step: 5}", "to: must be above from, 5"),
+        ("{from: 0, to: 100, step: 0}", "step: expected a number above zero"),
+        ("{from: 0, to: 100, step: -5}", "step: expected a number above zero"),
+        ("{from: 0, to: 100}", "step: missing; add it"),
+        ("{from: 0, to: 100, step: 5, stp: 5}", "stp: unknown key; did you mean 'step'?"),
+        ("{from: .nan, to: 100, step: 5}", "from: expected a finite number"),
+        ("{from: 0, to: .inf, step: 5}", "to: expected a finite number"),
+        ("{from: true, to: 100, step: 5}", "from: expected a number, or a time such as"),
+        ("{from: 0, to: 1.0e15, step: 5}", "to: a number below 10^15"),
+        ("{from: 0, to: 1, step: 1.0e-16}", "step: a number below 10^15, of at most 15 digits"),
+        ("{from: 0, to: 10, step: 1.0e-15}", "step: edges have too many digits"),
+        ("{from: 0, to: 2026-01-01T00:00:00Z, step: 1d}", "to: from is a time and this is a number, or"),
+        ("{from: 0, to: 10, step: 1d}", "step: expected a number, as from and to are"),
+        ("{from: 2026-01-01T00:00:00Z, to: 2026-01-02T00:00:00Z, step: 5}", "step: expected a duration such as 1d"),
+        ("{from: 2026-01-01, to: 2026-01-02T00:00:00Z, step: 1h}", "from: the time has no zone; write 2026-01-01T00"),
+        ("{from: youth, to: age, step: 1}", "from: expected a number or a time: expected a time such as"),
+    ],
+)
+def test_a_wrong_key_is_one_line_with_its_place(tmp_path: Path, key: str, error: str) -> None:
+    found = problems(tmp_path, by(f"{{age: {key}}}"))
+
+    assert found[0].startswith(f"spec.yaml:20: queries[0].by.age.{error}"), found
+
+
+def test_too_many_cells_or_ordered_keys_are_refused(tmp_path: Path) -> None:
+    one = "{from: 0, to: 10000, step: 1}"
+
+    many = problems(tmp_path, by(f"{{x: {one}, y: {one}}}"))
+    three = problems(
+        tmp_path, by("{x: {from: 0, to: 1, step: 1}, y: {from: 0, to: 1, step: 1}, z: {from: 0, to: 1, step: 1}}")
+    )
+
+    assert many == ["spec.yaml:20: queries[0].by: 100,040,004 cells; take larger steps, below 10,000,000 in all"]
+    assert three == ["spec.yaml:20: queries[0].by.z: 3 keys with an order; at most 2, list cells of the others"]
+
+
+def test_a_column_is_a_number_in_all_queries_or_a_time(tmp_path: Path) -> None:
+    found = problems(tmp_path, by("{waited: {from: 2026-01-01T00:00:00Z, to: 2026-01-02T00:00:00Z, step: 1h}}"))
+
+    assert found == [
+        "spec.yaml:20: queries[0].by.waited: ranges of times of what is elsewhere a number; use one kind",
+    ]
