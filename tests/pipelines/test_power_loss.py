@@ -127,6 +127,7 @@ def by_chance(folder: Path, losses: int, public: Chance, private: Chance) -> Non
         loss(folder / str(number), random.choice(every), random.choice(every), public, private)
 
 
+@pytest.mark.slow
 def test_power_loss_after_a_kill_at_any_step_loses_nothing_that_is_published(tmp_path: Path) -> None:
     """The public side keeps all, the private side what was flushed, also of the folders that the first run made."""
     alone(at_any_step, tmp_path)
@@ -139,6 +140,7 @@ def at_any_step(folder: Path) -> None:
         loss(folder, step, None, everything_survives, nothing_survives)
 
 
+@pytest.mark.slow
 def test_power_loss_while_a_found_commit_is_published_leads_to_no_second_draw(tmp_path: Path) -> None:
     """The first run dies before its commit is on the disk, the second one finds it and begins to show its files."""
     alone(while_it_is_published, tmp_path)
@@ -150,6 +152,7 @@ def while_it_is_published(folder: Path) -> None:
         loss(folder, link, step, everything_survives, nothing_survives, made=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("public", "private"),
     [(nothing_survives, everything_survives), (something_survives, something_survives)],

@@ -149,6 +149,7 @@ def test_slow_series_come_out_as_near_as_theory_says(speed):
     assert squares <= 1.3 * chi2.isf(FALSE_ALARM / CHECKS, CELLS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [NOISE, DiscreteLaplace(35.0)], ids=str)
 @pytest.mark.parametrize("speed", [0.001, 0.1, 10.0])
 def test_the_intervals_of_the_model_hold_series_that_follow_it(speed, noise):
@@ -177,6 +178,7 @@ def smoothed_levels(truth: np.ndarray, *, alone: bool = False) -> tuple[Smoothed
     return smooth(published, published - half, published + half, parts=parts, covariances=covariances), published
 
 
+@pytest.mark.slow
 def test_noise_that_goes_together_is_no_reason_to_be_sure():
     """Of a level at rest that shares nodes over time, the intervals hold; they would not, were each noise new.
 
