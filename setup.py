@@ -15,6 +15,7 @@ setup(
         "privacy.accounting",
         "privacy.adaptive",
         "privacy.cells",
+        "privacy.local",
         "privacy.noise",
         "privacy.planning",
         "privacy.smoothing",

@@ -23,6 +23,7 @@ ROOMS = {
     "privacy.strategies": ("privacy",),
     "privacy.adaptive": ("privacy", "privacy.noise"),
     "privacy.cells": ("privacy",),
+    "privacy.local": ("privacy",),
     "privacy.planning": (
         *("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
         "privacy.cells",

@@ -1,0 +1,64 @@
+"""Where a device's randomness comes from: the operating system's secure bits, and integer odds.
+
+No odds are floats. A float is rounded, and code that compares floats may take as long as their digits say: both would
+be another mechanism than the one that was proved. Here each draw is uniform on integers, exactly, given fair bits; all
+odds are integers over 2^62, rounded to the side of privacy by whoever chose them. There is no seed.
+
+A draw that is thrown away (`below`) makes the time depend on chance, never on a person's answers.
+"""
+
+import secrets
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+WHOLE = 1 << 62
+"""What odds are parts of."""
+
+
+class Chance(Protocol):
+    """Independent draws, one for each of `size` people."""
+
+    def below(self, limit: int, size: int) -> Ints:
+        """Uniform on 0 .. limit - 1."""
+
+    def likely(self, parts: int, size: int) -> Flags:
+        """True with probability parts / 2^62, 0 <= parts <= 2^62."""
+
+
+class Device:
+    """The operating system's generator.
+
+    >>> Device().below(3, 1000).max() <= 2
+    np.True_
+    >>> Device().likely(WHOLE, 3).tolist(), Device().likely(0, 3).tolist()
+    ([True, True, True], [False, False, False])
+    """
+
+    def below(self, limit: int, size: int) -> Ints:
+        if not 1 <= limit <= WHOLE:
+            raise ValueError(f"limit={limit} must lie between 1 and 2^62")
+        if limit == 2:
+            bits = np.frombuffer(secrets.token_bytes((size + 7) // 8), dtype=np.uint8)
+            return np.unpackbits(bits, count=size).astype(np.int64)
+        # Bits enough that hardly any draw is thrown away.
+        width = next(width for width in (2, 4, 8) if limit <= 1 << (8 * width - 2))
+        drawn = self._words(width, size)
+        largest = (1 << (8 * width)) // limit * limit - 1
+        while len(over := np.flatnonzero(drawn > largest)):
+            drawn[over] = self._words(width, len(over))
+        remainders: Ints = (drawn % drawn.dtype.type(limit)).astype(np.int64)
+        return remainders
+
+    def likely(self, parts: int, size: int) -> Flags:
+        if not 0 <= parts <= WHOLE:
+            raise ValueError(f"parts={parts} must lie between 0 and 2^62")
+        below: Flags = (self._words(8, size) >> np.uint64(2)) < np.uint64(parts)
+        return below
+
+    def _words(self, width: int, size: int) -> NDArray[np.unsignedinteger]:
+        return np.frombuffer(bytearray(secrets.token_bytes(width * size)), dtype=f"<u{width}")

@@ -1,0 +1,179 @@
+"""The device's part: each window's answer in, a randomised report out, and what is kept until the next.
+
+It needs NumPy and nothing else. A device calls `enrol` once and then `report` at the end of every window of the
+release, also before its person is there and after it has gone; a simulation or a trusted gateway does the same for many
+people at once. What `report` returns must be kept and sent again as it is if sending fails: a second report on the same
+window is a second look at the same change.
+
+What is kept (`People`) is as private as the answers. No branch and no size depends on it.
+
+>>> from privacy.local.plan import tree
+>>> from privacy.local.mutation_space import MutationSpace
+>>> from privacy.local.bound import LocalBound
+>>> design = tree(MutationSpace(answers=2), LocalBound(at_most=3), windows=52, arity=2, height=1, epsilon=1.0)
+>>> person = enrol(design, 1)
+>>> for window, answer in enumerate((NOT_THERE, 0, 0, 1)):
+...     reports, person = report(design, person, window, np.array([answer]))
+>>> len(reports.sign), abs(int(reports.sign[0])), int(person.used[0])
+(1, 1, 2)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.local.chance import Chance, Device, Ints
+from privacy.local.design import SHARES, Design
+from privacy.local.signs import Signs, draw_patterns
+from privacy.local.symbols import Symbols
+
+NOT_THERE = -1
+"""The answer of whoever is not there."""
+
+DEVICE = Device()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """What devices keep from window to window, a row for each.
+
+    Attributes:
+        layer: in which layer of the tree; public.
+        turn: in which window an answer is reported once; public.
+        patterns: signs drawn beforehand, a bit for each.
+        spent: how many of them are used.
+        counted: the answer as far as changes count.
+        began: the answer, so counted, at the beginning of the node that is open.
+        used: how many changes have counted.
+        first: in which window the first of them was.
+    """
+
+    layer: NDArray[np.uint8]
+    turn: Ints
+    patterns: NDArray[np.uint64]
+    spent: NDArray[np.uint8]
+    counted: Ints
+    began: Ints
+    used: Ints
+    first: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """What devices send at the end of a window, a row for each that has to report, in ascending order of people.
+
+    Attributes:
+        person: the number of the device, public.
+        layer: the layer of the node that the report is on.
+        symbol: the question that the sign answers, or the symbol itself.
+        sign: -1 or 1; 1 for symbols.
+    """
+
+    person: Ints
+    layer: NDArray[np.uint8]
+    symbol: NDArray[np.uint32]
+    sign: NDArray[np.int8]
+
+
+def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
+    """Devices before the first window, when nobody is there."""
+    shares = np.cumsum([layer.share for layer in design.layers])
+    layer = np.searchsorted(shares, chance.below(SHARES, people), side="right").astype(np.uint8)
+    turn = chance.below(design.windows if design.reported == "once" else 1, people)
+    patterns = np.zeros(people, dtype=np.uint64)
+    for number, each in enumerate(design.layers):
+        if isinstance(each.randomiser, Signs):
+            members = np.flatnonzero(layer == number)
+            patterns[members] = draw_patterns(each.randomiser, chance, len(members))
+    none = np.full(people, design.answers)
+    return People(
+        layer=layer,
+        turn=turn,
+        patterns=patterns,
+        spent=np.zeros(people, dtype=np.uint8),
+        counted=none,
+        began=none,
+        used=np.zeros(people, dtype=np.int64),
+        first=np.zeros(people, dtype=np.int64),
+    )
+
+
+def report(
+    design: Design, people: People, window: int, answers: Ints, chance: Chance = DEVICE
+) -> tuple[Reports, People]:
+    """The reports of a window, and what is kept.
+
+    Args:
+        window: which one, counted from 0; each is to be reported on once, in order.
+        answers: at its end, one for each person; -1 for whoever is not there.
+    """
+    if not 0 <= window < design.windows:
+        raise ValueError(f"window={window} must be one of the {design.windows} of the release")
+    if answers.shape != people.counted.shape or ((answers < NOT_THERE) | (answers >= design.answers)).any():
+        raise ValueError(f"answers must be -1 .. {design.answers - 1}, one for each person")
+    now = np.where(answers == NOT_THERE, design.answers, answers)
+    if design.reported == "once":
+        return _reported_once(design, people, window, now, chance), people
+    counted, used, first = _counted(design, people, window, now)
+    ended, spent, began = [], people.spent.copy(), people.began.copy()
+    for number, layer in enumerate(design.layers):
+        if (window + 1) % layer.span:
+            continue
+        members = np.flatnonzero(people.layer == number)
+        before, after = began[members], counted[members]
+        if isinstance(layer.randomiser, Signs):
+            question = chance.below(design.basis.questions, len(members))
+            change = (design.basis.signs(question, after) - design.basis.signs(question, before)) // 2
+            turned = (people.patterns[members] >> spent[members].astype(np.uint64)) & np.uint64(1)
+            fair = 1 - 2 * chance.below(2, len(members))
+            sign = np.where(change == 0, fair, change * (1 - 2 * turned.astype(np.int64)))
+            spent[members] += (change != 0).astype(np.uint8)
+        else:
+            question = layer.randomiser.draw(design.space.symbols(before, after), chance)
+            sign = np.ones(len(members), dtype=np.int64)
+        began[members] = after
+        ended.append((members, np.full(len(members), number), question, sign))
+    kept = People(
+        layer=people.layer,
+        turn=people.turn,
+        patterns=people.patterns,
+        spent=spent,
+        counted=counted,
+        began=began,
+        used=used,
+        first=first,
+    )
+    return _in_order(*(np.concatenate(column) for column in zip(*ended, strict=True))), kept
+
+
+def _counted(design: Design, people: People, window: int, now: Ints) -> tuple[Ints, Ints, Ints]:
+    """The answer that counts, how many changes have, and when the first was."""
+    counts = (now != people.counted) & design.bound.counts(people.used, people.first, window)
+    counts &= design.space.allowed(people.counted, now)
+    first = np.where(counts & (people.used == 0), window, people.first)
+    return np.where(counts, now, people.counted), people.used + counts, first
+
+
+def _reported_once(design: Design, people: People, window: int, now: Ints, chance: Chance) -> Reports:
+    (layer,) = design.layers
+    members = np.flatnonzero(people.turn == window)
+    answer = now[members]
+    if isinstance(layer.randomiser, Symbols):
+        question = layer.randomiser.draw(answer, chance)
+        sign = np.ones(len(members), dtype=np.int64)
+    else:
+        question = chance.below(design.basis.questions, len(members))
+        turned = (people.patterns[members] & np.uint64(1)).astype(np.int64)
+        sign = design.basis.signs(question, answer) * (1 - 2 * turned)
+    return _in_order(members, np.zeros(len(members), dtype=np.int64), question, sign)
+
+
+def _in_order(person: Ints, layer: Ints, symbol: Ints, sign: Ints) -> Reports:
+    order = np.argsort(person, kind="stable")
+    return Reports(
+        person=person[order],
+        layer=layer[order].astype(np.uint8),
+        symbol=symbol[order].astype(np.uint32),
+        sign=sign[order].astype(np.int8),
+    )

@@ -1,0 +1,134 @@
+"""Who reports what and when, in public: the part of a local release that all devices and the collector share.
+
+    changes     each person is in one layer of a tree over time and reports on each of its nodes at its end: what has
+                changed from the node's beginning to its end. One layer: a report in every window
+    once        each person reports the answer itself, in one window, and changes do not matter
+
+Layer and window are drawn by each device, independent of all answers, and sent along. So when a device reports, and
+with how many bytes, follows from public draws.
+
+    neighbours   all that one person ever answers, in place of all that another does or of nothing at all; bounded by
+                 the device, whatever it is
+    guarantee    (epsilon, delta) for everything that a device ever sends: that of a row of signs as in
+                 privacy.local.signs, of the reports in which two people can differ together in privacy.local.symbols.
+                 Layers do not add up: a person is in one
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Literal
+
+from privacy.checks import at_least
+from privacy.local.basis import Basis
+from privacy.local.bound import LocalBound, differing
+from privacy.local.mutation_space import MutationSpace
+from privacy.local.powers import exponential_below
+from privacy.local.signs import Signs
+from privacy.local.symbols import Symbols, best_symbols
+
+Reported = Literal["changes", "once"]
+
+SHARES = 1 << 16
+"""What shares of layers are parts of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """Nodes of one length.
+
+    Attributes:
+        span: how many windows a node has.
+        share: the part of people who are in this layer, times 2^16.
+        randomiser: signs, with a basis; or symbols, with a space of mutations if changes are reported.
+    """
+
+    span: int
+    share: int
+    randomiser: Signs | Symbols
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """All that is public of a local release.
+
+    Attributes:
+        space: the answers and what can become of them.
+        windows: how many there are.
+        epsilon, delta: of everything that a device ever sends; without a delta, two people whose changes have windows
+            enough of their own reach it.
+        reported: changes, or answers once.
+        basis: the questions, if layers have signs.
+        layers: in ascending order of their spans, each a multiple of the one before; the first has single windows.
+    """
+
+    space: MutationSpace
+    windows: int
+    bound: LocalBound
+    reported: Reported
+    basis: Basis
+    layers: tuple[Layer, ...]
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        at_least("windows", self.windows, 1)
+        spans = [layer.span for layer in self.layers]
+        if not spans or spans[0] != 1 or any(b % a or a == b for a, b in pairwise(spans)):
+            raise ValueError("spans must begin with 1, each a multiple of the one before")
+        if spans[-1] > self.windows or sum(layer.share for layer in self.layers) != SHARES:
+            raise ValueError("layers must have nodes, and shares make a whole")
+        if self.reported == "once" and len(spans) > 1:
+            raise ValueError("an answer that is reported once has one layer")
+        for layer in self.layers:
+            self._check(layer)
+
+    @property
+    def answers(self) -> int:
+        return self.space.answers
+
+    def nodes(self, layer: int) -> int:
+        """How many nodes of a layer are complete in the end."""
+        return self.windows // self.layers[layer].span
+
+    def cover(self, window: int) -> list[tuple[int, range]]:
+        """(layer, nodes) that make up all windows up to and with this one, the fewest there are.
+
+        >>> from privacy.local.plan import tree
+        >>> from privacy.local.mutation_space import MutationSpace
+        >>> design = tree(MutationSpace(answers=2), LocalBound(at_most=1), windows=8, arity=2, height=3, epsilon=1.0)
+        >>> design.cover(6)
+        [(2, range(0, 1)), (1, range(2, 3)), (0, range(6, 7))]
+        """
+        start, end, found = 0, window + 1, []
+        for number in reversed(range(len(self.layers))):
+            span = self.layers[number].span
+            nodes = range(start // span, end // span)
+            if len(nodes):
+                found.append((number, nodes))
+                start = nodes.stop * span
+        return found
+
+    def differing(self, layer: Layer) -> int:
+        """In how many of a person's reports on a layer two people can differ."""
+        return 1 if self.reported == "once" else differing(self.bound, layer.span, self.windows // layer.span)
+
+    def _check(self, layer: Layer) -> None:
+        """Refuse a randomiser that does not cover what the layer reports, at the privacy parameters of the design."""
+        once = self.reported == "once"
+        match layer.randomiser:
+            case Signs(most=most, ratio=ratio):
+                fits = most == (1 if once else self.bound.changed(layer.span, self.windows // layer.span))
+                fits &= ratio <= exponential_below(Fraction(self.epsilon))
+            case Symbols(count=count, parts=parts):
+                fits = count == (self.answers + 1 if once else self.space.count)
+                fits &= once or layer.span == 1 or self.space.transitions is None  # they do not add up
+                limits = per_report(self.epsilon, self.delta, self.differing(layer))
+                fits &= parts <= best_symbols(count, *limits).parts
+        if not fits or self.basis.answers != self.answers:
+            raise ValueError("a layer's randomiser does not cover what is reported on it")
+
+
+def per_report(epsilon: float, delta: float, reports: int) -> tuple[Fraction, Fraction]:
+    """What each of the reports that can differ may cost, if randomised response is used."""
+    return Fraction(epsilon) / reports, Fraction(delta) / reports

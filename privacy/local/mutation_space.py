@@ -1,0 +1,88 @@
+"""The changes that a person can report as symbols: no change, or one of the transitions.
+
+The paper's space (R + null)^2 has a copy of "no change" for each answer; merged, |R| (|R| + 1) + 1 symbols are left,
+which costs nothing and has less variance. Where fewer transitions are declared there are fewer symbols; a change that
+is not declared does not count, and the answer stays what it was until a declared one.
+
+Answers are 0 .. |R| - 1, and |R| is none: not there (yet, or any more).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacy.checks import at_least
+from privacy.local.chance import Flags, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutationSpace:
+    """What can become of an answer.
+
+    Attributes:
+        answers: |R|.
+        transitions: pairs (before, after) in ascending order, each as before * (|R| + 1) + after; None: all.
+    """
+
+    answers: int
+    transitions: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        at_least("answers", self.answers, 1)
+        if self.transitions is not None:
+            pairs = np.array(self.transitions)
+            before, after = np.divmod(pairs, self.answers + 1)
+            if not (len(pairs) and (np.diff(pairs) > 0).all() and ((before != after) & (before <= self.answers)).all()):
+                raise ValueError("transitions must be different pairs of different answers")
+
+    @property
+    def count(self) -> int:
+        """Of symbols; 0 is no change."""
+        n = self.answers
+        return 1 + (n * (n + 1) if self.transitions is None else len(self.transitions))
+
+    def allowed(self, before: Ints, after: Ints) -> Flags:
+        """Whether a change counts; True where nothing changes."""
+        if self.transitions is None:
+            return np.ones(len(before), dtype=np.bool_)
+        known: Flags = np.isin(before * (self.answers + 1) + after, np.array(self.transitions))
+        known |= before == after
+        return known
+
+    def symbols(self, before: Ints, after: Ints) -> Ints:
+        """Of changes that are allowed."""
+        n = self.answers
+        if self.transitions is None:
+            symbols = 1 + before * n + after - (after > before)
+        else:
+            symbols = 1 + np.searchsorted(np.array(self.transitions), before * (n + 1) + after)
+        return np.where(before == after, 0, symbols).astype(np.int64)
+
+    def ends(self, symbols: Ints) -> tuple[Ints, Ints]:
+        """The answers before and after, for symbols that are not 0."""
+        n = self.answers
+        if self.transitions is None:
+            before, after = np.divmod(symbols - 1, n)
+            return before, after + (after >= before)
+        before, after = np.divmod(np.array(self.transitions)[symbols - 1], n + 1)
+        return before, after
+
+    def degrees(self) -> tuple[Ints, Ints]:
+        """For each answer how many symbols lead away from it, and to it."""
+        if self.transitions is None:
+            each = np.full(self.answers, self.answers)
+            return each, each
+        before, after = self.ends(np.arange(1, self.count))
+        least = self.answers + 1
+        return np.bincount(before, minlength=least)[:-1], np.bincount(after, minlength=least)[:-1]
+
+
+def declared(answers: int, pairs: Sequence[tuple[int, int]]) -> MutationSpace:
+    """The space of these transitions alone.
+
+    >>> space = declared(2, [(2, 0), (0, 1), (1, 0)])
+    >>> space.count, space.symbols(np.array([2, 0, 0]), np.array([0, 0, 1])).tolist()
+    (4, [3, 0, 1])
+    """
+    return MutationSpace(answers=answers, transitions=tuple(sorted({a * (answers + 1) + b for a, b in pairs})))

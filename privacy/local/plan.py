@@ -1,0 +1,223 @@
+"""The designs there are for a local release, and their exact errors; the best is taken before anybody has reported.
+
+    mutations   the paper's randomised response over changes
+    signs       a sign among fair coins, about one question
+    once        the answer itself, in one window
+    trees       mutations and signs on the nodes of a tree over time, of all arities up to 16 and all heights
+
+What a number's variance is per person, where nobody changes: for signs basis.variance / gain^2, for symbols
+2 |R| p / (q - p)^2; to divide by the share of people who report on a node, to add up over the nodes of a level. Shares
+are those of the least sum of variances. Where people change the variance is less for signs, and for mutations more by
+less than one part in n for each who does.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from privacy.local.basis import Basis, Floats, best_basis
+from privacy.local.bound import LocalBound, differing
+from privacy.local.design import SHARES, Design, Layer, Reported, per_report
+from privacy.local.mutation_space import MutationSpace
+from privacy.local.signs import MOST_SIGNS, Signs, best_signs
+from privacy.local.symbols import Symbols, best_symbols
+
+Series = Literal["level", "change"]
+Method = Literal["mutations", "signs", "once"]
+
+MOST_ARITY = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A design and the variance of its numbers for one person, where nobody changes.
+
+    Attributes:
+        variances: for each series one for each window.
+    """
+
+    method: Method
+    arity: int | None
+    design: Design
+    variances: dict[Series, Floats]
+
+    @property
+    def name(self) -> str:
+        layers = len(self.design.layers)
+        if self.method == "once":
+            return "once, a sign" if isinstance(self.design.layers[0].randomiser, Signs) else "once, a symbol"
+        return self.method if layers == 1 else f"{self.method}, tree of {layers} layers, {self.arity} to a node"
+
+    def deviation(self, people: int) -> float:
+        """The root mean square standard deviation of all numbers that are published."""
+        return math.sqrt(people * np.mean([variances.mean() for variances in self.variances.values()]))
+
+
+def candidates(
+    space: MutationSpace,
+    bound: LocalBound,
+    *,
+    windows: int,
+    epsilon: float,
+    delta: float = 0.0,
+    publish: Sequence[Series] = ("level",),
+) -> list[Candidate]:
+    """All designs, the best first.
+
+    >>> best, *others = candidates(MutationSpace(answers=10), LocalBound(at_most=1), windows=1, epsilon=1.0)
+    >>> for candidate in (best, *others):
+    ...     print(candidate.name, round(candidate.variances["level"][0], 1))
+    once, a sign 4.1
+    once, a symbol 9.2
+    signs 16.5
+    mutations 763.5
+    """
+    found = []
+    for method, arity, design in _designs(space, bound, windows=windows, epsilon=epsilon, delta=delta, publish=publish):
+        variances = {series: variances_of(design, series) for series in publish}
+        found.append(Candidate(method=method, arity=arity, design=design, variances=variances))
+    return sorted(found, key=lambda candidate: (candidate.deviation(1), len(candidate.design.layers)))
+
+
+def tree(
+    space: MutationSpace,
+    bound: LocalBound,
+    *,
+    windows: int,
+    arity: int,
+    height: int,
+    epsilon: float,
+    delta: float = 0.0,
+    method: Method = "signs",
+    publish: Sequence[Series] = ("level",),
+) -> Design:
+    """A tree over time with the best shares; height 1: a report in every window."""
+    basis = best_basis(space.answers)
+    randomisers: list[Signs | Symbols] = []
+    for span in (arity**layer for layer in range(height)):
+        if method == "signs":
+            randomisers.append(best_signs(bound.changed(span, windows // span), Fraction(epsilon)))
+        else:
+            limits = per_report(epsilon, delta, differing(bound, span, windows // span))
+            randomisers.append(best_symbols(space.count, *limits))
+    layers = [Layer(span=arity**number, share=1, randomiser=each) for number, each in enumerate(randomisers)]
+    costs = np.zeros(height)
+    for series in publish:
+        costs += _nodes(windows, arity, height, series) * [_variance(basis, space, each) for each in layers]
+    return Design(
+        space=space,
+        windows=windows,
+        bound=bound,
+        reported="changes",
+        basis=basis,
+        layers=tuple(
+            Layer(span=layer.span, share=share, randomiser=layer.randomiser)
+            for layer, share in zip(layers, _shares(np.sqrt(costs)), strict=True)
+        ),
+        epsilon=epsilon,
+        delta=delta if method == "mutations" else 0.0,
+    )
+
+
+def variances_of(design: Design, series: Series) -> Floats:
+    """Of each number of a series, for one person, where nobody changes."""
+    if design.reported == "once":
+        (layer,) = design.layers
+        level = np.full(design.windows, design.windows * _level_variance(design, layer))
+        both = 2 * level
+        both[0] = level[0]  # before the first window nobody is there
+        return level if series == "level" else both
+    each = [_variance(design.basis, design.space, layer) * SHARES / layer.share for layer in design.layers]
+    if series == "change":
+        return np.full(design.windows, each[0])
+    return np.array(
+        [sum(each[layer] * len(nodes) for layer, nodes in design.cover(window)) for window in range(design.windows)]
+    )
+
+
+def _designs(
+    space: MutationSpace,
+    bound: LocalBound,
+    *,
+    windows: int,
+    epsilon: float,
+    delta: float,
+    publish: Sequence[Series],
+) -> Iterator[tuple[Method, int | None, Design]]:
+    for randomiser in (
+        best_symbols(space.answers + 1, Fraction(epsilon), Fraction(delta)),
+        best_signs(1, Fraction(epsilon)),
+    ):
+        reported: Reported = "once"
+        design = Design(
+            space=space,
+            windows=windows,
+            bound=bound,
+            reported=reported,
+            basis=best_basis(space.answers),
+            layers=(Layer(span=1, share=SHARES, randomiser=randomiser),),
+            epsilon=epsilon,
+            delta=delta if isinstance(randomiser, Symbols) else 0.0,
+        )
+        yield "once", None, design
+    methods: list[Method] = ["mutations"] if bound.changed(1, windows) > MOST_SIGNS else ["mutations", "signs"]
+    for method in methods:
+        for arity in range(2, MOST_ARITY + 1 if "level" in publish else 3):
+            for height in range(1 if arity == 2 else 2, 64):
+                alone = "level" not in publish or (method == "mutations" and space.transitions is not None)
+                if windows < arity ** (height - 1) or (height > 1 and alone):
+                    break
+                design = tree(
+                    *(space, bound),
+                    windows=windows,
+                    arity=arity,
+                    height=height,
+                    epsilon=epsilon,
+                    delta=delta,
+                    method=method,
+                    publish=publish,
+                )
+                yield method, arity if height > 1 else None, design
+
+
+def _variance(basis: Basis, space: MutationSpace, layer: Layer) -> float:
+    """Of a change, for one person who reports on its node and has none; the largest over the answers."""
+    randomiser = layer.randomiser
+    if isinstance(randomiser, Signs):
+        return basis.variance / float(randomiser.gain) ** 2
+    away, to = space.degrees()
+    p, spread = float(randomiser.other), float(randomiser.spread)
+    return float((p * (away + to) - (p * (to - away)) ** 2).max()) / spread**2
+
+
+def _level_variance(design: Design, layer: Layer) -> float:
+    """Of an answer that is reported once, for each person in whose window that is, however many give it."""
+    randomiser = layer.randomiser
+    if isinstance(randomiser, Signs):
+        return design.basis.variance / 4 / float(randomiser.gain) ** 2
+    p, spread = float(randomiser.other), float(randomiser.spread)
+    chance = min(max(0.5, p), p + spread)  # of the symbol: from p, if nobody gives the answer, to q
+    return chance * (1 - chance) / spread**2
+
+
+def _nodes(windows: int, arity: int, height: int, series: Series) -> Floats:
+    """How many nodes of each layer a number has, on average."""
+    if series == "change":
+        only: Floats = np.eye(1, height, dtype=np.float64).ravel()
+        return only
+    ends = np.arange(1, windows + 1)
+    spans = [arity**layer for layer in range(height)]
+    most = [ends // span % arity if layer < height - 1 else ends // span for layer, span in enumerate(spans)]
+    means: Floats = np.array([counts.mean() for counts in most], dtype=np.float64)
+    return means
+
+
+def _shares(weights: Floats) -> list[int]:
+    """Whole parts of 2^16 in proportion, at least 1 each."""
+    shares = np.maximum(1, np.floor(SHARES * weights / weights.sum())).astype(int)
+    shares[np.argmax(shares)] += SHARES - shares.sum()
+    return [int(share) for share in shares]

@@ -1,0 +1,147 @@
+"""The exact loss of all that a device sends, over all pairs of changelogs: within the claim, and reached."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privacy.local.basis import Basis
+from privacy.local.bound import LocalBound, loss_of_all_layers
+from privacy.local.design import SHARES, Design, Layer
+from privacy.local.mutation_space import MutationSpace, declared
+from privacy.local.plan import Method, candidates, tree
+from privacy.local.powers import exponential_below
+from privacy.local.signs import best_signs
+from privacy.local.symbols import Symbols, best_symbols
+from tests.privacy.local.branches import all_answers, distribution, draws_of, played
+
+ONE, TWO = MutationSpace(answers=1), MutationSpace(answers=2)
+TWICE = LocalBound(at_most=2)
+HADAMARD = Design(
+    space=TWO,
+    windows=3,
+    bound=LocalBound(at_most=1),
+    reported="changes",
+    basis=Basis(kind="hadamard", answers=2),
+    layers=(Layer(span=1, share=SHARES, randomiser=best_signs(1, Fraction(1))),),
+    epsilon=1.0,
+)
+
+
+def made(space: MutationSpace, bound: LocalBound, method: Method, windows: int, height: int, delta: float) -> Design:
+    shape = {"windows": windows, "height": height, "arity": 2}
+    return tree(space, bound, epsilon=1.0, delta=delta, method=method, publish=("level", "change"), **shape)  # type: ignore[arg-type]
+
+
+def once(name: str) -> Design:
+    found = candidates(TWO, LocalBound(at_most=1), windows=2, epsilon=1.0)
+    return next(candidate.design for candidate in found if candidate.name == name)
+
+
+def worst(design: Design, layer: int) -> Fraction:
+    """The largest ratio of the probabilities of anything that is sent, for two people."""
+    draws = draws_of(design, layer)
+    laws = [distribution(design, layer, draws, answers) for answers in all_answers(design)]
+    assert all(sum(law.values()) == 1 for law in laws)
+    assert all(law.keys() == laws[0].keys() for law in laws)  # what can be sent does not tell either
+    return max(max(law[code] for law in laws) / min(law[code] for law in laws) for code in laws[0])
+
+
+@pytest.mark.parametrize(
+    ("design", "reached"),
+    [
+        (made(ONE, TWICE, "signs", 4, 1, 0.0), True),
+        (made(ONE, LocalBound(at_most=3), "signs", 6, 1, 0.0), True),
+        (made(TWO, LocalBound(at_most=1), "signs", 3, 1, 0.0), True),
+        (HADAMARD, True),
+        (made(ONE, LocalBound(within=1), "signs", 4, 1, 0.0), True),
+        (made(ONE, TWICE, "signs", 4, 2, 0.0), True),
+        (made(ONE, TWICE, "mutations", 4, 1, 0.0), True),
+        (made(TWO, LocalBound(at_most=1), "mutations", 3, 1, 0.0), True),
+        (made(TWO, TWICE, "mutations", 2, 2, 0.0), True),
+        (made(declared(2, [(2, 0), (0, 1)]), TWICE, "mutations", 4, 1, 0.0), True),
+        (made(ONE, LocalBound(within=1), "mutations", 4, 1, 0.0), True),
+        (once("once, a sign"), True),
+        (once("once, a symbol"), True),
+        # One window: nobody can leave in it, and less is lost than is charged.
+        (made(TWO, LocalBound(at_most=1), "signs", 1, 1, 0.0), False),
+    ],
+    ids=lambda value: f"{value.answers}-{value.reported}-{value.windows}" if isinstance(value, Design) else None,
+)
+def test_the_loss_over_all_pairs_of_changelogs_is_the_claim(design: Design, reached: bool) -> None:
+    claimed = exponential_below(Fraction(design.epsilon))
+
+    losses = [worst(design, layer) for layer in range(len(design.layers))]
+
+    assert max(losses) <= claimed
+    assert (max(losses) > claimed * Fraction(10**9 - 1, 10**9)) == reached
+
+
+@pytest.mark.parametrize("windows", [1, 2, 3])
+def test_with_a_delta_no_set_of_reports_is_worse_than_it(windows: int) -> None:
+    design = made(ONE, TWICE, "mutations", windows, 1, 0.2)
+    draws = draws_of(design, 0)
+    odds = exponential_below(Fraction(design.epsilon))
+    laws = [distribution(design, 0, draws, answers) for answers in all_answers(design)]
+
+    worst = max(sum(max(mine[code] - odds * other[code], 0) for code in mine) for mine in laws for other in laws)
+
+    assert worst <= Fraction(design.delta)
+    assert worst > Fraction(design.delta) * (Fraction(10**9 - 1, 10**9) if windows == 1 else Fraction(1, 8))
+
+
+def test_independent_signs_lose_k_epsilon_and_not_the_sum_of_both_sides() -> None:
+    """The bound 2 k ln((1 + e^epsilon) / 2) is k epsilon (1 + epsilon / 4), and never reached: one side loses less."""
+    signs = best_signs(1, Fraction(1))
+    up, down = signs.probability(0), signs.probability(1)
+
+    both = (2 * up) ** 2 / (2 * down) ** 2  # two people with two changes each, in four windows of their own
+
+    assert float(both) == pytest.approx(np.exp(2.0), rel=1e-12)
+    assert float(both) < ((1 + np.e) / 2) ** 4
+
+
+def test_best_signs_lose_less_for_a_gain_than_independent_ones() -> None:
+    """k signs with odds e^(epsilon / k) are one distribution among those that the best is taken from."""
+    for most in (1, 2, 3, 4, 7, 20, 60):
+        alone = float(best_signs(1, Fraction(1, most)).gain)
+        assert float(best_signs(most, Fraction(1)).gain) > alone * (1 + 1e-9) or most == 1
+        assert best_signs(most, Fraction(1)).ratio <= exponential_below(Fraction(1))
+
+
+def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:
+    for epsilon in (1.1, 2.0):
+        for randomiser in (best_signs(1, Fraction(epsilon)), best_symbols(7, Fraction(epsilon) / 2)):
+            with pytest.raises(ValueError, match="does not cover"):
+                Design(
+                    space=TWO,
+                    windows=3,
+                    bound=LocalBound(at_most=1),
+                    reported="changes",
+                    basis=Basis(kind="bins", answers=2),
+                    layers=(Layer(span=1, share=SHARES, randomiser=randomiser),),
+                    epsilon=1.0,
+                )
+
+
+def test_the_paper_s_randomised_response_is_what_it_says_but_for_rounding() -> None:
+    """p = (1 - delta) / (m + e^epsilon); and M. Pan's corollaries with their ceilings."""
+    best: Symbols = best_symbols(7, Fraction(1), Fraction(1, 10))
+
+    assert float(best.other) == pytest.approx(0.9 / (6 + np.e), rel=1e-15)
+    assert best.other + best.spread <= exponential_below(Fraction(1)) * best.other + Fraction(1, 10)
+    # B / W = 1 with windows halved: c = 2, h = 3 is 6 and not 4.75, h = 10 is 20 and not 11.998, on each side.
+    for layers, truth in ((3, 6), (10, 20)):
+        assert loss_of_all_layers(LocalBound(within=1), windows=8192, arity=2, layers=layers, epsilon=1.0) == 2 * truth
+
+
+def test_who_never_changes_and_who_changes_all_the_time_send_as_much_at_the_same_time() -> None:
+    for design in (made(TWO, TWICE, "signs", 4, 2, 0.0), HADAMARD, made(TWO, TWICE, "mutations", 4, 2, 0.0)):
+        for layer in range(len(design.layers)):
+            draws = draws_of(design, layer)
+            sent = []
+            for answers in ([-1] * design.windows, [0, 1, 0, 1][: design.windows]):
+                reports = played(design, layer, draws, answers)
+                columns = [(each.person, each.layer, each.symbol.dtype, each.sign.dtype) for each in reports]
+                sent.append([(p.tolist(), d.tolist(), s.itemsize, t.itemsize) for p, d, s, t in columns])
+            assert sent[0] == sent[1]
