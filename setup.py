@@ -18,6 +18,7 @@ setup(
         "privacy.local",
         "privacy.noise",
         "privacy.planning",
+        "privacy.sanitised",
         "privacy.smoothing",
         "privacy.strategies",
         "transforms",

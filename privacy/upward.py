@@ -1,8 +1,14 @@
 """Rounding on the side of privacy: what is charged, proved or shown is never below what is true."""
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+
+_DIGITS = 60
+"""Of exponentials and logarithms, which `decimal` rounds right in the last digit."""
+
+_LAST = Fraction(1, 10**58)
+"""More than it is wrong by, relative to the number; digits behind the comma are as few or fewer."""
 
 
 def above(exact: Fraction | int) -> float:
@@ -40,6 +46,44 @@ def root_above(exact: Fraction | int) -> float:
     while not reaches(near):
         near = math.nextafter(near, math.inf)
     return near
+
+
+def exp_below(exponent: Fraction | float) -> Fraction:
+    """A fraction that is not above e^exponent, and by less than one part in 10^50 below it.
+
+    >>> exp_below(0), 2.718281828 < exp_below(1) < math.e + 1e-15
+    (Fraction(1, 1), True)
+    """
+    if exponent == 0:
+        return Fraction(1)
+    return Fraction(_decimal(Fraction(exponent), up=False).exp(_context())) * (1 - _LAST)
+
+
+def exp_above(exponent: Fraction | float) -> Fraction:
+    """A fraction that is not below e^exponent, and by less than one part in 10^50 above it."""
+    return 1 / exp_below(-exponent)
+
+
+def log_above(number: Fraction) -> Fraction:
+    """A fraction that is not below the logarithm of a positive number, and by less than 10^-50 above it.
+
+    >>> log_above(Fraction(1)), 0 < log_above(Fraction(2)) - Fraction(math.log(2)) < Fraction(1, 10**15)
+    (Fraction(0, 1), True)
+    """
+    if number == 1:
+        return Fraction(0)
+    near = Fraction(_decimal(number, up=True).ln(_context()))
+    return near + abs(near) * _LAST + 1000 * _LAST
+
+
+def _context() -> Context:
+    return Context(prec=_DIGITS)
+
+
+def _decimal(number: Fraction, *, up: bool) -> Decimal:
+    """A decimal on the asked side of a fraction."""
+    context = Context(prec=_DIGITS + 20, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def shown(number: float, digits: int = 6) -> str:

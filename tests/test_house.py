@@ -28,6 +28,7 @@ ROOMS = {
         *("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
         "privacy.cells",
     ),
+    "privacy.sanitised": ("privacy", "privacy.noise", "privacy.accounting"),
     "privacy.smoothing": ("privacy", "privacy.strategies"),
     "transforms.common": (),
     "transforms.sources.files": ("transforms.common",),

@@ -1,0 +1,149 @@
+"""What any mechanism with finitely many inputs and outputs costs, exactly: all pairs of inputs, and of sets the worst.
+
+A mechanism is a table of probabilities, a row for each input. Inputs are what one record (or one attribute of it) may
+be, and any two of them are neighbours. Of all sets S of outputs Pr[i in S] - e^epsilon Pr[j in S] is largest where S
+holds exactly the outputs that raise it, so that
+
+    delta(i, j) = sum over outputs o of max(0, P[i, o] - e^epsilon P[j, o])
+
+and the mechanism is (epsilon, delta)-differentially private if and only if delta(i, j) <= delta for all i and j.
+No set need be tried. Sums are over integers and fractions; only e^epsilon is rounded, downward, in the 50th digit.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.upward import above, exp_below, log_above
+
+Exact = int | str | Fraction
+"""A probability or a distance as it is meant: '0.3' is three tenths, where the float 0.3 is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What a mechanism costs at one epsilon, and where.
+
+    Attributes:
+        delta: never below what is true, and above it by less than one part in 10^40.
+        pair: two inputs between which it is that large.
+        outputs: the worst set: those whose probability under the first is more than e^epsilon times that under the
+            second.
+    """
+
+    delta: Fraction
+    pair: tuple[int, int]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FiniteMechanism:
+    """Probabilities of outputs, by input: [inputs][outputs].
+
+    Raises:
+        ValueError: rows of unequal length, a negative probability, or a row that does not add up to exactly 1.
+
+    >>> coin = FiniteMechanism.of([["3/4", "1/4"], ["1/4", "3/4"]])
+    >>> coin.least_delta(0.0).delta, round(coin.least_epsilon(), 6) == round(math.log(3), 6)
+    (Fraction(1, 2), True)
+    """
+
+    rows: tuple[tuple[Fraction, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.rows or not self.rows[0]:
+            raise ValueError("a mechanism has at least one input and one output")
+        for place, row in enumerate(self.rows):
+            if len(row) != len(self.rows[0]):
+                raise ValueError(f"row {place} has {len(row)} outputs, and row 0 has {len(self.rows[0])}")
+            if min(row) < 0:
+                raise ValueError(f"row {place} has a negative probability")
+            if sum(row) != 1:
+                raise ValueError(
+                    f"row {place} adds up to {float(sum(row))!r}, not to exactly 1; write fractions or decimals as "
+                    "text, since floats are not what they look like"
+                )
+
+    @staticmethod
+    def of(rows: Sequence[Sequence[Exact]]) -> "FiniteMechanism":
+        """From fractions, integers, or texts such as '1/3' and '0.25'."""
+        return FiniteMechanism(tuple(tuple(Fraction(cell) for cell in row) for row in rows))
+
+    def least_delta(self, epsilon: float) -> Loss:
+        """The least delta with which the mechanism is (epsilon, delta)-differentially private, for epsilon >= 0."""
+        if not epsilon >= 0 or math.isinf(epsilon):
+            raise ValueError(f"epsilon={epsilon} must be at least 0 and finite")
+        factor = exp_below(epsilon)
+        parts, counts = factor.denominator, factor.numerator
+        scaled = self._numerators * parts
+        worst, pair = -1, (0, 0)
+        for j, other in enumerate(self._numerators * counts):
+            gains = scaled - other
+            sums = np.where(gains > 0, gains, 0).sum(axis=1)
+            i = int(np.argmax(sums))
+            if sums[i] > worst:
+                worst, pair = int(sums[i]), (i, j)
+        gain = scaled[pair[0]] - self._numerators[pair[1]] * counts
+        return Loss(
+            delta=Fraction(worst, self._denominator * parts),
+            pair=pair,
+            outputs=tuple(int(place) for place in np.flatnonzero(gain > 0)),
+        )
+
+    def least_epsilon(self, delta: Exact | float = 0) -> float:
+        """The least epsilon with which it is (epsilon, delta)-private, rounded up; infinite if there is none.
+
+        As a function of t = e^epsilon, delta(i, j) is linear between the ratios P[i, o] / P[j, o], so that the t at
+        which it meets delta is a fraction.
+        """
+        allowed = Fraction(delta)
+        pairs = ((p, q) for p in self.rows for q in self.rows if p is not q)
+        factors = [_least_factor(p, q, allowed) for p, q in pairs]
+        if None in factors:
+            return math.inf
+        return above(log_above(max((factor for factor in factors if factor is not None), default=Fraction(1))))
+
+    @cached_property
+    def _denominator(self) -> int:
+        return math.lcm(*(cell.denominator for row in self.rows for cell in row))
+
+    @cached_property
+    def _numerators(self) -> NDArray[np.object_]:
+        whole = self._denominator
+        return np.array([[int(cell * whole) for cell in row] for row in self.rows], dtype=object)
+
+
+def _least_factor(p: Sequence[Fraction], q: Sequence[Fraction], delta: Fraction) -> Fraction | None:
+    """The least t >= 1 with sum of max(0, p - t q) <= delta; None if there is none."""
+    lost = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
+    if lost > delta:
+        return None
+    ratios = sorted(((a / b, a, b) for a, b in zip(p, q, strict=True) if b > 0), reverse=True)
+    of_p, of_q = lost, Fraction(0)
+    for place, (ratio, a, b) in enumerate(ratios):
+        if ratio <= 1:
+            break
+        of_p, of_q = of_p + a, of_q + b
+        following = ratios[place + 1][0] if place + 1 < len(ratios) else Fraction(0)
+        # Between the two ratios the sum is of_p - t of_q.
+        if of_p - max(following, Fraction(1)) * of_q > delta:
+            return (of_p - delta) / of_q
+    return Fraction(1)
+
+
+def worst_error(mechanism: FiniteMechanism, distances: Sequence[Sequence[Exact]]) -> Fraction:
+    """The largest expected distance, over the inputs, of what comes out from what went in.
+
+    Args:
+        distances: [inputs][outputs].
+    """
+    errors = [
+        sum((p * Fraction(d) for p, d in zip(row, far, strict=True)), Fraction(0))
+        for row, far in zip(mechanism.rows, np.asarray(distances).tolist(), strict=True)
+    ]
+    return max(errors)

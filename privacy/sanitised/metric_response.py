@@ -1,0 +1,204 @@
+"""Responses in a finite metric space: likelier values are nearer ones, and the worst expected distance is small.
+
+With probability delta the true value comes out, else what a pure mechanism chooses: one in whose table no two odds of a
+column differ by more than the factor e^epsilon. Of these the one with the least worst error is found by a linear
+programme (up to `MOST_SOLVED` values); beside it stand odds that fall exponentially with the distance, and randomised
+response. What is taken is rounded to exact odds, and these are checked, whatever a solver says.
+
+Source of the exponential odds: McSherry, Talwar, "Mechanism Design via Differential Privacy" (FOCS 2007), with the rate
+that the check allows instead of the theorem's. The mixture with the truth is optimal for the discrete metric: Holohan,
+Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015), example 6; for other metrics a
+test finds it so.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.noise.odds import PARTS, Integers, choose
+from privacy.sanitised.finite import FiniteMechanism
+from privacy.upward import exp_below
+
+Floats = NDArray[np.float64]
+
+MOST_SOLVED = 60
+"""Values for which the linear programme is solved, in about half a second."""
+
+MOST_VALUES = 1000
+"""A table of as many rows and columns fits into memory with ease."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricResponse:
+    """Odds of each output, by input: [values][values], of `privacy.noise.odds.PARTS`.
+
+    Neighbours: one record with any two of the values. Guarantee: (epsilon, delta)-differential privacy, which is
+    checked here: less `truth` on the diagonal, the largest of a column is at most e^epsilon times the least.
+
+    Attributes:
+        truth: what of the odds on the diagonal is the truth by delta.
+
+    Raises:
+        ValueError: odds that do not add up, or do not have the guarantee.
+    """
+
+    epsilon: float
+    delta: float
+    truth: int
+    odds: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if {len(row) for row in self.odds} != {len(self.odds)} or {sum(row) for row in self.odds} != {PARTS}:
+            raise ValueError(f"odds are a square table, each row of which adds up to {PARTS}")
+        if not 0 <= self.truth <= Fraction(self.delta) * PARTS:
+            raise ValueError(f"{self.truth} of {PARTS} parts are more than delta={self.delta}")
+        if not _is_pure(self.table - self.truth * np.eye(len(self.odds), dtype=np.int64), self.epsilon):
+            raise ValueError(f"the odds do not have epsilon={self.epsilon}, delta={self.delta}")
+
+    @property
+    def values(self) -> int:
+        return len(self.odds)
+
+    @cached_property
+    def table(self) -> Integers:
+        return np.array(self.odds, dtype=np.int64)
+
+    def error(self, distances: Floats) -> float:
+        """The largest expected distance between what goes in and what comes out."""
+        return float((self.table / PARTS * distances).sum(axis=1).max())
+
+    def sample(self, codes: Integers) -> Integers:
+        """Another value for each, or the same. A second call samples anew."""
+        return choose(self.table, codes)
+
+    def mechanism(self) -> FiniteMechanism:
+        return FiniteMechanism(tuple(tuple(Fraction(cell, PARTS) for cell in row) for row in self.odds))
+
+
+def refuse_no_metric(distances: Floats) -> None:
+    """
+    Raises:
+        ValueError: not square, not symmetric, not zero exactly where a value meets itself, or against the triangle.
+    """
+    if distances.ndim != 2 or distances.shape[0] != distances.shape[1] or len(distances) < 2:
+        raise ValueError("distances are a square table, a row for each of at least two values")
+    if not np.isfinite(distances).all() or (distances != distances.T).any():
+        raise ValueError("distances are finite, and the same from either side")
+    apart = ~np.eye(len(distances), dtype=bool)
+    if np.diag(distances).any() or (distances[apart] <= 0).any():
+        raise ValueError("the distance of a value from itself is 0, and from others above 0")
+    for middle in range(len(distances)):
+        around = distances[:, middle, None] + distances[None, middle, :]
+        wrong = np.argwhere(distances > around * (1 + 1e-12))
+        if len(wrong):
+            one, other = (int(place) for place in wrong[0])
+            raise ValueError(
+                f"values {one} and {other} are further from each other than by way of value {middle}: that is no metric"
+            )
+
+
+def best_response(distances: Floats, *, epsilon: float, delta: float = 0.0) -> MetricResponse:
+    """The response with the least worst error of those that are known.
+
+    Args:
+        distances: [values, values], a metric.
+
+    Raises:
+        ValueError: not a metric, or too many values.
+
+    >>> line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    >>> round(best_response(line, epsilon=1.0).error(line), 4)
+    0.605
+    """
+    refuse_no_metric(distances)
+    if len(distances) > MOST_VALUES:
+        raise ValueError(f"{len(distances)} values with distances are more than {MOST_VALUES}; take fewer")
+    found = [_rounded(pure, epsilon, delta) for pure in _candidates(distances, epsilon)]
+    return min(found, key=lambda response: response.error(distances))
+
+
+def _candidates(distances: Floats, epsilon: float) -> Iterator[Floats]:
+    values = len(distances)
+    yield _flattened(np.where(np.eye(values, dtype=bool), math.exp(min(epsilon, 60.0)), 1.0))
+    yield _exponential(distances, epsilon)
+    if values <= MOST_SOLVED:
+        solved = _solved(distances.tobytes(), values, epsilon)
+        if solved is not None:
+            yield solved
+
+
+def _flattened(weights: Floats) -> Floats:
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _exponential(distances: Floats, epsilon: float) -> Floats:
+    """Odds proportional to exp(-rate distance), with the largest rate that epsilon allows."""
+
+    def loss(rate: float) -> float:
+        odds = _flattened(np.exp(-rate * distances))
+        return float(np.log(odds.max(axis=0) / odds.min(axis=0)).max())
+
+    low, high = 0.0, 50.0 / float(distances.max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if loss(middle) <= epsilon * (1 - 1e-9) else (low, middle)
+    return _flattened(np.exp(-low * distances))
+
+
+@lru_cache(maxsize=64)
+def _solved(distances: bytes, values: int, epsilon: float) -> Floats | None:
+    """The table with the least worst error of all: variables are its cells, the least of each column, and the error.
+
+    Of those with the same worst error one with a small mean error is taken. None if the solver gives up.
+    """
+    from scipy.optimize import linprog  # slow to import
+    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
+
+    far = np.frombuffer(distances).reshape(values, values)
+    cells, columns = values * values, eye_array(values)
+    least = kron(np.ones((values, 1)), columns)  # of each cell its column
+    none = coo_array((cells, 1))
+    rows = kron(columns, np.ones((1, values)))
+    of_rows = kron(columns, np.ones((1, values))).multiply(far.reshape(1, -1))
+    above = hstack([-eye_array(cells), least, none])
+    below = hstack([eye_array(cells), -math.exp(epsilon) * least, none])
+    errors = hstack([of_rows, coo_array((values, values)), -np.ones((values, 1))])
+    found = linprog(
+        np.concatenate([far.ravel() * 1e-3 / cells, np.zeros(values), [1.0]]),
+        A_ub=vstack([above, below, errors]).tocsr(),
+        b_ub=np.zeros(2 * cells + values),
+        A_eq=hstack([rows, coo_array((values, values + 1))]).tocsr(),
+        b_eq=np.ones(values),
+        method="highs",
+    )
+    return _flattened(np.maximum(found.x[:cells], 0.0).reshape(values, values)) if found.status == 0 else None
+
+
+def _rounded(pure: Floats, epsilon: float, delta: float) -> MetricResponse:
+    """Exact odds near these floats: with a little of uniform odds in them, as little as the check lets pass."""
+    values = len(pure)
+    truth = math.floor(Fraction(delta) * PARTS)
+    for uniform in (0.0, *(10.0**-power for power in range(12, -1, -1))):
+        odds = np.floor(((1 - uniform) * pure + uniform / values) * float(PARTS - truth)).astype(np.int64)
+        rest = PARTS - truth - odds.sum(axis=1)
+        odds[np.arange(values), odds.argmax(axis=1)] += rest
+        if odds.min() > 0 and _is_pure(odds, epsilon):
+            exact = odds + truth * np.eye(values, dtype=np.int64)
+            return MetricResponse(
+                epsilon=epsilon, delta=delta, truth=truth, odds=tuple(tuple(row) for row in exact.tolist())
+            )
+    raise ValueError(f"epsilon={epsilon} is too small for {values} values: all of them would be alike")
+
+
+def _is_pure(odds: Integers, epsilon: float) -> bool:
+    """Whether in no column the largest is more than e^epsilon times the least; in integers."""
+    factor = exp_below(epsilon)
+    most, least = odds.max(axis=0).tolist(), odds.min(axis=0).tolist()
+    return min(least) >= 0 and all(
+        a * factor.denominator <= factor.numerator * b for a, b in zip(most, least, strict=True)
+    )

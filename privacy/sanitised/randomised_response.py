@@ -1,0 +1,83 @@
+"""Optimal randomised response: the true value, or any of the others, with exact odds.
+
+Source: Holohan, Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015), example 6;
+without a delta, Kairouz, Oh, Viswanath, "Extremal Mechanisms for Local Differential Privacy" (JMLR 17, 2016).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from privacy.checks import at_least
+from privacy.noise.odds import PARTS, Integers, uniform
+from privacy.sanitised.finite import FiniteMechanism
+from privacy.upward import exp_below
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomisedResponse:
+    """Values 0, ..., `values` - 1: one stays with odds `keep`, and becomes each of the others with odds `other`.
+
+    Neighbours: one record with any two of the values. Guarantee: (epsilon, `delta_at(epsilon)`)-differential privacy.
+
+    Attributes:
+        values: how many there are, at least 2.
+        other: of `privacy.noise.odds.PARTS`.
+
+    Raises:
+        ValueError: odds by which another value is likelier than the true one.
+    """
+
+    values: int
+    other: int
+
+    def __post_init__(self) -> None:
+        at_least("values", self.values, 2)
+        at_least("other", self.other, 0)
+        if self.other >= self.keep:
+            raise ValueError(f"other={self.other} of {PARTS} is too much for {self.values} values: it hides everything")
+
+    @staticmethod
+    def optimal(values: int, *, epsilon: float, delta: float = 0.0) -> "RandomisedResponse":
+        """The likeliest truth that (epsilon, delta) allows: others have (1 - delta) / (values - 1 + e^epsilon) each.
+
+        Rounded up to the next part, so that the guarantee is exact.
+
+        Raises:
+            ValueError: an epsilon so small that nothing would be left of the truth.
+
+        >>> two = RandomisedResponse.optimal(2, epsilon=1.0)
+        >>> round(two.keep / two.other, 9), two.delta_at(1.0)
+        (2.718281828, Fraction(0, 1))
+        """
+        at_least("values", values, 2)
+        least = PARTS * (1 - Fraction(delta)) / (values - 1 + exp_below(epsilon))
+        return RandomisedResponse(values=values, other=-(-least.numerator // least.denominator))
+
+    @property
+    def keep(self) -> int:
+        """Odds of the true value."""
+        return int(PARTS - (self.values - 1) * self.other)
+
+    def delta_at(self, epsilon: float) -> Fraction:
+        """Of two inputs only the first's own value is likelier under it: max(0, keep - e^epsilon other)."""
+        return max(Fraction(0), self.keep - exp_below(epsilon) * self.other) / PARTS
+
+    @property
+    def error(self) -> float:
+        """Probability of another value than the true one: its error where all values are 1 apart."""
+        return (self.values - 1) * self.other / PARTS
+
+    def sample(self, codes: Integers) -> Integers:
+        """Another value for each, or the same. A second call samples anew."""
+        points = uniform(len(codes))
+        others = (points - self.keep) // max(self.other, 1)
+        return np.where(points < self.keep, codes, others + (others >= codes))
+
+    def mechanism(self) -> FiniteMechanism:
+        """As a table, for few values."""
+        keep, other = Fraction(self.keep, PARTS), Fraction(self.other, PARTS)
+        return FiniteMechanism(
+            tuple(tuple(keep if i == j else other for j in range(self.values)) for i in range(self.values))
+        )

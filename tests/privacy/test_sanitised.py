@@ -1,0 +1,428 @@
+"""Mechanisms for single records against what is exactly true of them, and against what no mechanism can do."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from privacy.noise.odds import PARTS, choose, uniform
+from privacy.sanitised.curve_noise import CurveNoise, mean_size
+from privacy.sanitised.finite import FiniteMechanism, worst_error
+from privacy.sanitised.grid_noise import continuous_scale, delta_of, least_scale
+from privacy.sanitised.lower_bounds import diameter_bound, finite_bound, packing_bound, packing_radius
+from privacy.sanitised.metric_response import MetricResponse, best_response, refuse_no_metric
+from privacy.sanitised.randomised_response import RandomisedResponse
+from privacy.sanitised.subset_response import SubsetResponse
+from privacy.upward import exp_above, exp_below, log_above
+
+ROUNDED = Fraction(1, 10**40)
+
+
+def line(values: int) -> np.ndarray:
+    return np.abs(np.subtract.outer(np.arange(float(values)), np.arange(float(values))))
+
+
+def normalised(weights: list[int]) -> list[Fraction]:
+    return [Fraction(weight, sum(weights)) for weight in weights]
+
+
+tables = st.integers(2, 4).flatmap(
+    lambda outputs: st.lists(
+        st.lists(st.integers(0, 6), min_size=outputs, max_size=outputs).filter(any).map(normalised),
+        min_size=2,
+        max_size=4,
+    )
+)
+
+
+@given(rows=tables, epsilon=st.sampled_from([0.0, 0.3, 1.0, math.log(2)]))
+def test_the_worst_set_is_worst_of_all_sets(rows, epsilon):
+    factor = exp_below(epsilon)
+    every = [
+        sum(p[o] - factor * q[o] for o in chosen)
+        for p, q in itertools.permutations(rows, 2)
+        for size in range(len(p) + 1)
+        for chosen in itertools.combinations(range(len(p)), size)
+    ]
+
+    loss = FiniteMechanism.of(rows).least_delta(epsilon)
+
+    assert loss.delta == max(every)
+    p, q = (rows[place] for place in loss.pair)
+    assert sum(p[o] - factor * q[o] for o in loss.outputs) == loss.delta
+
+
+@given(rows=tables, delta=st.sampled_from([Fraction(0), Fraction(1, 50), Fraction(1, 3)]))
+def test_least_epsilon_and_least_delta_are_each_others_inverse(rows, delta):
+    mechanism = FiniteMechanism.of(rows)
+
+    epsilon = mechanism.least_epsilon(delta)
+
+    if math.isinf(epsilon):
+        assert mechanism.least_delta(60.0).delta > delta
+        return
+    assert mechanism.least_delta(epsilon).delta <= delta + ROUNDED
+    if epsilon > 1e-6:
+        assert mechanism.least_delta(epsilon - 1e-9).delta > delta
+
+
+def test_a_mechanism_of_floats_that_do_not_add_up_is_refused():
+    with pytest.raises(ValueError, match=r"row 1 adds up to .* not to exactly 1; write fractions"):
+        FiniteMechanism.of([["1/2", "1/2"], [Fraction(0.9), Fraction(0.1)]])
+
+
+def test_exponentials_and_logarithms_are_on_their_side():
+    """1 = exp(log(1)), and the series of e to sixty terms is right to 1/60!."""
+    e = sum(Fraction(1, math.factorial(n)) for n in range(61))
+
+    assert e - Fraction(1, 10**45) < exp_below(1) < e + Fraction(1, math.factorial(60))
+    assert e - Fraction(1, 10**45) < exp_above(1) < e + Fraction(1, 10**45)
+    assert exp_below(1) < exp_above(1)
+    assert exp_above(Fraction(1, 3)) ** 3 > e > exp_below(Fraction(1, 3)) ** 3
+    assert Fraction(1) < log_above(exp_above(1)) < 1 + Fraction(1, 10**45)
+    assert exp_below(-log_above(Fraction(7))) < Fraction(1, 7)
+
+
+# The metric-space paper's example 5: Laplace noise.
+
+
+def clamped(q: Fraction, steps: int) -> FiniteMechanism:
+    """Discrete Laplace noise on 0, ..., steps, of what comes out below or above these only that it does.
+
+    Nothing of the loss is lost so: there all ratios of probabilities are the same.
+    """
+
+    def tail(distance: int) -> Fraction:
+        return q**distance / (1 + q)
+
+    return FiniteMechanism.of(
+        [
+            [tail(i)] + [(1 - q) / (1 + q) * q ** abs(o - i) for o in range(1, steps)] + [tail(steps - i)]
+            for i in range(steps + 1)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("scale", "steps", "epsilon"), [(2.0, 3, 1.0), (3.0, 4, 1.2), (0.7, 2, 0.5), (4.0, 7, 0.01)])
+def test_the_delta_of_grid_noise_is_exactly_that_of_all_pairs_and_sets(scale, steps, epsilon):
+    q = exp_below(-1 / Fraction(scale))
+
+    loss = clamped(q, steps).least_delta(epsilon)
+
+    assert {*loss.pair} == {0, steps}
+    assert abs(loss.delta - delta_of(scale, steps, epsilon=epsilon)) < ROUNDED
+    assert loss.delta > Fraction(1, 1000)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.1])
+@pytest.mark.parametrize("steps", [1, 10, 1000])
+def test_the_scale_of_grid_noise_is_enough_and_no_less_is(steps, delta):
+    scale = least_scale(steps, epsilon=1.0, delta=delta)
+
+    assert delta_of(scale, steps, epsilon=1.0) <= Fraction(delta)
+    assert delta_of(scale * (1 - 1e-9), steps, epsilon=1.0) > Fraction(delta)
+    assert delta_of(scale / 2, steps, epsilon=1.0) > max(Fraction(delta), Fraction(1, 5))
+
+
+def test_a_fine_grid_costs_what_continuous_noise_does_and_a_coarse_one_more():
+    """Continuous: delta = 1 - exp((epsilon - D / b) / 2), which the paper's scale, larger, does not reach."""
+    tight, of_paper = continuous_scale(1.0, epsilon=1.0, delta=0.1), 1 / (1 - math.log(0.9))
+
+    fine, coarse = 2**24, 1
+    assert 1 < least_scale(fine, epsilon=1.0, delta=0.1) / fine / tight < 1 + 1e-6
+    assert float(delta_of(tight * fine, fine, epsilon=1.0)) == pytest.approx(
+        1 - math.exp((1 - 1 / tight) / 2), rel=1e-6
+    )
+    assert least_scale(coarse, epsilon=1.0, delta=0.1) / tight > 1.06
+    assert 1 - (tight / of_paper) ** 2 == pytest.approx(0.166, abs=1e-3)  # of the variance
+
+
+# Example 6: categories.
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.1])
+@pytest.mark.parametrize("values", [2, 3, 11])
+def test_randomised_response_meets_its_claim_and_the_lower_bound_exactly(values, delta):
+    response = RandomisedResponse.optimal(values, epsilon=1.0, delta=delta)
+    mechanism = response.mechanism()
+
+    found = mechanism.least_delta(1.0).delta
+    assert found == response.delta_at(1.0)
+    assert Fraction(delta) - Fraction(values + 3, PARTS) < found <= Fraction(delta)
+    bound = packing_bound(1.0, values, epsilon=1.0, delta=delta)
+    assert bound <= worst_error(mechanism, 1 - np.eye(values, dtype=int)) < bound + 1e-14
+    assert response.error == pytest.approx(bound, rel=1e-14)
+    halved = RandomisedResponse(values=values, other=response.other // 2)
+    assert halved.delta_at(1.0) > Fraction(delta) + Fraction(1, 30)
+
+
+def test_delta_is_the_probability_of_printing_the_truth():
+    """What (1, 0.1) adds to the odds of (1, 0) is a tenth of what these leave."""
+    with_delta, without = (RandomisedResponse.optimal(5, epsilon=1.0, delta=delta) for delta in (0.1, 0.0))
+
+    assert with_delta.keep / PARTS == pytest.approx(0.1 + 0.9 * without.keep / PARTS, rel=1e-15)
+
+
+# Example 7: products of one-dimensional mechanisms.
+
+
+def product(first: FiniteMechanism, second: FiniteMechanism) -> FiniteMechanism:
+    """Of records of two attributes: all pairs of values in, and all out."""
+    return FiniteMechanism(
+        tuple(tuple(p * q for p in a for q in b) for a, b in itertools.product(first.rows, second.rows))
+    )
+
+
+def test_a_record_of_several_attributes_costs_the_sum_and_no_less_epsilon():
+    """Deltas need not add up to the last bit: the truth of one attribute may come with a lie of the other."""
+    pure = product(*(RandomisedResponse.optimal(values, epsilon=1.0).mechanism() for values in (2, 3)))
+    one, other = (
+        RandomisedResponse.optimal(2, epsilon=0.5, delta=0.1),
+        RandomisedResponse.optimal(3, epsilon=1.0, delta=0.02),
+    )
+
+    assert 2.0 - 1e-12 < pure.least_epsilon() <= 2.0
+    loss = float(product(one.mechanism(), other.mechanism()).least_delta(1.5).delta)
+    assert loss == pytest.approx(0.1 * other.keep / PARTS + 0.02 * one.keep / PARTS - 0.1 * 0.02, rel=1e-12)
+    assert loss < 0.1 + 0.02
+
+
+@pytest.mark.parametrize(("elements", "at_most", "delta"), [(3, None, 0.0), (4, 1, 0.0), (4, None, 0.02), (5, 2, 1e-4)])
+def test_sets_cost_what_all_pairs_of_sets_say(elements, at_most, delta):
+    response = SubsetResponse.optimal(elements, at_most=at_most, epsilon=1.0, delta=delta)
+    turned = Fraction(response.turned, PARTS)
+    every = list(itertools.product((0, 1), repeat=elements))
+    sets = [one for one in every if sum(one) <= response.at_most]
+    rows = [
+        [math.prod(turned if a != b else 1 - turned for a, b in zip(i, o, strict=True)) for o in every] for i in sets
+    ]
+    mechanism = FiniteMechanism.of(rows)
+
+    assert abs(mechanism.least_delta(1.0).delta - response.delta_at(1.0)) < ROUNDED
+    assert response.delta_at(1.0) <= Fraction(delta)
+    assert Fraction(delta) - Fraction(1, 10**6) * Fraction(delta) <= response.delta_at(1.0)
+    differences = [[sum(a != b for a, b in zip(i, o, strict=True)) for o in every] for i in sets]
+    assert float(worst_error(mechanism, differences)) == pytest.approx(response.error, rel=1e-15)
+    halved = SubsetResponse(elements=elements, at_most=response.at_most, turned=response.turned // 2)
+    assert halved.delta_at(1.0) > Fraction(delta) + Fraction(1, 20)
+
+
+def test_sets_beyond_the_bound_lose_their_last_elements():
+    response = SubsetResponse(elements=3, at_most=1, turned=0)
+
+    assert response.sample(np.array([[1, 1, 1], [0, 1, 1], [0, 0, 0]])).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+# Theorems 6 and 7.
+
+
+@given(rows=tables, epsilon=st.sampled_from([0.0, 1.0]), data=st.data())
+def test_no_mechanism_has_less_error_than_the_diameter_allows(rows, epsilon, data):
+    """Outputs lie anywhere: distances to them are those of points in a plane."""
+    places = st.tuples(st.integers(-5, 5), st.integers(-5, 5))
+    inputs = data.draw(st.lists(places, min_size=len(rows), max_size=len(rows), unique=True))
+    outputs = data.draw(st.lists(places, min_size=len(rows[0]), max_size=len(rows[0])))
+    mechanism = FiniteMechanism.of(rows)
+    delta = mechanism.least_delta(epsilon).delta
+
+    error = worst_error(mechanism, [[Fraction(math.dist(i, o)) for o in outputs] for i in inputs])
+
+    diameter = max(math.dist(i, j) for i in inputs for j in inputs)
+    if delta < 1:
+        assert error >= Fraction(diameter_bound(diameter, epsilon=epsilon, delta=float(delta))) - Fraction(1, 10**12)
+
+
+def test_two_points_attain_the_diameter_bound_which_is_twice_the_papers():
+    for delta in (0.0, 0.1):
+        response = RandomisedResponse.optimal(2, epsilon=1.0, delta=delta)
+
+        assert response.error == pytest.approx(diameter_bound(1.0, epsilon=1.0, delta=delta), rel=1e-15)
+        assert diameter_bound(1.0, epsilon=1.0, delta=delta) > (1 - delta) / (2 * (1 + math.e)) * 1.99
+
+
+def test_a_star_has_less_error_than_theorem_7_allows_unless_its_centre_counts_as_an_output():
+    """Eleven leaves, 1 from each other and 1/2 from the centre, which is no leaf: it always comes out."""
+    leaves = 1 - np.eye(11)
+    with_centre = np.column_stack([leaves, np.full(11, 0.5)])
+    centre = FiniteMechanism.of([[0] * 11 + [1]] * 11)
+
+    assert centre.least_epsilon() == 0
+    error = worst_error(centre, with_centre)
+    assert error == Fraction(1, 2)
+    assert packing_bound(packing_radius(leaves, range(11)), 11, epsilon=0.0) == 10 / 11 > error
+    assert packing_bound(packing_radius(with_centre, range(11)), 11, epsilon=0.0) < error
+
+
+def test_theorem_7_holds_and_is_met_where_outputs_are_the_points():
+    """Eleven leaves without the centre: optimal randomised response."""
+    for epsilon in (0.01, 1.0, 4.0):
+        error = RandomisedResponse.optimal(11, epsilon=epsilon).error
+        assert error == pytest.approx(finite_bound(1 - np.eye(11), epsilon=epsilon), rel=1e-14)
+
+
+# Any metric.
+
+
+def smallest_error(distances: np.ndarray, epsilon: float, delta: float) -> float:
+    """Of all (epsilon, delta)-private tables, by a programme that knows the positive parts of all pairs."""
+    values = len(distances)
+    cells, pairs = values**2, list(itertools.permutations(range(values), 2))
+    width = cells + len(pairs) * values + 1
+    upper, right = [], []
+    for number, (i, j) in enumerate(pairs):
+        first = cells + number * values
+        total = np.zeros(width)
+        total[first : first + values] = 1
+        upper, right = [*upper, total], [*right, delta]
+        for o in range(values):
+            row = np.zeros(width)
+            row[[i * values + o, j * values + o, first + o]] = 1, -math.exp(epsilon), -1
+            upper, right = [*upper, row], [*right, 0]
+    for i in range(values):
+        row = np.zeros(width)
+        row[i * values : (i + 1) * values], row[-1] = distances[i], -1
+        upper, right = [*upper, row], [*right, 0]
+    sums = np.zeros((values, width))
+    for i in range(values):
+        sums[i, i * values : (i + 1) * values] = 1
+    objective = np.eye(1, width, width - 1)[0]
+    return float(linprog(objective, A_ub=upper, b_ub=right, A_eq=sums, b_eq=np.ones(values)).fun)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_the_response_of_a_metric_is_the_best_there_is(delta):
+    uneven = np.array([[0, 1, 3, 3], [1, 0, 2, 3], [3, 2, 0, 1], [3, 3, 1, 0]], dtype=float)
+    for distances in (line(4), uneven):
+        response = best_response(distances, epsilon=1.0, delta=delta)
+
+        assert response.mechanism().least_delta(1.0).delta <= Fraction(delta)
+        assert response.error(distances) == pytest.approx(smallest_error(distances, 1.0, delta), rel=1e-7)
+        assert response.error(distances) >= finite_bound(distances, epsilon=1.0, delta=delta)
+
+
+def test_many_values_take_the_better_of_what_needs_no_solver():
+    """Odds that fall with the distance on a line; with all distances alike, nothing beats randomised response."""
+    far, alike = line(100), 1 - np.eye(100)
+
+    uniform = 99 * 100 / 2 / 100  # of an end, where what comes out says nothing
+    assert best_response(far, epsilon=2.0).error(far) < 0.7 * uniform
+    assert best_response(alike, epsilon=2.0).error(alike) == pytest.approx(
+        RandomisedResponse.optimal(100, epsilon=2.0).error, rel=1e-6
+    )
+
+
+def test_odds_without_the_guarantee_are_refused():
+    fair = best_response(line(3), epsilon=1.0, delta=0.01)
+
+    with pytest.raises(ValueError, match=r"do not have epsilon=0\.9"):
+        MetricResponse(epsilon=0.9, delta=0.01, truth=fair.truth, odds=fair.odds)
+    with pytest.raises(ValueError, match=r"more than delta=0\.001"):
+        MetricResponse(epsilon=1.0, delta=0.001, truth=fair.truth, odds=fair.odds)
+
+
+@pytest.mark.parametrize(
+    ("distances", "why"),
+    [
+        ([[0, 1], [2, 0]], "the same from either side"),
+        ([[0, 0], [0, 0]], "from others above 0"),
+        ([[0, 1, 9], [1, 0, 1], [9, 1, 0]], "values 0 and 2 are further from each other than by way of value 1"),
+        ([[0, 1, 2]], "square"),
+    ],
+)
+def test_what_is_no_metric_is_refused(distances, why):
+    with pytest.raises(ValueError, match=why):
+        refuse_no_metric(np.array(distances, dtype=float))
+
+
+# Curves.
+
+
+@pytest.mark.parametrize("total", [None, 1, 2, 3, 5])
+def test_the_norms_of_curves_are_those_of_all_pairs(total):
+    points, steps = 3, 2
+    noise = CurveNoise.optimal(points, steps, total=total, epsilon=1.0)
+    curves = np.array(list(itertools.product(range(steps + 1), repeat=points)))
+    bounded = noise.bound(curves)
+    differences = np.abs(bounded[:, None] - bounded[None])
+
+    assert bounded.max() <= steps
+    assert bounded.min() >= 0
+    assert total is None or bounded.sum(axis=1).max() <= total
+    for far, exact in ((differences.sum(axis=2), noise.l1), ((differences**2).sum(axis=2), noise.l2_squared)):
+        assert far.max() <= exact
+        assert far.max() == exact or total in (3, 5)  # too few points for two curves apart from each other
+    assert differences.max() == noise.diameter("max")
+
+
+def test_noise_of_half_the_scale_is_refused_for_curves():
+    for noise in (CurveNoise.optimal(48, 100, epsilon=2.0, delta=1e-6), CurveNoise.optimal(48, 100, epsilon=2.0)):
+        with pytest.raises(ValueError, match=r"is too small for epsilon=2\.0"):
+            CurveNoise(
+                points=48,
+                steps=100,
+                total=None,
+                epsilon=2.0,
+                delta=noise.delta,
+                distribution=noise.distribution,
+                scale=noise.scale / 2,
+            )
+
+
+def test_expected_sizes_of_noise_are_those_of_its_probabilities():
+    noise = CurveNoise.optimal(4, 3, epsilon=2.0)
+    q = math.exp(-1 / noise.scale)
+    exact = sum(2 * n * (1 - q) / (1 + q) * q**n for n in range(2000))
+
+    assert mean_size(noise.noise) == pytest.approx(exact, rel=1e-12)
+    assert noise.error("total") == pytest.approx(4 * exact, rel=1e-12)
+
+
+# Samples. Counts of n choices with probability p stray from np by 6 standard deviations with probability below 2e-9.
+
+
+def strays(count: int, size: int, probability: float) -> float:
+    return abs(count - size * probability) / math.sqrt(size * probability * (1 - probability))
+
+
+def test_samples_have_the_odds_that_are_proved():
+    """Fails with probability below 1e-7: forty counts."""
+    size = 40_000
+    response = RandomisedResponse.optimal(4, epsilon=1.0)
+    got = np.bincount(response.sample(np.full(size, 2)), minlength=4)
+    assert all(strays(c, size, (response.keep if v == 2 else response.other) / PARTS) < 6 for v, c in enumerate(got))
+
+    metric = best_response(line(4), epsilon=1.0, delta=0.05)
+    codes = np.repeat(np.arange(4), size)
+    sampled = metric.sample(codes)
+    for value in range(4):
+        counts = np.bincount(sampled[codes == value], minlength=4)
+        assert all(strays(c, size, metric.odds[value][o] / PARTS) < 6 for o, c in enumerate(counts))
+
+    sets = SubsetResponse.optimal(5, at_most=2, epsilon=2.0)
+    turned = (sets.sample(np.tile([0, 1, 0, 1, 0], (size, 1))) != [0, 1, 0, 1, 0]).sum(axis=0)
+    assert all(strays(count, size, sets.turned / PARTS) < 6 for count in turned)
+
+    curve = CurveNoise.optimal(3, 4, epsilon=3.0)
+    noise = curve.sample(np.zeros((size, 3), dtype=np.int64))
+    q = math.exp(-1 / curve.scale)
+    assert all(strays(int((noise[:, point] == 0).sum()), size, (1 - q) / (1 + q)) < 6 for point in range(3))
+
+
+def test_uniform_integers_fill_their_range_evenly():
+    """Each of 12 bits, the first and the last six: fails with probability below 1e-7."""
+    size = 40_000
+    points = uniform(size)
+
+    assert points.min() >= 0
+    assert points.max() < PARTS
+    assert all(strays(int((points >> bit & 1).sum()), size, 0.5) < 6 for bit in (*range(6), *range(56, 62)))
+
+
+def test_odds_that_do_not_add_up_are_refused():
+    with pytest.raises(ValueError, match="add up"):
+        choose(np.array([[PARTS - 1, 0]]), np.array([0]))
