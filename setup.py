@@ -24,6 +24,7 @@ setup(
         "transforms",
         "transforms.aggregation",
         "transforms.common",
+        "transforms.local",
         "transforms.release",
         "transforms.sources",
         "transforms.sources.columns",

@@ -36,6 +36,7 @@ ROOMS = {
     "transforms.sources.formats": ("transforms.common", "transforms.sources.files", "transforms.sources.columns"),
     "transforms.sources": ("transforms.common", *SOURCES),
     "transforms.aggregation": ("transforms.common",),
+    "transforms.local": ("transforms.common",),
     "transforms.release": ("transforms.common", "transforms.aggregation"),
     "transforms.streams": (
         *("transforms.common", "transforms.sources", *SOURCES),

@@ -1,0 +1,147 @@
+"""Reports through the transforms: each person's once, in any order, to the estimates of the kernels."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from pipelines.epochs.flags import begin_pipeline
+from privacy.local.bound import LocalBound
+from privacy.local.design import Design
+from privacy.local.mutation_space import MutationSpace
+from privacy.local.plan import tree
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.sinks import WriteTables, write_table
+from transforms.local.collect import Collect, Collection, counted, estimates_table, parts_of
+from transforms.local.distinct import Quality
+from transforms.local.randomise import BLOCK, CHANGES, Randomise, randomised
+from transforms.local.report_tables import usable
+
+WINDOWS = 4
+DESIGN = tree(
+    MutationSpace(answers=3), LocalBound(at_most=2), windows=WINDOWS, arity=2, height=2, epsilon=8.0, publish=("level",)
+)
+
+
+def collection(people: int, windows: int = WINDOWS, design: Design = DESIGN) -> Collection:
+    return Collection(
+        design=design,
+        people=people,
+        names=("a", "b", "c"),
+        publish=("level", "change"),
+        start=0,
+        every=86_400_000_000,
+        windows=windows,
+    )
+
+
+def everybody_comes(people: int) -> pa.Table:
+    """With answer 0 in window 1; every tenth goes on to 2 in window 3."""
+    later = np.arange(0, people, 10)
+    columns = [
+        np.concatenate([np.arange(people), later]),
+        np.repeat([1, 3], [people, len(later)]).astype(np.int32),
+        np.repeat([0, 2], [people, len(later)]).astype(np.int32),
+    ]
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=CHANGES)
+
+
+def estimated(of: Collection, tables: list[pa.Table]) -> tuple[pa.Table, Quality]:
+    """By the kernels alone."""
+    meet: dict[tuple[int, int], list[pa.Table]] = {}
+    total = Quality()
+    for table in tables:
+        parts, unusable = parts_of(of, table)
+        total += Quality(unusable=unusable)
+        for place, part in parts:
+            meet.setdefault(place, []).append(part)
+    tallies = {}
+    for (window, _), parts in meet.items():
+        found, quality = counted(of.design, window, parts)
+        total += quality
+        for node, one in found.items():
+            tallies[node] = tallies[node] + one if node in tallies else one
+    return estimates_table(of, tallies), total
+
+
+def test_copies_count_once_and_contradictions_not_at_all() -> None:
+    people = 1000
+    sent = list(randomised(DESIGN, everybody_comes(people), first=0, people=people))
+    alone, none_lost = estimated(collection(people), sent)
+    contradicting = sent[0].slice(0, 1).set_column(4, "sign", pc.negate(sent[0]["sign"].slice(0, 1)))
+    shuffled = [table.take(np.random.default_rng().permutation(table.num_rows)) for table in sent]
+
+    again, quality = estimated(collection(people), [*shuffled, sent[2], sent[3].slice(5, 7)])
+    without, contradictory = estimated(collection(people), [*sent, contradicting])
+    expected, _ = estimated(collection(people), [sent[0].slice(1), *sent[1:]])
+
+    assert none_lost == Quality()
+    assert again.equals(alone)
+    assert quality == Quality(repeated=sent[2].num_rows + 7)
+    assert without.equals(expected)
+    assert contradictory == Quality(contradictory=2)
+
+
+def test_rows_that_no_device_sends_are_left_out() -> None:
+    table = next(randomised(DESIGN, everybody_comes(10), first=0, people=1000))
+    layers = table["layer"].to_numpy()
+    assert set(layers.tolist()) == {0}  # a node of the other layer ends with the next window
+    for name, values in {
+        "person": (-1, 1000, None),
+        "window": (-1, WINDOWS, None),
+        "layer": (1, 2, None),
+        "symbol": (DESIGN.basis.questions, None),
+        "sign": (0, 2, None),
+    }.items():
+        for value in values:
+            column = pa.array([value, *table[name].to_pylist()[1:]], table[name].type)
+            fits = usable(DESIGN, table.set_column(table.schema.get_field_index(name), name, column), people=1000)
+            assert fits.tolist() == [False, *[True] * (table.num_rows - 1)], (name, value)
+
+
+def test_windows_that_have_not_closed_and_reports_that_never_came_leave_numbers_empty() -> None:
+    sent = list(randomised(DESIGN, everybody_comes(500), first=0, people=500))
+
+    table, _ = estimated(collection(500, windows=3), [sent[0], sent[2], sent[3]])
+
+    assert table.num_rows == 2 * 3 * 3
+    levels = table.filter(pc.equal(table["kind"], "level"))
+    # Window 2 is made of the node of windows 0 and 1, which was to be reported on with window 1.
+    assert pc.is_valid(levels["value"]).to_pylist() == [True] * 3 + [False] * 6
+    assert levels["stddev"].null_count == 6
+
+
+@pytest.mark.slow
+def test_answers_go_through_both_transforms_on_a_runner(tmp_path: Path) -> None:
+    """70,000 people, so two blocks. Each of 24 numbers lies within 6 deviations, all but with probability 24 * 2e-9."""
+    people = BLOCK + 4464
+    with begin_pipeline([]) as pipeline:
+        (
+            pipeline
+            | beam.Create([to_bytes(everybody_comes(people))])
+            | Randomise(DESIGN, people=people)
+            | WriteTables(str(tmp_path / "reports"))
+        )
+    files = sorted((tmp_path / "reports").iterdir())
+
+    def tables() -> Iterator[bytes]:
+        for path in [*files, files[0]]:
+            yield to_bytes(pa.parquet.read_table(path))
+
+    with begin_pipeline([]) as pipeline:
+        found = pipeline | beam.Create(tables()) | Collect(collection(people))
+        found["estimates"] | beam.Map(lambda payload: write_table(from_bytes(payload), str(tmp_path / "out.parquet")))
+        found["quality"] | beam.Map(lambda quality: (tmp_path / "quality").write_text(str(quality.repeated)))
+
+    table = pa.parquet.read_table(tmp_path / "out.parquet")
+    moved = -(-people // 10)
+    levels = np.array([[0, 0, 0], [people, 0, 0], [people, 0, 0], [people - moved, 0, moved]])
+    truth = np.concatenate([levels.ravel(), np.diff(levels, axis=0, prepend=0).ravel()])
+    z = (table["value"].to_numpy() - truth) / table["stddev"].to_numpy()
+    assert len(files) == 2 * WINDOWS
+    assert (np.abs(z) < 6).all()
+    assert int((tmp_path / "quality").read_text()) == pa.parquet.read_table(files[0]).num_rows
