@@ -12,7 +12,7 @@ test finds it so.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -21,13 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.noise.odds import PARTS, Integers, choose
-from privacy.sanitised.finite import FiniteMechanism
-from privacy.upward import exp_below
+from privacy.sanitised.finite import Exact, FiniteMechanism
+from privacy.upward import above, exp_below, shown
 
 Floats = NDArray[np.float64]
 
 MOST_SOLVED = 60
 """Values for which the linear programme is solved, in about half a second."""
+
+MOST_COMPARED = 100
+"""Values of which all pairs can be compared, each by all outputs, in about a second."""
 
 MOST_VALUES = 1000
 """A table of as many rows and columns fits into memory with ease."""
@@ -38,7 +41,8 @@ class MetricResponse:
     """Odds of each output, by input: [values][values], of `privacy.noise.odds.PARTS`.
 
     Neighbours: one record with any two of the values. Guarantee: (epsilon, delta)-differential privacy, which is
-    checked here: less `truth` on the diagonal, the largest of a column is at most e^epsilon times the least.
+    checked here: less `truth` on the diagonal, the largest of a column is at most e^epsilon times the least; or else
+    over all pairs.
 
     Attributes:
         truth: what of the odds on the diagonal is the truth by delta.
@@ -57,8 +61,37 @@ class MetricResponse:
             raise ValueError(f"odds are a square table, each row of which adds up to {PARTS}")
         if not 0 <= self.truth <= Fraction(self.delta) * PARTS:
             raise ValueError(f"{self.truth} of {PARTS} parts are more than delta={self.delta}")
-        if not _is_pure(self.table - self.truth * np.eye(len(self.odds), dtype=np.int64), self.epsilon):
+        if _is_pure(self.table - self.truth * np.eye(len(self.odds), dtype=np.int64), self.epsilon):
+            return
+        if len(self.odds) > MOST_COMPARED or self.mechanism().least_delta(self.epsilon).delta > Fraction(self.delta):
             raise ValueError(f"the odds do not have epsilon={self.epsilon}, delta={self.delta}")
+
+    @staticmethod
+    def own(rows: Sequence[Sequence[Exact]], *, epsilon: float, delta: float = 0.0) -> "MetricResponse":
+        """A table of somebody's own, in fractions of 2^62: what is lost to rounding goes to the largest of each row.
+
+        Raises:
+            ValueError: no square table of probabilities, or one that costs more.
+        """
+        mechanism = FiniteMechanism.of(rows)
+        if len(rows) != len(mechanism.rows[0]):
+            raise ValueError(
+                f"{len(rows)} values go in and {len(mechanism.rows[0])} come out; a value for each is needed"
+            )
+        if len(rows) > MOST_COMPARED:
+            raise ValueError(f"{len(rows)} values are more than {MOST_COMPARED}, of which all pairs can be compared")
+        least = mechanism.least_delta(epsilon)
+        if least.delta > Fraction(delta):
+            one, other = least.pair
+            raise ValueError(
+                f"rows {one} and {other} differ by more than epsilon={epsilon}, delta={delta} allow: with this epsilon "
+                f"the least delta is {shown(above(least.delta))}, with this delta the least epsilon is "
+                f"{shown(mechanism.least_epsilon(delta), 16)}"
+            )
+        odds = [[int(cell * PARTS) for cell in row] for row in mechanism.rows]
+        for row in odds:
+            row[row.index(max(row))] += PARTS - sum(row)
+        return MetricResponse(epsilon=epsilon, delta=delta, truth=0, odds=tuple(map(tuple, odds)))
 
     @property
     def values(self) -> int:
@@ -165,12 +198,12 @@ def _solved(distances: bytes, values: int, epsilon: float) -> Floats | None:
     none = coo_array((cells, 1))
     rows = kron(columns, np.ones((1, values)))
     of_rows = kron(columns, np.ones((1, values))).multiply(far.reshape(1, -1))
-    above = hstack([-eye_array(cells), least, none])
-    below = hstack([eye_array(cells), -math.exp(epsilon) * least, none])
+    over = hstack([-eye_array(cells), least, none])
+    under = hstack([eye_array(cells), -math.exp(epsilon) * least, none])
     errors = hstack([of_rows, coo_array((values, values)), -np.ones((values, 1))])
     found = linprog(
         np.concatenate([far.ravel() * 1e-3 / cells, np.zeros(values), [1.0]]),
-        A_ub=vstack([above, below, errors]).tocsr(),
+        A_ub=vstack([over, under, errors]).tocsr(),
         b_ub=np.zeros(2 * cells + values),
         A_eq=hstack([rows, coo_array((values, values + 1))]).tocsr(),
         b_eq=np.ones(values),

@@ -1,0 +1,172 @@
+"""What sanitised records tell of the records themselves: shares, joint shares and means, unbiased and with intervals.
+
+Of an attribute with few values the counts of outputs are, on average, P^T times those of inputs, P being the table of
+its response. So a linear map makes unbiased estimates of them: here (`Channel`) along one axis of a table of counts, so
+that joint shares of several attributes are one map after the other, and the table of all combinations of inputs and
+outputs is never made. For randomised response the map is a multiple and a shift, however many values there are.
+
+Every estimate is a mean over records of a score, which is unbiased for each record by itself, and scores are
+independent. Nothing is private here: sanitised records and public parameters alone are read.
+
+Intervals hold for two readings of the truth: the records that are there, and the population from which they were drawn
+independently. Those of randomised response (`shares`) are never too short, however few records there are: the count of
+a value is a sum of independent coins, whose spread is at most that of a binomial number of the same mean (Hoeffding
+1956, theorem 5), for which Clopper and Pearson's interval holds. The others are normal, with the scores' own variance.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.noise.odds import PARTS
+from privacy.sanitised.attributes import Category, Subset
+from privacy.sanitised.metric_response import MetricResponse
+from privacy.sanitised.randomised_response import RandomisedResponse
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64] | Floats
+
+WORST_CONDITION = 1e6
+"""Of a table: beyond it outputs hardly tell inputs apart, and estimates would be noise and rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Estimates with their standard deviations and intervals; all of one shape."""
+
+    value: Floats
+    stddev: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """From counts of outputs to estimates of counts of inputs: a table, or `same` for an output's own value and
+    `other` for the rest.
+
+    Attributes:
+        inverse: [inputs, outputs]; None where two numbers say it.
+    """
+
+    same: float = 0.0
+    other: float = 0.0
+    inverse: Floats | None = None
+
+    @staticmethod
+    def of(response: RandomisedResponse | MetricResponse) -> "Channel":
+        """
+        Raises:
+            ValueError: outputs hardly depend on inputs.
+
+        >>> keep = RandomisedResponse.optimal(3, epsilon=1.0)
+        >>> Channel.of(keep).unbiased(np.array([keep.keep, keep.other, keep.other]) / PARTS).round(9).tolist()
+        [1.0, 0.0, 0.0]
+        """
+        if isinstance(response, RandomisedResponse):
+            room = (response.keep - response.other) / PARTS
+            return Channel(same=(1 - response.other / PARTS) / room, other=-response.other / PARTS / room)
+        table = response.table / PARTS
+        if np.linalg.cond(table) > WORST_CONDITION:
+            raise ValueError(
+                "what comes out hardly depends on what went in, so shares cannot be told; leave out the distances, "
+                "or take a larger epsilon"
+            )
+        return Channel(inverse=np.asarray(np.linalg.inv(table.T), dtype=np.float64))
+
+    def unbiased(self, counts: Counts, *, axis: int = -1) -> Floats:
+        """Estimates along one axis."""
+        return _mapped(counts, axis, self.same, self.other, self.inverse)
+
+    def squares(self, counts: Counts, *, axis: int = -1) -> Floats:
+        """The same with all coefficients squared: sums of squared scores."""
+        inverse = None if self.inverse is None else self.inverse**2
+        return _mapped(counts, axis, self.same**2, self.other**2, inverse)
+
+
+def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: float = 0.95) -> Estimate:
+    """Shares of all combinations of several attributes' values among the records.
+
+    Args:
+        counts: how often each combination came out; an axis for each attribute, at least two records.
+        channels: one for each axis.
+    """
+    records = float(counts.sum())
+    if records < 2:
+        raise ValueError(f"{records:.0f} records are too few for an estimate")
+    value, squares = np.asarray(counts, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    for axis, channel in enumerate(channels):
+        value, squares = channel.unbiased(value, axis=axis), channel.squares(squares, axis=axis)
+    value, squares = value / records, squares / records
+    return _normal(value, np.sqrt(np.maximum(squares - value**2, 0.0) / (records - 1)), confidence)
+
+
+def shares(counts: Counts, attribute: Category, *, confidence: float = 0.95) -> Estimate:
+    """The share of each value of a category among the records.
+
+    Args:
+        counts: how often each came out.
+    """
+    if isinstance(attribute.response, MetricResponse):
+        return joint_shares(counts, [Channel.of(attribute.response)], confidence=confidence)
+    return _of_coins(counts, float(counts.sum()), attribute.response, confidence)
+
+
+def element_shares(counts: Counts, records: int, attribute: Subset, *, confidence: float = 0.95) -> Estimate:
+    """For each element of sets, the share of records whose bounded set has it.
+
+    Args:
+        counts: how many of the sanitised sets have each element.
+    """
+    coin = RandomisedResponse(values=2, other=attribute.response.turned)
+    return _of_coins(counts, float(records), coin, confidence)
+
+
+def means(values: Floats, *, confidence: float = 0.95) -> Estimate:
+    """Means of sanitised numbers, or of each point of curves: [records] or [records, points], at least two records."""
+    records = len(values)
+    if records < 2:
+        raise ValueError(f"{records} records are too few for an estimate")
+    deviation = np.asarray(values.std(axis=0, ddof=1) / math.sqrt(records))
+    return _normal(np.asarray(values.mean(axis=0)), deviation, confidence)
+
+
+def _of_coins(counts: Counts, records: float, response: RandomisedResponse, confidence: float) -> Estimate:
+    """Of values that come out of a record with odds `keep` if they are its own, and `other` if not."""
+    from scipy.special import betaincinv  # slow to import
+
+    if records < 1:
+        raise ValueError("no records, so no estimate")
+    keep, other = response.keep / PARTS, response.other / PARTS
+    found = np.asarray(counts, dtype=np.float64)
+    # One count further to either side, so that the mean itself is never left out of Hoeffding's theorem.
+    fewer, more = np.maximum(found - 1, 0), np.minimum(found + 1, records)
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(fewer > 0, betaincinv(np.maximum(fewer, 1), records - fewer + 1, tail), 0.0)
+        high = np.where(more < records, betaincinv(more + 1, np.maximum(records - more, 1), 1 - tail), 1.0)
+    share = found / records
+    deviation = np.sqrt(share * (1 - share) / records)
+    return Estimate(
+        value=(share - other) / (keep - other),
+        stddev=deviation / (keep - other),
+        low=(low - other) / (keep - other),
+        high=(high - other) / (keep - other),
+    )
+
+
+def _normal(value: Floats, stddev: Floats, confidence: float) -> Estimate:
+    from scipy.special import ndtri  # slow to import
+
+    half = float(ndtri((1 + confidence) / 2)) * stddev
+    return Estimate(value=value, stddev=stddev, low=value - half, high=value + half)
+
+
+def _mapped(counts: Counts, axis: int, same: float, other: float, inverse: Floats | None) -> Floats:
+    table = np.asarray(counts, dtype=np.float64)
+    if inverse is not None:
+        return np.asarray(np.moveaxis(np.tensordot(inverse, table, axes=(1, axis)), 0, axis), dtype=np.float64)
+    return np.asarray((same - other) * table + other * table.sum(axis=axis, keepdims=True), dtype=np.float64)

@@ -1,0 +1,52 @@
+"""The public grid on which numbers of records stand."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.checks import positive
+from privacy.noise.odds import Integers
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 2**30
+"""Of a number's grid, and of a curve's total: 64 bits then hold all sums and products."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """low, low + step, ..., low + steps step.
+
+    Raises:
+        ValueError: not a whole number of steps, or too many.
+
+    >>> Grid.of(low=0.0, high=1.0, step=0.25).codes(np.array([-3, 0.4, np.nan, 9]), missing=2).tolist()
+    [0, 2, 2, 4]
+    """
+
+    low: float
+    step: float
+    steps: int
+
+    @staticmethod
+    def of(*, low: float, high: float, step: float) -> "Grid":
+        positive("step", step)
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"min={low} must be less than max={high}, and both finite")
+        steps = round((high - low) / step)
+        if steps < 1 or abs(low + steps * step - high) > 1e-9 * max(abs(low), abs(high), step):
+            raise ValueError(f"step={step} does not lead from min={low} to max={high} in whole steps")
+        if steps > MOST_STEPS:
+            raise ValueError(f"{steps} steps from min to max are more than 2^30; take a larger step")
+        return Grid(low=low, step=step, steps=steps)
+
+    def codes(self, values: Floats, *, missing: int) -> Integers:
+        """The nearest steps within the range; `missing` for NaN."""
+        steps = np.clip((values - self.low) / self.step, 0, self.steps)
+        return np.where(np.isnan(steps), missing, np.rint(np.nan_to_num(steps))).astype(np.int64)
+
+    def values(self, codes: Integers) -> Floats:
+        """What steps stand for, also those beyond the range."""
+        return np.asarray(self.low + self.step * codes, dtype=np.float64)

@@ -1,0 +1,34 @@
+"""All that is done to one record, and what it costs."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privacy.sanitised.attributes import Attribute
+from privacy.upward import above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sanitisation:
+    """What is done to each record: its attributes, and nothing else of it comes out.
+
+    Neighbours: two data sets of as many records that differ in one of them, by any values. Guarantee: (`epsilon`,
+    `delta`)-differential privacy of all that is ever made of the sanitised records, if each is sanitised once.
+    Source: Holohan, Leith, Mason (Information Sciences 305, 2015): products, and the theorem on the identity query.
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        names = [attribute.name for attribute in self.attributes]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("a record has at least one attribute, each with a name of its own")
+
+    @property
+    def epsilon(self) -> float:
+        """Of a record: the sum, rounded up."""
+        return above(sum((Fraction(attribute.epsilon) for attribute in self.attributes), Fraction(0)))
+
+    @property
+    def delta(self) -> float:
+        """The same."""
+        return above(sum((Fraction(attribute.delta) for attribute in self.attributes), Fraction(0)))

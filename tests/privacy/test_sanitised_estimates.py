@@ -1,0 +1,193 @@
+"""Estimates from sanitised records: unbiased, and in intervals that hold as often as they say."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from privacy.noise.odds import PARTS
+from privacy.sanitised.attributes import Category, Curve, Number, Subset
+from privacy.sanitised.estimates import Channel, element_shares, joint_shares, means, shares
+from privacy.sanitised.grid import Grid
+from privacy.sanitised.record import Sanitisation
+
+LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+PLAIN = Category.planned("ward", ["a", "b", "c", "d"], missing="d", epsilon=1.0, delta=0.01)
+OWN = Category.planned(
+    "grade",
+    ["1", "2", "3"],
+    missing="3",
+    epsilon=1.5,
+    distances=LINE,
+    probabilities=[["0.6", "0.2", "0.2"], ["0.2", "0.5", "0.3"], ["0.2", "0.2", "0.6"]],
+)
+
+
+def table_of(attribute: Category) -> np.ndarray:
+    return np.array([[float(cell) for cell in row] for row in attribute.response.mechanism().rows])
+
+
+@pytest.mark.parametrize("attribute", [PLAIN, OWN], ids=["randomised response", "a table"])
+def test_estimates_are_right_on_average_for_each_input(attribute):
+    channel = Channel.of(attribute.response)
+
+    assert channel.unbiased(table_of(attribute)) == pytest.approx(np.eye(len(attribute.values)), abs=1e-12)
+
+
+def test_joint_shares_are_those_of_the_whole_table_of_combinations():
+    """Which is made here, as nowhere else: 12 by 12."""
+    counts = np.arange(1, 13).reshape(4, 3) ** 2
+    scores = np.linalg.inv(np.kron(table_of(PLAIN), table_of(OWN)).T)
+    records = counts.sum()
+
+    found = joint_shares(counts, [Channel.of(PLAIN.response), Channel.of(OWN.response)])
+
+    value = scores @ counts.ravel() / records
+    squares = scores**2 @ counts.ravel() / records
+    assert found.value.ravel() == pytest.approx(value, abs=1e-10)
+    assert found.stddev.ravel() == pytest.approx(np.sqrt((squares - value**2) / (records - 1)), rel=1e-9)
+    assert found.value.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("records", [1, 2, 10, 57, 400])
+def test_intervals_of_shares_hold_whoever_has_a_value(records):
+    """Exact: the count is a sum of two binomial numbers, for any number of records that have the value."""
+    keep, other = PLAIN.response.keep / PARTS, PLAIN.response.other / PARTS
+    counts = np.arange(records + 1)
+    # Each count as that of the first value; what the others have does not matter to it.
+    found = shares(np.stack([counts, records - counts, counts * 0, counts * 0])[:, :1], PLAIN)
+    rows = [shares(np.array([c, records - c, 0, 0]), PLAIN) for c in counts]
+    low, high = np.array([row.low[0] for row in rows]), np.array([row.high[0] for row in rows])
+    assert found.low[0, 0] == low[0]
+
+    for having in {0, 1, records // 3, records // 2, records}:
+        chance = np.convolve(
+            binom.pmf(np.arange(having + 1), having, keep),
+            binom.pmf(np.arange(records - having + 1), records - having, other),
+        )
+        held = (low - 1e-12 <= having / records) & (having / records <= high + 1e-12)
+        assert chance[held].sum() >= 0.95
+        drawn = binom.pmf(counts, records, other + (keep - other) * having / records)
+        assert drawn[held].sum() >= 0.95
+
+
+def test_joint_intervals_hold_as_often_as_they_say():
+    """Of 500 runs with 94 % at the least, 88 % hold but with probability below 1e-7 for each of twelve cells."""
+    records, runs = 1500, 500
+    wards, grades = np.arange(records) % 4, np.arange(records) % 6 // 2
+    truth = np.bincount(wards * 3 + grades, minlength=12).reshape(4, 3) / records
+    channels = [Channel.of(PLAIN.response), Channel.of(OWN.response)]
+
+    held = np.zeros((4, 3))
+    for _ in range(runs):
+        got = PLAIN.sample(wards[:, None])[:, 0] * 3 + OWN.sample(grades[:, None])[:, 0]
+        found = joint_shares(np.bincount(got, minlength=12).reshape(4, 3), channels)
+        held += (found.low <= truth) & (truth <= found.high)
+
+    assert held.min() / runs > 0.88
+
+
+def test_elements_and_means_come_back_from_many_records():
+    """Each within 6 of its standard deviations, which are what they must be: fails with probability below 1e-7."""
+    records = 20_000
+    sets = Subset.planned("ills", ["x", "y", "z"], at_most=2, epsilon=2.0)
+    truth = np.tile([1, 1, 1], (records, 1)) * (np.arange(records) % 2)[:, None]  # of three elements two count
+    age = Number.planned("age", Grid.of(low=18, high=98, step=1), missing=None, epsilon=1.0)
+    load = Curve.planned(
+        "load", ["h0", "h1"], Grid.of(low=0, high=5, step=0.5), missing=None, total=6, metric="mean", epsilon=2.0
+    )
+    ages = np.arange(records) % 81
+
+    elements = element_shares(sets.sample(truth).sum(axis=0), records, sets)
+    of_ages = means(age.grid.values(age.sample(ages[:, None])[:, 0]))
+    of_loads = means(load.grid.values(load.sample(np.tile([10, 10], (records, 1)))))
+
+    assert np.abs(elements.value - [0.5, 0.5, 0]).max() < 6 * elements.stddev.max()
+    assert elements.stddev.max() < 0.02
+    assert abs(of_ages.value - (18 + ages.mean())) < 6 * of_ages.stddev
+    assert of_ages.stddev == pytest.approx(np.sqrt((2 * 80**2 + 80**2 / 12) / records), rel=0.1)
+    assert np.abs(of_loads.value - 3.0).max() < 6 * of_loads.stddev.max()  # 10 of a total of 6
+    assert of_loads.stddev == pytest.approx([np.sqrt(2 * 5.0**2 / records)] * 2, rel=0.1)
+
+
+def test_responses_that_tell_nothing_of_shares_are_refused():
+    """The least worst error of many values on a line comes from a few outputs in the middle."""
+    far = np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
+    category = Category.planned("x", [str(n) for n in range(20)], missing="0", epsilon=0.1, distances=far)
+
+    with pytest.raises(ValueError, match="shares cannot be told; leave out the distances"):
+        Channel.of(category.response)
+
+
+def test_estimates_of_nobody_are_refused():
+    with pytest.raises(ValueError, match="0 records"):
+        joint_shares(np.zeros(4, dtype=int), [Channel.of(PLAIN.response)])
+    with pytest.raises(ValueError, match="1 records"):
+        means(np.array([3.0]))
+    with pytest.raises(ValueError, match="no records"):
+        shares(np.zeros(4, dtype=int), PLAIN)
+
+
+# Attributes refuse what does not have their claim.
+
+
+def test_a_claim_that_does_not_hold_is_refused_for_each_kind():
+    grid = Grid.of(low=0, high=10, step=1)
+    age = Number.planned("age", grid, missing=None, epsilon=1.0)
+    ill = Subset.planned("ill", ["x", "y"], at_most=None, epsilon=1.0)
+    load = Curve.planned("load", ["a", "b"], grid, missing=None, total=None, metric="max", epsilon=1.0)
+    for made, change in (
+        (age, {"scale": age.scale / 2}),
+        (age, {"epsilon": 0.99}),
+        (PLAIN, {"epsilon": 0.99}),
+        (PLAIN, {"delta": 0.001}),
+        (OWN, {"epsilon": 0.5}),
+        (ill, {"epsilon": 0.99}),
+        (load, {"epsilon": 0.99}),
+    ):
+        values = {field: getattr(made, field) for field in type(made).__dataclass_fields__}
+        assert type(made)(**values) == made
+        with pytest.raises(ValueError, match=r"too small|costs more"):
+            type(made)(**(values | change))
+
+
+def test_own_tables_that_cost_more_say_what_they_cost():
+    with pytest.raises(
+        ValueError, match=r"rows 1 and 0 differ .* least delta is 0\.499975, .* least epsilon is 1\.0986"
+    ):
+        Category.planned("x", ["a", "b"], missing="a", epsilon=0.0001, probabilities=[["3/4", "1/4"], ["1/4", "3/4"]])
+
+
+def test_a_record_costs_the_sum_of_its_attributes():
+    record = Sanitisation(attributes=(PLAIN, OWN))
+
+    assert (record.epsilon, record.delta) == (2.5, 0.01)
+    assert {attribute.name for attribute in record.attributes} == {"ward", "grade"}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "why"),
+    [
+        (0, 1, 0.3, "does not lead from min=0 to max=1 in whole steps"),
+        (1, 1, 1, "must be less than max"),
+        (0, 2**31, 1, "take a larger step"),
+    ],
+)
+def test_a_grid_that_does_not_fit_its_range_is_refused(low, high, step, why):
+    with pytest.raises(ValueError, match=why):
+        Grid.of(low=low, high=high, step=step)
+
+
+def test_errors_are_above_the_lower_bounds_for_all_kinds():
+    grid = Grid.of(low=0, high=10, step=1)
+    for epsilon, delta in itertools.product((0.2, 1.0, 5.0), (0.0, 0.01)):
+        curve = {"missing": None, "total": None, "epsilon": epsilon, "delta": delta}
+        for attribute in (
+            Number.planned("a", grid, missing=None, epsilon=epsilon, delta=delta),
+            Category.planned("b", ["x", "y", "z"], missing="x", epsilon=epsilon, delta=delta),
+            Category.planned("c", ["x", "y", "z"], missing="x", epsilon=epsilon, delta=delta, distances=LINE),
+            Subset.planned("d", ["x", "y", "z"], at_most=2, epsilon=epsilon, delta=delta),
+            *(Curve.planned("e", ["p", "q"], grid, metric=metric, **curve) for metric in ("total", "mean", "max")),
+        ):
+            assert attribute.error >= attribute.lower_bound > 0
