@@ -40,6 +40,7 @@ setup(
     ],
     install_requires=[
         "apache-beam>=2.77,<2.78",
+        "clarabel>=0.11,<0.12",
         "dp-accounting>=0.6,<0.7",
         "duckdb>=2.0,<3",
         "fastavro>=1.13,<2",

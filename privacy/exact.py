@@ -97,6 +97,11 @@ class Members:
             raise self.wrong(key, "a list of integers")
         return tuple(value)
 
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """Finite floats."""
+        each = [Members({"": value}, f"{self.place(key)}[{number}]") for number, value in enumerate(self._list(key))]
+        return tuple(one.number("") for one in each)
+
     def triples(self, key: str) -> tuple[tuple[int, int, int], ...]:
         value = self._list(key)
         if not all(isinstance(each, list) and [type(number) for number in each] == [int] * 3 for each in value):

@@ -14,7 +14,7 @@ Of the difference of two trajectories (privacy.protection.Span) they are the siz
 sign, so its diameter is twice its radius.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -30,11 +30,13 @@ class States:
     Attributes:
         radius, diameter: as above; squared for L2.
         hulls: as above, squared for L2; empty for several cells.
+        squared: whether they are those for L2; only a strategy whose noise is not of one width must know.
     """
 
     radius: Fraction
     diameter: Fraction
     hulls: tuple[Fraction, ...]
+    squared: bool = field(default=False, repr=False)
 
 
 Corners = tuple[tuple[int, int, int], ...]
@@ -76,7 +78,7 @@ def apart_in_l1(components: tuple[Component, ...], cells: int, entries: int, cor
 def apart_in_l2_squared(components: tuple[Component, ...], entries: int, corners: Corners = ()) -> States:
     """Their squares in L2. Whatever the number of cells, the worst is on a line (privacy.strategies.tree_apart)."""
     radius = Fraction(entries * entries * len(components) * _largest(corners))
-    return States(radius=radius, diameter=4 * radius, hulls=(4 * radius,))
+    return States(radius=radius, diameter=4 * radius, hulls=(4 * radius,), squared=True)
 
 
 def _sizes(components: tuple[Component, ...], cells: int, corners: Corners, *, power: int) -> States:
@@ -84,7 +86,7 @@ def _sizes(components: tuple[Component, ...], cells: int, corners: Corners, *, p
     radius = Fraction(len(components) * _largest(corners))
     apart = (sum((_apart(c, corner, power) for c in components), Fraction(0)) for corner in corners or alone)
     hulls = tuple(h**power for h in _hulls(components)) if cells == 1 and not corners else ()
-    return States(radius=radius, diameter=max(radius, *apart), hulls=hulls)
+    return States(radius=radius, diameter=max(radius, *apart), hulls=hulls, squared=power == 2)
 
 
 def _largest(corners: Corners) -> int:

@@ -322,12 +322,22 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
         )
     if candidate["chosen"]:
         lines.append(f"{'':<16} {_carried_text(candidate['carried'])}")
+    if "above_least" in candidate["parameters"]:
+        lines.append(f"{'':<16} {_weights_text(candidate['parameters'])}")
     for family in candidate["families"]:
         lines.append(f"{'':<16} {_family_text(family)}")
         if len(family["noise"]) > 1:
             noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
             lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
     return lines
+
+
+def _weights_text(parameters: dict[str, Any]) -> str:
+    weights, above = parameters["weights"], shown(100 * parameters["above_least"], 2)
+    return (
+        f"{len(weights)} weights from {min(weights):g} to {max(weights):g}: the weighted squared error is at most "
+        f"{above} % above the least that any budgets of windows can have"
+    )
 
 
 def _carried_text(carried: dict[str, Any]) -> str:

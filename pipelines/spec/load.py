@@ -258,8 +258,9 @@ def _sha256(model: SpecModel) -> str:
         if values[section][key] in (None, False, "everything"):
             del values[section][key]
     for strategy in (values["strategy"], *(query["strategy"] for query in values["queries"])):
-        if isinstance(strategy, dict) and strategy["adaptive"] is None:  # a kind that came later
-            del strategy["adaptive"]
+        for kind in ("adaptive", "direct"):  # that came later
+            if isinstance(strategy, dict) and strategy[kind] is None:
+                del strategy[kind]
     constraint = values["privacy"]["constraint"] or {}
     for part in (constraint, *(constraint.get("classes") or {}).values()):
         if part and part["entries"] is None:  # this key came later too

@@ -11,7 +11,7 @@ from pipelines.spec.errors import Problem
 from pipelines.spec.ordered import OrderedSection
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection, SlidingSection
-from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, Strategy, StrategySection
+from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSection, Strategy, StrategySection
 from privacy.protection import Span
 from privacy.strategies.choice import Form
 from transforms.release.published_tables import SAMPLED
@@ -64,8 +64,11 @@ def strategy_problems(
             yield above, "no sliding numbers are published; add {sliding: 7d} to publish, or use auto"
         if isinstance(one, StrategySection) and one.adaptive is not None:
             yield from ((above, message) for message in _not_adaptive(one.adaptive, served, privacy, windows, every))
-        if one == "direct" and windows is None and privacy.protects == "everything":
+        weighted = one.direct if isinstance(one, StrategySection) else None
+        if (one == "direct" or weighted) and windows is None and privacy.protects == "everything":
             yield above, "levels without an end; add schedule.until or privacy.protects: {span: 14d}, or use auto"
+        if weighted is not None:
+            yield from ((above, message) for message in _not_weighted(weighted, served, privacy, windows))
         form = one.factorised if isinstance(one, StrategySection) else None
         if one == "factorised" or form is not None:
             yield from ((above, message) for message in _not_factorised(form, privacy, windows))
@@ -133,6 +136,18 @@ def _not_adaptive(
         section.choice(every).settled(windows=windows if span is None else None, span=span, cells=1, grid=1.0)
     except ValueError as error:
         yield str(error)
+
+
+def _not_weighted(
+    section: DirectSection, served: list[QuerySection], privacy: PrivacySection, windows: int | None
+) -> Iterator[str]:
+    for query in served:
+        if query.publish != ["level"]:
+            yield f"weights are of levels by themselves; write publish: [level] in query {query.name}"
+    if windows is not None and len(section.weights) > windows:
+        yield f"{len(section.weights):,} weights for {windows:,} windows; give one for each, or fewer that are repeated"
+    if privacy.accounting == "paper":
+        yield "privacy.accounting: paper charges every window alone, whatever its weight; remove that"
 
 
 def _not_factorised(form: Form | None, privacy: PrivacySection, windows: int | None) -> Iterator[str]:

@@ -5,18 +5,26 @@ A word alone leaves all that it could settle to the planner: `tree`. Settings fi
 
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import not_one_of, refuse, show, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.policy import NEEDS, Gains, Policy
-from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine
+from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine, check_weights
 
 ENDLESS_FORMS: tuple[Form, ...] = ("window",)
 """Forms that need no last window: each change fades from the sums after it."""
 
-_WITH_SETTINGS = ("tree", "factorised", "adaptive")
+_WITH_SETTINGS = ("tree", "factorised", "direct", "adaptive")
+
+
+def _weights(weights: list[float]) -> list[float]:
+    try:
+        check_weights(weights)
+    except ValueError as error:
+        raise wrong(str(error).removeprefix("weights: ")) from None
+    return weights
 
 
 class TreeSection(Section):
@@ -25,6 +33,12 @@ class TreeSection(Section):
     branching: Annotated[int, Field(ge=2, le=1024)] | None = None
     height: Annotated[int, Field(ge=1, le=40)] | None = None
     refine: Refine | None = None
+
+
+class DirectSection(Section):
+    """How much the windows matter, where levels are released by themselves."""
+
+    weights: Annotated[list[Number], AfterValidator(_weights)]
 
 
 class GainsSection(Section):
@@ -84,10 +98,13 @@ class StrategySection(Section):
 
     tree: TreeSection | None = None
     factorised: Form | None = None
+    direct: DirectSection | None = None
     adaptive: AdaptiveSection | None = None
 
     def choice(self) -> Choice:
         """What it leaves to the planner."""
+        if self.direct is not None:
+            return Choice(name="direct", weights=tuple(float(weight) for weight in self.direct.weights))
         if self.tree is None:
             return Choice(name="factorised", form=self.factorised)
         return Choice(name="tree", branching=self.tree.branching, height=self.tree.height, refine=self.tree.refine)

@@ -5,7 +5,8 @@ noise costs depends on the sensitivity of what it is added to, see privacy.accou
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from privacy.checks import at_least, positive, proportion
 from privacy.noise.sampling import Integers, discrete_gaussian, discrete_laplace
+from privacy.upward import above
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,15 @@ class DiscreteGaussian:
 
 
 NoiseDistribution = DiscreteLaplace | DiscreteGaussian
+
+
+def widened(distribution: NoiseDistribution, stretch: float) -> NoiseDistribution:
+    """The same noise, so many times as wide; its scale is rounded upward.
+
+    >>> widened(DiscreteLaplace(2.0), 1.5)
+    DiscreteLaplace(scale=3.0)
+    """
+    return replace(distribution, scale=above(Fraction(distribution.scale) * Fraction(stretch)))
 
 
 @lru_cache(maxsize=65_536)

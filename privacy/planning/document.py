@@ -36,7 +36,7 @@ from privacy.strategies.choice import NAMES, Choice
 from privacy.strategies.table import strategy_from_json, strategy_to_json
 
 VERSION = 3
-"""1 were plans that protect everything that a unit ever does, and did not say so; 2 were those without axes."""
+"""1 were plans that protect everything that a unit ever does, and did not say so; 2 had no axes and no weights."""
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 FAMILIES: tuple[Family, ...] = get_args(Family)

@@ -20,7 +20,7 @@ from privacy.accounting.accounting import (
     paper_epsilon,
 )
 from privacy.constraint import Constraint
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution, widened
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.planning.adaptive_part import AdaptivePart, adaptive_of, at_once, calibrated, one_measurement
 from privacy.planning.contribution import Sensitivity
@@ -30,7 +30,7 @@ from privacy.planning.pricing import measured, share, share_for, total_variance
 from privacy.planning.statement import conditions, protected
 from privacy.protection import EVERYTHING, Protection
 from privacy.series import Family, Series
-from privacy.strategies.base import Strategy
+from privacy.strategies.base import Strategy, of_one_width
 from privacy.strategies.table import OFFERS
 
 Split = Literal["weights", "relative_error"]
@@ -258,7 +258,7 @@ def _plan(
     )
     stated = [
         paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
-        if part.strategy.sparse
+        if part.strategy.sparse and of_one_width(part.strategy)
         else None
         for (_, part), m, scale in zip(planned, measurements, calibration.scales, strict=False)
     ]
@@ -367,6 +367,11 @@ def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.f
     released = plan.publishing(query, series)
     if len(released.noise) > 1:
         raise ValueError("the error of a ratio depends on the data")
-    variance = released.noise[0].variance * plan.demands[query].measure.components[0].grid ** 2
-    deviations: NDArray[np.float64] = np.sqrt(released.variances(series, windows) * variance)
+    (noise,), grid = released.noise, plan.demands[query].measure.components[0].grid
+    strategy = released.strategy
+    deviations: NDArray[np.float64]
+    if (stretch := strategy.stretch(strategy.nodes(windows // released.leaf))) is not None:
+        deviations = np.array([math.sqrt(widened(noise, width).variance * grid**2) for width in stretch.tolist()])
+    else:
+        deviations = np.sqrt(released.variances(series, windows) * (noise.variance * grid**2))
     return deviations

@@ -208,7 +208,8 @@ def _asked(question: Question) -> Asked:
         nominal=question.nominal,
         initial_level=question.initial_level,
         choice=question.demand.choice,
-        in_span=isinstance(question.protects, Span),
+        boundaries=question.protects.boundaries(question.window) if isinstance(question.protects, Span) else None,
+        gaussian=question.mechanism == "gaussian",
         squared_norm=lambda strategy, leaf: entry_squared(strategy, question.unit(leaf)),
         error=error,
     )

@@ -49,6 +49,10 @@ class Nodes:
     begin: Ints
     end: Ints
 
+    def of(self, rows: NDArray[np.bool_]) -> "Nodes":
+        """Some of them."""
+        return Nodes(layer=self.layer[rows], begin=self.begin[rows], end=self.end[rows])
+
 
 Sample = Callable[[Nodes], Ints]
 """Fresh noise for nodes, [nodes, cells]. Each node is asked for once; where noise comes from is not the strategy's."""
@@ -91,6 +95,12 @@ class Moved:
     nodes: int
     coordinates: int
     rounding: float = 0.0
+
+
+def of_one_width(strategy: "Strategy") -> bool:
+    """Whether all its nodes have noise of one width."""
+    none = np.zeros(0, dtype=np.int64)
+    return strategy.stretch(Nodes(layer=none, begin=none, end=none)) is None
 
 
 class Strategy(Protocol):
@@ -184,8 +194,17 @@ class Strategy(Protocol):
         """How many rows the carry has after so many windows: numbers for each cell."""
         ...
 
+    def stretch(self, nodes: Nodes) -> Floats | None:
+        """How many times as wide as the part's the noise of each of these nodes is; None where all have the part's.
+
+        A strategy whose nodes differ publishes each as a number, in order; norms are then in widths of their noise.
+        """
+        ...
+
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
         """[numbers]: the sum of squares of each row of W: how often the variance of one node is in a number.
+
+        Where nodes have noise of several widths, very nearly: of a wider one, that is its variance in the part's.
 
         Of the numbers that end after `since` windows and by `windows`.
         """

@@ -37,7 +37,9 @@ class Asked:
         nominal: over how many windows errors are averaged.
         initial_level: whether it is published.
         choice: what the spec says.
-        in_span: whether a span of time is protected, and not all that a unit ever does.
+        boundaries: at how many ends of windows in a row neighbours can differ, where a span of time is protected; None
+            where all that a unit ever does is.
+        gaussian: whether noise is Gaussian.
         squared_norm: of one entry's nodes in L2, under a strategy of leaves of so many windows.
         error: the root mean square error of a candidate, to compare it with others.
     """
@@ -47,7 +49,8 @@ class Asked:
     nominal: int
     initial_level: bool
     choice: Choice
-    in_span: bool
+    boundaries: int | None
+    gaussian: bool
     squared_norm: Callable[[Strategy, int], float]
     error: Callable[[Candidate], float]
 
@@ -55,6 +58,11 @@ class Asked:
     def leaf(self) -> int:
         """Windows in one leaf, if all series are made from one strategy."""
         return leaf_of(self.series)
+
+    @property
+    def in_span(self) -> bool:
+        """Whether a span of time is protected."""
+        return self.boundaries is not None
 
     def horizon(self, leaf: int) -> int | None:
         """In leaves."""

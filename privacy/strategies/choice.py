@@ -1,5 +1,7 @@
 """What a spec can say of strategies: their names and settings. The one list of these words."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
@@ -14,6 +16,13 @@ REFINES: tuple[Refine, ...] = get_args(Refine)
 FORMS: tuple[Form, ...] = get_args(Form)
 
 
+MOST_WEIGHTS = 4096
+"""Longer lists are refused: a solver's minute, and a page of a spec."""
+
+WIDEST = 1000.0
+"""The largest weight is at most so many times the smallest, so that all shares are far from 0."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """What the spec says of the strategy; None is left to the planner.
@@ -21,6 +30,7 @@ class Choice:
     Attributes:
         branching, height, refine: of a tree.
         form: of a Toeplitz factorisation.
+        weights: of the windows, for levels by themselves; from the first one again where there are more windows.
     """
 
     name: Name = "auto"
@@ -28,10 +38,16 @@ class Choice:
     height: int | None = None
     refine: Refine | None = None
     form: Form | None = None
+    weights: tuple[float, ...] | None = None
 
     def to_json(self) -> Json:
-        """As a document."""
-        return asdict(self)
+        """As a document; with weights only where there are any, which older documents do not know."""
+        found = asdict(self)
+        if self.weights is None:
+            del found["weights"]
+        else:
+            found["weights"] = [weight.hex() for weight in self.weights]
+        return found
 
     @staticmethod
     def from_json(members: Members) -> "Choice":
@@ -42,4 +58,18 @@ class Choice:
             height=members.optional_count("height"),
             refine=members.optional_word("refine", REFINES),
             form=members.optional_word("form", FORMS),
+            weights=members.numbers("weights") if members.has("weights") else None,
         )
+
+
+def check_weights(weights: Sequence[float]) -> None:
+    """
+    Raises:
+        ValueError: weights that no budget is spread by.
+    """
+    if not 1 <= len(weights) <= MOST_WEIGHTS:
+        raise ValueError(f"weights: expected 1 to {MOST_WEIGHTS:,} of them, not {len(weights):,}")
+    if not all(math.isfinite(weight) and weight > 0 for weight in weights):
+        raise ValueError("weights: must be above 0: every window is published; for fewer take longer windows")
+    if max(weights) > WIDEST * min(weights):
+        raise ValueError(f"weights: the largest may be {WIDEST:g} times the smallest at most")

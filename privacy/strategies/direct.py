@@ -23,6 +23,7 @@ from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
 from privacy.strategies.candidates import Asked, Candidate, Offer, whole
+from privacy.strategies.direct_weighted import weighted
 from privacy.strategies.touched import Touched
 
 
@@ -104,6 +105,9 @@ class Direct:
     def carried(self, windows: int, series: Sequence[Series]) -> int:
         return 1 + len(_open(self._within(windows), series))
 
+    def stretch(self, nodes: Nodes) -> None:
+        return None
+
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
         return np.full(self._numbers(series, windows, since), 1.0 if series.kind == "level" else 2.0)
 
@@ -162,10 +166,15 @@ def _open(windows: int, series: Sequence[Series]) -> Ints:
 def _candidates(asked: Asked) -> Iterator[Candidate]:
     """Where all that a unit does is protected only if the spec says so, and not without an end."""
     horizon = asked.horizon(asked.leaf)
+    if asked.choice.weights is not None:
+        yield from weighted(asked, asked.choice.weights)
+        return
     if asked.in_span or (asked.choice.name == "direct" and horizon is not None):
         yield whole(asked, Direct(windows=horizon))
 
 
 DIRECT = Offer(
-    sparse=Direct.sparse, candidates=_candidates, lacking="it needs an end of the schedule, or a span that is protected"
+    sparse=Direct.sparse,
+    candidates=_candidates,
+    lacking="it needs an end of the schedule, or a span that is protected; weights are of levels alone",
 )

@@ -261,6 +261,9 @@ class Factorised:
         leaves = np.zeros((0, cells), dtype=np.int64)
         return Carry(windows=0, integers={"leaves": leaves}, floats={"decoded": np.zeros((0, cells)), "levels": levels})
 
+    def stretch(self, nodes: Nodes) -> None:
+        return None
+
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
         latest = self._latest(series, windows, since)
         found: Floats = np.cumsum(self._newest_first(series, windows) ** 2)[latest - 1]

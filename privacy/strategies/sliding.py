@@ -104,6 +104,9 @@ class Sliding:
     def carried(self, windows: int, series: Sequence[Series]) -> int:
         return self._begun(windows) - self._complete(windows)
 
+    def stretch(self, nodes: Nodes) -> None:
+        return None
+
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
         self._own(series)
         return np.ones(self._complete(windows) - self._complete(since))

@@ -7,13 +7,16 @@ from privacy.strategies.base import Strategy
 from privacy.strategies.candidates import Offer
 from privacy.strategies.choice import Choice, Name
 from privacy.strategies.direct import DIRECT, Direct
+from privacy.strategies.direct_weighted import WeightedLevels
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import FACTORISED
 from privacy.strategies.sliding import SLIDING, Sliding
 from privacy.strategies.tree import Tree
 from privacy.strategies.tree_candidates import DISJOINT, TREE, for_events
 
-STRATEGIES: dict[str, type[Strategy]] = {kind.kind: kind for kind in (Tree, Sliding, Factorised, Direct)}
+STRATEGIES: dict[str, type[Strategy]] = {
+    kind.kind: kind for kind in (Tree, Sliding, Factorised, Direct, WeightedLevels)
+}
 
 OFFERS: dict[Name, Offer] = {
     "disjoint": DISJOINT,

@@ -191,6 +191,9 @@ class Tree:
     def carried(self, windows: int, series: Sequence[Series]) -> int:
         return carried(self.layering, self.refine, self._within(windows), series)
 
+    def stretch(self, nodes: Nodes) -> None:
+        return None
+
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
         initial_level = float(self.initial_level and series.kind == "level")
         begins, ends = ranges(series, since, self._within(windows))

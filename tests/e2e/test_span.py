@@ -59,6 +59,28 @@ def test_what_is_published_is_what_is_there_at_the_ends_of_windows(nightly: bool
     assert told(published(tmp_path, "estimates")) == wanted(changelog())
 
 
+def test_windows_with_weights_have_noise_of_their_own_night_by_night(tmp_path: Path, capsys) -> None:
+    """The numbers are exact but for the noise, whose scale is published with each of them."""
+    slackwater = CommandLine(tmp_path, capsys)
+    write(tmp_path / "data" / "stays.parquet", changelog())
+    weighted = ("\nstrategy: disjoint", "\nstrategy: {direct: {weights: [1, 27]}}")
+    write_spec(tmp_path, SPAN, weighted, ("publish: [level, change]", "publish: [level]"), ("1.0", "1.0e12"))
+
+    for day in (2, WINDOWS):
+        said = slackwater("run", "spec.yaml", "--until", f"{START + day * DAY:%Y-%m-%dT%H:%M:%SZ}")
+        assert said.code == 0, said.err
+
+    exact = wanted(changelog())
+    assert told(published(tmp_path, "estimates")) == {key: exact[key] for key in exact if key[0] == "level"}
+    nodes = published(tmp_path, "nodes").to_pylist()
+    scale = {(node["node_end"] - START) // DAY: node["scale"] * 1e12 for node in nodes}
+    # Three days hold the first two times and the second once, or the reverse: the dear ones are the even days.
+    even = (scale[2] + scale[4]) / 2
+    assert scale == pytest.approx({1: scale[1], 2: even, 3: scale[1], 4: even, 5: scale[1]}, rel=1e-6)
+    assert max(2 / scale[1] + 1 / even, 1 / scale[1] + 2 / even) == pytest.approx(1, rel=1e-6)
+    assert scale[1] > 2 * even
+
+
 def test_the_span_is_said_wherever_the_claim_is(tmp_path: Path, capsys) -> None:
     slackwater = CommandLine(tmp_path, capsys)
     write(tmp_path / "data" / "stays.parquet", changelog())

@@ -492,6 +492,22 @@ def test_levels_by_themselves_need_an_end_or_a_span(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
+        ("{direct: {weights: []}}", "expected 1 to 4,096 of them, not 0"),
+        ("{direct: {weights: [1, 0]}}", "must be above 0: every window is published; for fewer take longer windows"),
+        ("{direct: {weights: [1, 1001]}}", "the largest may be 1000 times the smallest at most"),
+        ("{direct: {weights: [1, 2]}}", "weights are of levels by themselves; write publish: [level] in query beds"),
+        (f"{{direct: {{weights: {[1] * 32}}}}}", "32 weights for 31 windows; give one for each, or fewer"),
+    ],
+)
+def test_weights_of_windows_that_no_budget_is_spread_by(strategy: str, message: str, tmp_path: Path) -> None:
+    text = changed("strategy: auto", f"strategy: {strategy}", changed("constraint: {at_most: 4}", SPAN))
+
+    assert any(message in found for found in problems(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
         ("adaptive", "adaptive needs a policy; write strategy: {adaptive: {policy: dsat, samples: 20}}"),
         ("{adaptive: }", "the settings are missing; write strategy: {adaptive: {policy: dsat, samples: 20}}"),
         ("{adaptive: dsta}", "strategy.adaptive: expected one of fixed, dsft, dsat, bd, ba"),

@@ -54,6 +54,9 @@ class Levels:
     def from_json(told):
         return Levels(windows=told.count("windows"))
 
+    def stretch(self, nodes):
+        return None
+
     def variances(self, series, windows):
         return np.ones(windows)
 
@@ -63,7 +66,7 @@ class Levels:
     def norms(self, states, changes, *, closely=False):
         return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
 
-    def moved(self, leaves, *, cells, largest, shared):
+    def moved(self, leaves, *, cells, each, largest, shared):
         return Moved(nodes=self.windows, coordinates=self.windows * min(cells, 2) * len(largest))
 
     def so_far(self, leaves):

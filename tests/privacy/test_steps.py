@@ -13,6 +13,8 @@ from privacy.series import Series, totals
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import FORMS
 from privacy.strategies.direct import Direct
+from privacy.strategies.direct_budgets import WHOLE, Shares
+from privacy.strategies.direct_weighted import WeightedLevels
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
 from privacy.strategies.sliding import Sliding
@@ -58,7 +60,9 @@ def kinds() -> list:
     sliding = [
         Sliding(width=week.width, every=week.every, windows=windows) for week in WEEKS for windows in (WINDOWS, None)
     ]
-    direct = [Direct(windows=windows) for windows in (WINDOWS, WINDOWS + 9, None)]
+    direct: list[Strategy] = [Direct(windows=windows) for windows in (WINDOWS, WINDOWS + 9, None)]
+    shares = Shares(parts=(WHOLE // 3, WHOLE // 5), least=1.0)
+    direct.append(WeightedLevels(windows=None, worth=(1.0, 2.0), shares=shares))
     return [*found, pytest.param(sliding, WINDOWS, id="sliding"), pytest.param(direct, WINDOWS, id="direct")]
 
 
@@ -72,6 +76,8 @@ each_kind = pytest.mark.parametrize(("strategies", "closed"), kinds())
 def series_of(strategy: Strategy) -> list[Series]:
     if isinstance(strategy, Sliding):
         return [Series(kind="sliding", width=strategy.width, every=strategy.every)]
+    if isinstance(strategy, WeightedLevels):
+        return [LEVEL]
     return [LEVEL, CHANGE, *WEEKS, ENTERED]
 
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from privacy.series import BEFORE_ALL, Series
+from privacy.strategies.base import Strategy
 from privacy.strategies.choice import FORMS
 from privacy.strategies.direct import Direct
+from privacy.strategies.direct_budgets import WHOLE, Shares
+from privacy.strategies.direct_weighted import WeightedLevels
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import fit
 from privacy.strategies.sliding import Sliding
@@ -30,7 +33,7 @@ def factorised(form: str, windows: int | None, initial_level: bool) -> Factorise
     )
 
 
-Strategies = dict[str, tuple[Callable[[bool], Tree | Sliding | Factorised | Direct], tuple[Series, ...]]]
+Strategies = dict[str, tuple[Callable[[bool], Strategy], tuple[Series, ...]]]
 MADE: Strategies = {
     **{
         f"{refine} {c} {h} {windows}": (
@@ -43,6 +46,12 @@ MADE: Strategies = {
         for c, h in ((2, 1), (2, 4), (3, 3))
         for windows in (WINDOWS, None)
     },
+    "weighted": (
+        lambda initial_level: WeightedLevels(
+            windows=WINDOWS, worth=(1.0, 4.0), shares=Shares(parts=(WHOLE // 3, WHOLE // 5), least=1.0)
+        ),
+        (LEVEL,),
+    ),
     "direct": (lambda initial_level: Direct(windows=WINDOWS), (LEVEL, CHANGE, WEEK)),
     "sliding": (lambda initial_level: Sliding(width=7, every=2, windows=WINDOWS), (WEEK,)),
     **{
@@ -59,7 +68,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=[True, False], ids=["initial_level", "no initial level"])
-def strategy(request: pytest.FixtureRequest, name: str) -> Tree | Sliding | Factorised | Direct:
+def strategy(request: pytest.FixtureRequest, name: str) -> Strategy:
     return MADE[name][0](request.param)
 
 
@@ -69,7 +78,7 @@ def test_nodes_end_when_their_leaves_have_closed_and_the_initial_level_comes_fir
     assert (np.diff(found.end) >= 0).all()
     assert found.end.max() <= WINDOWS
     assert (found.begin < found.end).all()
-    if isinstance(strategy, Direct):
+    if isinstance(strategy, Direct | WeightedLevels):
         assert (found.begin == BEFORE_ALL).all()
         return
     assert (found.begin[0] == BEFORE_ALL) == (not isinstance(strategy, Sliding) and strategy.initial_level)
@@ -87,6 +96,8 @@ def test_variances_and_weights_are_those_of_the_noise_in_published_numbers(name,
     nodes = sampled(strategy, WINDOWS)
     for series in MADE[name][1]:
         matrix = noise_matrix(strategy, series, WINDOWS, nodes, scale=1 << 40)
+        if (stretch := strategy.stretch(strategy.nodes(WINDOWS))) is not None:
+            matrix = matrix * stretch  # the noise of a node is so much wider
         for since in (0, 25):
             found = matrix[len(series.ends(since)) :]
             variances = strategy.variances(series, WINDOWS, since=since)

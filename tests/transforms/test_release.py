@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
 from privacy.accounting.accounting import Budget
-from privacy.constraint import AtMost
+from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, Released, make_plan
+from privacy.protection import Span
 from privacy.series import Family, Kind, Series, totals
 from privacy.strategies.choice import FORMS, REFINES, Choice
 from tests.dense import dense
@@ -120,6 +121,35 @@ def test_noise_of_half_the_scale_would_be_caught() -> None:
 
     assert isinstance(distribution, DiscreteLaplace)
     assert not agrees(noisy.ravel(), distribution)
+
+
+def test_windows_with_weights_get_noise_as_wide_as_their_shares_say() -> None:
+    level = Demand(
+        name="beds",
+        measure=MEASURES[0],
+        cells=500,
+        series=(Series(kind="level"),),
+        choice=Choice(name="direct", weights=(1.0, 8.0)),
+    )
+    (released,) = make_plan(
+        [level],
+        constraint=AtOnce(),
+        window=DAY,
+        windows=400,
+        owner=False,
+        protects=Span(2 * DAY),
+        budget=Budget(epsilon=1.0, delta=0.0),
+        mechanism="laplace",
+        accounting="naive",
+    ).released
+
+    noisy = nodes_of(np.zeros((1, 401, 500), dtype=np.int64), released)[0]
+
+    # Of two days in a row one has a fifth of epsilon, the other four fifths.
+    wide, narrow = DiscreteLaplace(5.0), DiscreteLaplace(1.25)
+    assert agrees(noisy[0::2].ravel(), wide)
+    assert agrees(noisy[1::2].ravel(), narrow)
+    assert not agrees(noisy[0::2].ravel(), narrow)
 
 
 def test_the_noise_pays_for_the_joint_sensitivity_of_all_that_is_released() -> None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from privacy.consistency import consistent
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
-from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.noise.weighted import spreads
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Released
@@ -90,6 +90,11 @@ def _spreads(
     distribution: NoiseDistribution, strategy: Strategy, series: Series, windows: int, since: int, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard deviation and half width of each new number, in grid steps; the same for all chunks."""
+    stretch = strategy.stretch(strategy.nodes(windows, since=since or None))
+    if stretch is not None:  # each node is a number
+        noise = [widened(distribution, width) for width in stretch.tolist()]
+        widths = [one.half_width(1, confidence) for one in noise]
+        return np.array([one.variance**0.5 for one in noise]), np.array(widths)
     return spreads(
         distribution,
         variances=strategy.variances(series, windows, since=since),
@@ -138,6 +143,11 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
         own = released.strategy.node_name(released.series)
         names += [own] if own else []
         names += [component.name] if len(released.noise) > 1 else []
+        stretch = released.strategy.stretch(nodes)
+        if stretch is None:
+            scales = np.full(rows, distribution.scale)
+        else:
+            scales = np.array([widened(distribution, width).scale for width in stretch.tolist()]).repeat(cells)
         columns: dict[str, pa.Array] = {
             "query": _constant("/".join(names), rows),
             "layer": pa.array(nodes.layer.astype(np.int32).repeat(cells)),
@@ -145,7 +155,7 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
             "node_end": pa.array(ends, type=pa.int64()).cast(TIME),
             **_keys(aggregation, released.query, first_cell, cells, rows),
             "noisy_value": pa.array(values.ravel() * component.grid),
-            "scale": pa.array(np.full(rows, distribution.scale * component.grid)),
+            "scale": pa.array(scales * component.grid),
             "mechanism": _constant(distribution.name, rows),
         }
         tables.append(pa.table(columns))

@@ -20,7 +20,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, widened
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
@@ -202,7 +202,8 @@ def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) ->
     """One part's noisy nodes and published numbers for some windows, and what the next ones need.
 
     Neighbours, sensitivity, guarantee and source: privacy.strategies.base, privacy.planning.sensitivity and
-    privacy.accounting. The noise of component i is `released.noise[i]`, independent for each node and cell.
+    privacy.accounting. The noise of component i is `released.noise[i]`, independent for each node and cell, and as many
+    times as wide as the strategy says.
 
     Args:
         held: what the step before left, by component; None in the first, whose row 0 is the initial level.
@@ -215,7 +216,16 @@ def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) ->
         whole, rest, windows = merged(leaves[component], before, released.leaf)
 
         def sample(nodes: Nodes, distribution: NoiseDistribution = distribution, component: int = component) -> Ints:
-            return sample_noise(distribution, nodes, component=component, cells=leaves.shape[2])
+            stretch = released.strategy.stretch(nodes)
+            if stretch is None:
+                return sample_noise(distribution, nodes, component=component, cells=leaves.shape[2])
+            noise = np.empty((len(nodes.end), leaves.shape[2]), dtype=np.int64)
+            for width in np.unique(stretch):
+                rows = stretch == width
+                noise[rows] = sample_noise(
+                    widened(distribution, float(width)), nodes.of(rows), component=component, cells=leaves.shape[2]
+                )
+            return noise
 
         found, numbers, carry = released.strategy.step(
             None if before is None else before.carry, whole, series=series, sample=sample

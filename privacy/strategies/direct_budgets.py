@@ -1,0 +1,169 @@
+"""How a budget is spread over windows that matter differently: public weights in, a share for each window out.
+
+Let noise in window t be 1 / s_t times as wide as that of a window which gets all of the budget. With weights a_t the
+weighted squared error is in proportion to the sum of a_t^2 / s_t^2, and any w windows in a row cost, in shares of the
+budget,
+
+    Laplace     the sum of s_t          epsilon: a level that moves by r under noise of scale b / s_t costs r s_t / b
+    Gaussian    the sum of s_t^2        rho
+
+So with x_t = s_t or s_t^2 the sum of a_t^2 / x_t^2 or a_t^2 / x_t is to be least while no w windows in a row have more
+than 1: a convex problem over second-order cones, which Clarabel solves. What comes out is rounded down to whole parts
+of 2^32, and that no w windows exceed 1 is checked in whole numbers (`most`): that is all that privacy rests on. How
+good the shares are rests on nothing that the solver says either. For any lambda_j >= 0, one for each run j of w
+windows, and L_t = the sum of lambda over the runs that t is in, no shares have a smaller sum than
+
+    sum over t of min over x of (a_t^2 / x^p + L_t x)  -  sum of lambda        p = 2 or 1
+
+(weak duality), and the best multiple of lambda makes this 4/27 G^3 / M^2 with G = 3 / 4^(1/3) sum (a_t L_t)^(2/3), or
+1/4 G^2 / M with G = 2 sum a_t L_t^(1/2); M = sum of lambda. The solver's dual is taken for lambda (`least`).
+
+Source: event-level budgets of Kellaris et al., VLDB 2014, and Fang, Chang 2014, spread as a convex programme; ours.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from privacy.strategies.base import Floats
+from privacy.strategies.choice import check_weights
+
+WHOLE = 1 << 32
+"""Parts of the width: a share of all of them is the whole budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """What windows get, in parts of `WHOLE`.
+
+    Attributes:
+        parts: of each window of the list.
+        least: no shares have a smaller sum of squared errors, in squares of weights (a proved bound).
+    """
+
+    parts: tuple[int, ...]
+    least: float
+
+
+@lru_cache(maxsize=16)
+def best_shares(weights: tuple[float, ...], among: int, *, repeated: bool, gaussian: bool) -> Shares:
+    """Shares with the least weighted squared error of which any `among` windows in a row have no more than one budget.
+
+    Args:
+        weights: a, of as many windows.
+        repeated: whether the list goes on and on, or is all there is.
+        gaussian: whether the budget is rho.
+
+    Raises:
+        ValueError: too many weights, one that is not above 0, or too small beside the largest.
+
+    >>> parts = best_shares((1.0, 8.0), 2, repeated=True, gaussian=False).parts
+    >>> round(parts[1] / parts[0], 3), sum(parts) <= WHOLE  # 8^(2/3)
+    (4.0, True)
+    """
+    check_weights(weights)
+    a = np.array(weights) / max(weights)
+    x, dual = _solved(a, min(among, len(a)) if not repeated else among, repeated=repeated, gaussian=gaussian)
+    room = 1.0 - 2.0**-40
+    while True:
+        s = np.sqrt(x) if gaussian else x
+        parts = tuple(math.floor(share) for share in (np.minimum(s * room, 1.0) * WHOLE).tolist())
+        spent = most(parts, among, None if repeated else len(parts), squared=gaussian)
+        if spent <= WHOLE ** (2 if gaussian else 1):
+            break
+        room *= 1.0 - 1e-7
+    if min(parts) < 1:
+        raise ValueError(f"weights: {among} windows are too many to share one budget; protect a shorter span")
+    return Shares(parts=parts, least=max(weights) ** 2 * _lower_bound(a, dual, among, repeated, gaussian))
+
+
+def most(parts: Sequence[int], among: int, windows: int | None, *, squared: bool = False) -> int:
+    """The most that `among` windows in a row have of all, exactly; of their squares with `squared`.
+
+    Args:
+        parts: of the windows 1, 2, ..., and then from the first one again.
+        windows: how many there are; None without end.
+
+    >>> most([1, 5, 2], 2, None), most([1, 5, 2], 4, None), most([1, 5, 2], 4, 3), most([2, 1, 9], 2, 2, squared=True)
+    (7, 13, 8, 5)
+    """
+    sizes = [part * part for part in parts] if squared else list(parts)
+    period = len(sizes)
+    length = among if windows is None else min(among, windows)
+    starts = period if windows is None else min(period, windows - length + 1)
+    rounds, rest = divmod(length, period)
+    before = [0]
+    for place in range(starts + rest):
+        before.append(before[-1] + sizes[place % period])
+    return rounds * sum(sizes) + max(before[start + rest] - before[start] for start in range(starts))
+
+
+def squared_error(weights: Sequence[float], parts: Sequence[int]) -> float:
+    """The sum of squares of weights over shares, what `Shares.least` is a bound of."""
+    return math.fsum((a * WHOLE / part) ** 2 for a, part in zip(weights, parts, strict=True))
+
+
+def _solved(a: Floats, among: int, *, repeated: bool, gaussian: bool) -> tuple[Floats, Floats]:
+    """x and the dual of its runs, as near as a solver in floating point comes.
+
+    Unknown are c_t = x_1 + ... + x_t, so that each run has a few terms, and u_t >= 1 / x_t: |(u - x, 2)| <= u + x. What
+    is least is the sum of a_t^2 u_t, or of a_t^2 u_t^2. A run has `among`, so that x and u are about 1.
+    """
+    import clarabel  # slow to import, and seldom needed
+    from scipy import sparse
+
+    n = len(a)
+    rounds, rest = divmod(among, n)
+    starts = (n if rest else 1) if repeated else n - among + 1
+    entries: list[tuple[int, int, float]] = []
+
+    def add(row: int, total: int, sign: float) -> None:
+        """sign times c_total; c_0 = 0, and beyond n they go on by c_n."""
+        entries.extend((row, which - 1, sign * times) for which, times in ((total % n, 1), (n, total // n)) if which)
+
+    for start in range(starts):
+        add(start, start + rest + rounds * n, 1.0)
+        add(start, start, -1.0)
+    for t in range(n):
+        row = starts + 3 * t
+        entries += [(row, n + t, -1.0), (row + 1, n + t, -1.0)]
+        for at, sign in ((row, 1.0), (row + 1, -1.0)):
+            add(at, t + 1, -sign)
+            add(at, t, sign)
+    rows, columns, values = zip(*entries, strict=True)
+    matrix = sparse.csc_matrix((values, (rows, columns)), shape=(starts + 3 * n, 2 * n))
+    right = np.concatenate([np.full(starts, float(among)), np.tile([0.0, 0.0, 2.0], n)])
+    nothing, squares = np.zeros(n), a * a / np.mean(a * a)
+    costs = np.concatenate([nothing, squares if gaussian else nothing])
+    curves = sparse.diags(np.concatenate([nothing, nothing if gaussian else 2 * squares]), format="csc")
+    cones: list[Any] = [clarabel.NonnegativeConeT(starts), *[clarabel.SecondOrderConeT(3)] * n]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    found = clarabel.DefaultSolver(curves, costs, matrix, right, cones, settings).solve()
+    x = np.diff(np.array(found.x)[:n], prepend=0.0) / among
+    if not (np.isfinite(x).all() and (x > 0).all()):
+        raise ValueError(f"weights: no shares were found ({found.status}); use weights that are closer to each other")
+    return x, np.maximum(np.array(found.z)[:starts], 0.0)
+
+
+def _lower_bound(a: Floats, dual: Floats, among: int, repeated: bool, gaussian: bool) -> float:
+    """`least` for weights a, by the duals of runs."""
+    n = len(a)
+    rounds, rest = divmod(among if repeated else min(among, n), n)
+    on = np.zeros(n)
+    for start, price in enumerate(dual.tolist()):
+        on += rounds * price
+        stop = start + rest
+        on[start:stop] += price
+        on[: max(0, stop - n)] += price
+    spent = float(dual.sum())
+    if gaussian:
+        bound = (2 * float((a * np.sqrt(on)).sum())) ** 2 / (4 * spent)
+    else:
+        gain = 3 / 4 ** (1 / 3) * float(((a * on) ** (2 / 3)).sum())
+        bound = 4 / 27 * gain**3 / spent**2
+    return bound * (1 - 1e-12)

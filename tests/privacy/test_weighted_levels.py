@@ -1,0 +1,160 @@
+"""Budgets of a span that are spread over windows by their weights: feasible exactly, and as good as can be."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privacy.accounting.accounting import Budget
+from privacy.constraint import AtMost, AtOnce
+from privacy.measure import Measure
+from privacy.noise.distributions import widened
+from privacy.planning.demand import Demand
+from privacy.planning.document import plan_from_json, plan_to_json
+from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.spent import covered, spent
+from privacy.protection import EVERYTHING, Span
+from privacy.series import Series
+from privacy.smoothing.noise_covariance import noise_covariances
+from privacy.smoothing.segments import Segment
+from privacy.strategies.choice import Choice
+from privacy.strategies.direct_budgets import WHOLE, best_shares, most, squared_error
+
+LEVEL = Series(kind="level")
+RANDOM = np.random.default_rng(5)
+WEEK = (1.0, 1.0, 1.0, 1.0, 1.0, 4.0, 4.0)
+LISTS = (WEEK, (1.0, 8.0), (3.0,), tuple(RANDOM.uniform(1, 9, 23).tolist()), (1.0, 1000.0, 30.0))
+
+
+def runs(period: int, among: int, windows: int | None) -> list[list[int]]:
+    """Which of the list each window of every run is, one by one."""
+    last = 2 * period + among if windows is None else windows
+    return [[t % period for t in range(start, min(start + among, last))] for start in range(max(1, last - among + 1))]
+
+
+def spent_in(parts: tuple[int, ...], run: list[int], gaussian: bool) -> Fraction:
+    shares = [Fraction(parts[t], WHOLE) for t in run]
+    return sum((share * share if gaussian else share for share in shares), Fraction(0))
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("weights", LISTS, ids=len)
+@pytest.mark.parametrize("among", [1, 3, 7, 10, 60])
+@pytest.mark.parametrize("repeated", [True, False])
+def test_no_run_of_windows_has_more_than_one_budget_and_none_is_spread_better(weights, among, repeated, gaussian):
+    found = best_shares(weights, among, repeated=repeated, gaussian=gaussian)
+    windows = None if repeated else len(weights)
+
+    every = [spent_in(found.parts, run, gaussian) for run in runs(len(weights), among, windows)]
+    assert Fraction(999_999, 1_000_000) <= max(every) <= 1
+    assert max(every) == Fraction(most(found.parts, among, windows, squared=gaussian), WHOLE ** (2 if gaussian else 1))
+    error = squared_error(weights, found.parts)
+    assert found.least <= error <= found.least * (1 + 1e-5)
+    # What the bound is for: nothing that is feasible comes below it.
+    for _ in range(20):
+        tried = np.array(found.parts) * RANDOM.uniform(0.5, 1.5, len(weights))
+        parts = tuple(int(part) for part in tried / tried.max() * WHOLE)
+        worst = max(spent_in(parts, run, gaussian) for run in runs(len(weights), among, windows))
+        scale = float(worst) ** (0.5 if gaussian else 1.0)
+        assert squared_error(weights, parts) * scale**2 >= found.least
+
+
+def test_windows_of_one_run_get_what_is_known_in_closed_form():
+    """One constraint: a^(2/3) for epsilon; for rho x goes as a, so shares of the width as its root."""
+    laplace = best_shares(WEEK, 7, repeated=True, gaussian=False).parts
+    gaussian = best_shares(WEEK, 7, repeated=True, gaussian=True).parts
+
+    assert laplace[6] / laplace[0] == pytest.approx(4 ** (2 / 3), rel=1e-4)
+    assert gaussian[6] / gaussian[0] == pytest.approx(4**0.5, rel=1e-4)
+
+
+def planned(weights: tuple[float, ...] | None, *, span: int | None, windows: int | None, delta: float = 0.0) -> Plan:
+    demand = Demand(
+        name="beds",
+        measure=Measure(kind="count"),
+        cells=4,
+        series=(LEVEL,),
+        choice=Choice(name="direct", weights=weights),
+    )
+    return make_plan(
+        [demand],
+        constraint=AtMost(3) if span is None else AtOnce(),
+        window=1,
+        windows=windows,
+        owner=False,
+        protects=EVERYTHING if span is None else Span(span),
+        budget=Budget(epsilon=1.0, delta=delta),
+        mechanism="gaussian" if delta else "laplace",
+        accounting="zcdp" if delta else "naive",
+    )
+
+
+@pytest.mark.parametrize(("span", "windows"), [(10, None), (10, 40), (7, 7), (None, 30)])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_whoever_is_there_in_a_span_is_told_apart_by_epsilon_and_no_more(span, windows, delta):
+    """The loss of the noise that is added to each level, from its own scale; with half of it this fails."""
+    plan = planned(WEEK, span=span, windows=windows, delta=delta)
+    (released,) = plan.released
+    strategy, (noise,) = released.strategy, released.noise
+    stretch = strategy.stretch(strategy.nodes(60 if windows is None else windows))
+    steps = plan.demands[0].measure.components[0].largest
+    losses = []
+    for width in stretch.tolist():
+        ratio = steps / Fraction(widened(noise, width).scale)
+        losses.append(ratio if delta == 0 else ratio * ratio / 2)
+    among = len(losses) if span is None else span
+    worst = max(sum(losses[at : at + among], Fraction(0)) for at in range(len(losses) - among + 1))
+
+    allowed = Fraction(1) if delta == 0 else Fraction(released.share)
+    assert Fraction(999, 1000) * allowed <= worst <= allowed
+    assert covered(plan, 1.0)
+    assert spent(plan, 2).epsilon < spent(plan, 7).epsilon <= 1.0
+
+
+def test_windows_that_matter_more_are_less_far_off_and_all_together_as_little_as_can_be():
+    even, weighted = (planned(weights, span=14, windows=None) for weights in (None, WEEK))
+    a = np.resize(WEEK, 70)
+
+    errors = [stddev(plan, 0, LEVEL, 70) for plan in (even, weighted)]
+    assert errors[1][5] < errors[0][5] < errors[1][0]
+    # Jensen: the mean of a^(2/3) to the third power, beside the mean of a^2.
+    gain = np.mean(a ** (2 / 3)) ** 3 / np.mean(a**2)
+    assert np.sum((a * errors[1]) ** 2) / np.sum((a * errors[0]) ** 2) == pytest.approx(gain, rel=1e-3)
+
+
+def test_shares_are_kept_as_they_are_and_others_are_another_plan():
+    plan = planned(WEEK, span=14, windows=None)
+    (released,) = plan.released
+
+    document = plan_to_json(plan)
+    assert plan_from_json(document) == plan
+    shares = document["queries"][0]["parts"][0]["strategy"]["shares"]
+    assert shares == list(released.strategy.shares.parts)
+    shares[0] = WHOLE + 1
+    with pytest.raises(ValueError, match=r"strategy: shares: expected one for each of 7 weights"):
+        plan_from_json(document)
+
+
+def test_weights_are_for_levels_alone():
+    with pytest.raises(ValueError, match="weights are of levels alone"):
+        make_plan(
+            [replace(planned(WEEK, span=7, windows=None).demands[0], series=(Series(kind="change"),))],
+            constraint=AtOnce(),
+            window=1,
+            windows=None,
+            owner=False,
+            protects=Span(7),
+            budget=Budget(epsilon=1.0),
+            mechanism="laplace",
+            accounting="naive",
+        )
+
+
+def test_smoothing_knows_that_windows_have_noise_of_several_widths():
+    (released,) = planned(WEEK, span=14, windows=None).released
+    strategy = released.strategy
+
+    (found,) = noise_covariances(strategy, LEVEL, [Segment(first=0, kept=0, last=20)])
+
+    np.testing.assert_allclose(found, np.diag(strategy.stretch(strategy.nodes(20)) ** 2), rtol=1e-5)
