@@ -26,6 +26,7 @@ setup(
         "transforms.common",
         "transforms.local",
         "transforms.release",
+        "transforms.sanitised",
         "transforms.sources",
         "transforms.sources.columns",
         "transforms.sources.files",

@@ -38,6 +38,7 @@ ROOMS = {
     "transforms.aggregation": ("transforms.common",),
     "transforms.local": ("transforms.common",),
     "transforms.release": ("transforms.common", "transforms.aggregation"),
+    "transforms.sanitised": ("transforms.common",),
     "transforms.streams": (
         *("transforms.common", "transforms.sources", *SOURCES),
         *("transforms.aggregation", "transforms.release"),

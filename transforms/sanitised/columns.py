@@ -1,0 +1,102 @@
+"""Columns of records to codes, and sanitised codes to columns (`privacy.sanitised.attributes`).
+
+What a column holds decides nothing but the code: a null, a number that is none, a value that is not listed all have
+one, so no record is ever left out for what it holds, and none is an error.
+
+A set is a list, or a text of elements with a separator between them; blanks around an element do not matter. It comes
+out as a text, in the order of the list of elements.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.noise.odds import Integers
+from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
+from privacy.sanitised.grid import Grid
+from privacy.sanitised.record import Sanitisation
+from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind
+
+SEPARATOR = ";"
+
+
+def source_columns(record: Sanitisation) -> list[str]:
+    """The columns that are read, and all that come out.
+
+    >>> from privacy.sanitised.attributes import Category
+    >>> source_columns(Sanitisation(attributes=(Category.planned("ward", ["a", "b"], missing="a", epsilon=1.0),)))
+    ['ward']
+    """
+    return [column for attribute in record.attributes for column in columns_of(attribute)]
+
+
+def columns_of(attribute: Attribute) -> list[str]:
+    return list(attribute.points) if isinstance(attribute, Curve) else [attribute.name]
+
+
+def to_codes(columns: Sequence[pa.Array], attribute: Attribute, separator: str = SEPARATOR) -> Integers:
+    """[records, width], from the columns of `columns_of`."""
+    match attribute:
+        case Number():
+            return _steps(columns[0], attribute.grid, attribute.missing)[:, None]
+        case Curve():
+            points = [_steps(column, attribute.grid, attribute.missing) for column in columns]
+            return np.stack(points, axis=1)
+        case Category():
+            places = pc.index_in(_texts(columns[0]), value_set=pa.array(attribute.values, pa.string()))
+            return _integers(pc.fill_null(places, attribute.missing))[:, None]
+        case Subset():
+            return _memberships(columns[0], attribute.values, separator)
+
+
+def to_columns(codes: Integers, attribute: Attribute, separator: str = SEPARATOR) -> dict[str, pa.Array]:
+    """Sanitised codes under the names of `columns_of`."""
+    match attribute:
+        case Number():
+            return {attribute.name: pa.array(attribute.grid.values(codes[:, 0]))}
+        case Curve():
+            values = attribute.grid.values(codes)
+            return {name: pa.array(values[:, place]) for place, name in enumerate(attribute.points)}
+        case Category():
+            return {attribute.name: pa.array(attribute.values, pa.string()).take(pa.array(codes[:, 0]))}
+        case Subset():
+            ends = np.append(0, np.cumsum(codes.sum(axis=1)))
+            elements = pa.array(attribute.values, pa.string()).take(pa.array(np.nonzero(codes)[1]))
+            lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), elements)
+            return {attribute.name: pc.binary_join(lists, separator)}
+
+
+def _steps(column: pa.Array, grid: Grid, missing: int) -> Integers:
+    values, _ = to_kind(_scalars(column), "float64")
+    return grid.codes(pc.fill_null(values, float("nan")).to_numpy(zero_copy_only=False), missing=missing)
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """Whole floats are the texts of whole numbers, as in keys."""
+    return to_key(_scalars(column), "string")[0]
+
+
+def _scalars(column: pa.Array) -> pa.Array:
+    """Without dictionary, bytes as text; times, lists and objects are nothing that a record can have here."""
+    values, _ = decode(plain(one_chunk(column)))
+    usable = pa.types.is_primitive(values.type) and not pa.types.is_temporal(values.type)
+    text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    return values if usable or text or pa.types.is_decimal(values.type) else pa.nulls(len(values))
+
+
+def _memberships(column: pa.Array, elements: Sequence[str], separator: str) -> Integers:
+    column = one_chunk(column)
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        column = pc.split_pattern(_texts(column), separator)
+    inside = pc.utf8_trim_whitespace(_texts(pc.list_flatten(column)))
+    places = pc.index_in(inside, value_set=pa.array(elements, pa.string()))
+    known = places.is_valid()
+    codes = np.zeros((len(column), len(elements)), dtype=np.int64)
+    codes[_integers(pc.list_parent_indices(column).filter(known)), _integers(places.filter(known))] = 1
+    return codes
+
+
+def _integers(values: pa.Array) -> Integers:
+    return values.cast(pa.int64()).to_numpy(zero_copy_only=False)

@@ -1,0 +1,83 @@
+"""Estimates from sanitised records as one table: shares of values, of combinations of them, of elements, and means.
+
+    attribute   names of the attributes, a blank between them
+    value       the value, the element or the column; of combinations their values, with blanks; null for a mean
+    kind        share or mean
+    estimate, stddev, ci_low, ci_high   unbiased; 95 % intervals (`privacy.sanitised.estimates`)
+
+Shares are of records that have the value, or count as having it since they have none that can be.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.sanitised.attributes import Attribute, Category, Curve, Subset
+from privacy.sanitised.estimates import Channel, Estimate, element_shares, joint_shares, means, shares
+from privacy.sanitised.record import Sanitisation
+from transforms.sanitised.columns import SEPARATOR, columns_of, to_codes
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("attribute", "value", "kind")),
+        *((name, pa.float64()) for name in ("estimate", "stddev", "ci_low", "ci_high")),
+    ]
+)
+
+LARGEST = 1_000_000
+"""Combinations of which shares can be asked for at once."""
+
+
+def estimated(records: pa.Table, record: Sanitisation, *, separator: str = SEPARATOR) -> pa.Table:
+    """Of each attribute by itself.
+
+    Raises:
+        ValueError: too few records.
+    """
+    return pa.concat_tables([_of_one(records, attribute, separator) for attribute in record.attributes])
+
+
+def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
+    """The shares of all combinations of some categories' values.
+
+    Raises:
+        ValueError: too many combinations, too few records, or a response that tells nothing of shares.
+    """
+    shape = tuple(len(one.values) for one in categories)
+    if np.prod(shape, dtype=np.float64) > LARGEST:
+        raise ValueError(f"{np.prod(shape, dtype=np.float64):.0f} combinations are more than {LARGEST}; take fewer")
+    codes = tuple(to_codes([records[one.name]], one)[:, 0] for one in categories)
+    counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=int(np.prod(shape))).reshape(shape)
+    found = joint_shares(counts, [Channel.of(one.response) for one in categories])
+    values = [" ".join(combination) for combination in product(*(one.values for one in categories))]
+    return _table(" ".join(one.name for one in categories), values, "share", found)
+
+
+def _of_one(records: pa.Table, attribute: Attribute, separator: str) -> pa.Table:
+    match attribute:
+        case Category():
+            codes = to_codes([records[attribute.name]], attribute)[:, 0]
+            counts = np.bincount(codes, minlength=len(attribute.values))
+            try:
+                return _table(attribute.name, attribute.values, "share", shares(counts, attribute))
+            except ValueError:  # a response that tells nothing of shares
+                if records.num_rows < 2:
+                    raise
+                return SCHEMA.empty_table()
+        case Subset():
+            found = to_codes([records[attribute.name]], attribute, separator).sum(axis=0)
+            return _table(attribute.name, attribute.values, "share", element_shares(found, records.num_rows, attribute))
+        case _:
+            numbers = np.stack([pc.cast(records[name], pa.float64()).to_numpy() for name in columns_of(attribute)], 1)
+            values = columns_of(attribute) if isinstance(attribute, Curve) else [None]
+            return _table(attribute.name, values, "mean", means(numbers))
+
+
+def _table(attribute: str, values: Sequence[str | None], kind: str, found: Estimate) -> pa.Table:
+    rows = len(values)
+    numbers = [pa.array(part.ravel()) for part in (found.value, found.stddev, found.low, found.high)]
+    texts = [pa.array([attribute] * rows), pa.array(values, pa.string()), pa.array([kind] * rows)]
+    return pa.Table.from_arrays([*texts, *numbers], schema=SCHEMA)

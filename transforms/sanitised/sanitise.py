@@ -1,0 +1,107 @@
+"""Records made safe one by one: each comes out with noise of its own, and nothing of it but what is named.
+
+    in    bytes: records as Arrow IPC streams, with a column that names each
+    out   bytes: the same number of records (each name once), sanitised, as Arrow IPC streams
+
+A record must be sanitised **once, ever**: of a second output the noise is new, and the mean of many shows the truth. So
+a name counts once in a pipeline, and what follows is behind a reshuffle: it sees one sample, also where a runner
+repeats a step. Another run of the pipeline samples anew. `slackwater sanitise` keeps what was sanitised and does not do
+it again; in a pipeline of one's own, write what comes out first, let everything else read that, and never run it twice
+over the same people.
+
+How many records there are, and which names, is taken as given: the same whoever they are. What a record holds shows in
+nothing but its noisy values.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.sanitised.record import Sanitisation
+from transforms.common.hashing import unit_hash
+from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.kinds import one_chunk, to_key
+from transforms.sanitised.columns import SEPARATOR, columns_of, source_columns, to_codes, to_columns
+
+SHARDS = 16
+
+
+class Sanitise(beam.PTransform):
+    """Records in, sanitised ones out.
+
+    Args:
+        entry: the column that names a record. It does not come out.
+        separator: between the elements of a set that is a text.
+    """
+
+    def __init__(self, record: Sanitisation, *, entry: str, separator: str = SEPARATOR) -> None:
+        super().__init__()
+        self._record = record
+        self._entry = entry
+        self._separator = separator
+
+    def expand(self, records: beam.PCollection[bytes]) -> beam.PCollection[bytes]:
+        return (
+            records
+            | "ByName" >> beam.FlatMap(_by_name, self._entry, tuple(source_columns(self._record)))
+            | "MeetNames" >> beam.GroupByKey()
+            | "Sample" >> beam.Map(_sampled, self._record, self._entry, self._separator).with_output_types(bytes)
+            | "OneSample" >> beam.Reshuffle()
+        )
+
+
+def sanitised(records: pa.Table, record: Sanitisation, *, separator: str = SEPARATOR) -> pa.Table:
+    """The kernel: as many records, each with noise of its own. A second call samples anew: see above.
+
+    >>> from privacy.sanitised.attributes import Category
+    >>> ward = Category.planned("ward", ["a", "b", "other"], missing="other", epsilon=40.0)
+    >>> people = pa.table({"who": [1, 2, 3], "ward": ["b", None, "z"]})
+    >>> sanitised(people, Sanitisation(attributes=(ward,))).to_pydict()
+    {'ward': ['b', 'other', 'other']}
+    """
+    columns: dict[str, pa.Array] = {}
+    for attribute in record.attributes:
+        codes = to_codes([one_chunk(records[name]) for name in columns_of(attribute)], attribute, separator)
+        columns |= to_columns(attribute.sample(codes), attribute, separator)
+    return pa.table(columns)
+
+
+def first_of_each(names: pa.Array, known: pa.Array | None = None) -> np.ndarray:
+    """The first row of each name, but of those that are known, in the order of the rows; [rows], increasing.
+
+    >>> first_of_each(pa.array(["b", "a", "b", "c"]), pa.array(["c"])).tolist()
+    [0, 1]
+    """
+    rows = pa.table({"name": names, "row": pa.array(np.arange(len(names)))})
+    if known is not None and len(known):
+        rows = rows.filter(pc.invert(pc.is_in(names, value_set=known)))
+    first = rows.group_by("name", use_threads=False).aggregate([("row", "min")])["row_min"]
+    return np.sort(first.to_numpy())
+
+
+def names_of(records: pa.Table, entry: str) -> pa.Array:
+    """
+    Raises:
+        ValueError: a record has no name; the message holds none.
+    """
+    names, _ = to_key(one_chunk(records[entry]), "string")
+    if names.null_count:
+        raise ValueError(f"column {entry!r}: {names.null_count} records have no name, so they could be sanitised twice")
+    return names
+
+
+def _by_name(payload: bytes, entry: str, columns: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
+    table = from_bytes(payload).select([*dict.fromkeys([entry, *columns])])
+    shard = unit_hash(names_of(table, entry)) % np.uint64(SHARDS)
+    for one in np.unique(shard).tolist():
+        yield int(one), to_bytes(table.filter(pa.array(shard == one)))
+
+
+def _sampled(part: tuple[int, Iterable[bytes]], record: Sanitisation, entry: str, separator: str) -> bytes:
+    _, payloads = part
+    table = pa.concat_tables([from_bytes(payload) for payload in payloads], promote_options="permissive")
+    once = table.take(pa.array(first_of_each(names_of(table, entry))))
+    return to_bytes(sanitised(once, record, separator=separator))
