@@ -35,6 +35,7 @@ setup(
         "pipelines",
         "pipelines.changelog",
         "pipelines.epochs",
+        "pipelines.local",
         "pipelines.reports",
         "pipelines.spec",
         "pipelines.store",

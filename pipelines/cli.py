@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from pipelines import process
 from pipelines.changelog.arguments import add_changelog
+from pipelines.local.arguments import add_local
 from pipelines.spec.durations import parse_duration
 from pipelines.spec.times import microseconds, parse_time
 from transforms.common.errors import SlackwaterError
@@ -123,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     add_changelog(commands)
     _add_smooth(commands)
     _add_show(commands)
+    add_local(commands, moment=_moment)
     return parser
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pipelines.changelog.command import changelog
 from pipelines.epochs.results import Result
 from pipelines.epochs.run import run
+from pipelines.local.estimate import estimate_local
+from pipelines.local.plan import plan_local
 from pipelines.reports.evaluate import evaluate
 from pipelines.reports.ledger import ledger
 from pipelines.reports.metrics import metrics
@@ -19,10 +21,15 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     return run(arguments, flags) if arguments.new_release is None else new_release(arguments, flags)
 
 
+def _local(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    return (plan_local if arguments.local == "plan" else estimate_local)(arguments, flags)
+
+
 COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
     "changelog": changelog,
     "evaluate": evaluate,
     "ledger": ledger,
+    "local": _local,
     "metrics": metrics,
     "plan": plan,
     "run": _run,

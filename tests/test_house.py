@@ -47,8 +47,16 @@ ROOMS = {
     "pipelines.store": ("pipelines.spec",),
     "pipelines.epochs": ("pipelines.spec", "pipelines.store"),
     "pipelines.changelog": ("pipelines.spec", "pipelines.epochs"),
+    "pipelines.local": ("pipelines.spec", "pipelines.epochs"),
     "pipelines.reports": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
-    "pipelines": ("pipelines.spec", "pipelines.store", "pipelines.epochs", "pipelines.changelog", "pipelines.reports"),
+    "pipelines": (
+        "pipelines.spec",
+        "pipelines.store",
+        "pipelines.epochs",
+        "pipelines.changelog",
+        "pipelines.reports",
+        "pipelines.local",
+    ),
 }
 BELOW = {"privacy": set[str](), "transforms": {"privacy"}, "pipelines": {"privacy", "transforms"}}
 """Which packages each may import, any room of them."""

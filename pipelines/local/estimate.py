@@ -1,0 +1,127 @@
+"""`slackwater local estimate`: how many people gave each answer, from the reports of their devices.
+
+Reports are public once they are randomised, and nothing is sampled here: estimates are a function of reports, made anew
+each time, and the same from the same reports. So no store keeps what a run has done (docs/decisions/local-reports.md).
+"""
+
+import argparse
+import json
+from typing import Any
+from uuid import uuid4
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.epochs.flags import begin_pipeline, options_of
+from pipelines.epochs.results import Result
+from pipelines.local.survey import Survey, read_survey
+from pipelines.spec.times import moment_text, now
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
+from transforms.common.ipc import from_bytes
+from transforms.common.sinks import is_there, read_bytes, write_bytes, write_table
+from transforms.local.collect import QUALITY, Collect, Collection
+from transforms.local.read import BROKEN, ReadReports, format_of
+from transforms.sources.files.listing import matching
+
+_TABLE, _QUALITY, _BROKEN = "estimates.arrow", "quality.json", "broken.json"
+
+
+def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    options_of(flags)
+    output, format_ = arguments.output, format_of(arguments.output)
+    if format_ is None:
+        raise SpecError(f"-o {output}: the name must end in .parquet, .csv, .jsonl")
+    refuse_unreachable([*arguments.reports, output], files=[arguments.design])
+    survey = read_survey(arguments.design)
+    until = now() if arguments.until is None else arguments.until
+    windows = survey.closed(until)
+    if windows == 0:
+        raise RefusedError(f"{arguments.design}: the first window ends at {moment_text(survey.start + survey.every)}")
+    paths = [file.path for file in matching(tuple(arguments.reports))]
+    if not paths:
+        raise SpecError(f"{arguments.reports[0]}: no file matches; give files of reports")
+    for path in paths:
+        if format_of(path) is None:
+            raise SpecError(f"{path}: the names of files of reports must end in .parquet, .csv, .jsonl")
+    folder = f"{FileSystems.split(output)[0] or '.'}/.estimate-{uuid4().hex}"
+    try:
+        _run(survey, windows, paths, folder, flags)
+        table, quality = from_bytes(read_bytes(f"{folder}/{_TABLE}")), json.loads(read_bytes(f"{folder}/{_QUALITY}"))
+        broken = json.loads(read_bytes(f"{folder}/{_BROKEN}"))
+    except SlackwaterError:
+        raise
+    except Exception as error:
+        raise SlackwaterError(f"the run failed with {type(error).__name__}; no estimates were written") from error
+    finally:
+        if is_there(folder):
+            FileSystems.delete([folder])
+    if broken:
+        path, why = min(broken)
+        raise InputError(f"{path}: not a file of reports ({why}); mend it, or leave it out; no estimates were written")
+    write_table(table, output, format_=format_)
+    document = _document(survey, windows, table, quality, output)
+    return document, _text(document)
+
+
+def _run(survey: Survey, windows: int, paths: list[str], folder: str, flags: list[str]) -> None:
+    collection = Collection(
+        design=survey.design,
+        people=survey.people,
+        names=survey.names,
+        publish=survey.publish,
+        start=survey.start,
+        every=survey.every,
+        windows=windows,
+    )
+    with begin_pipeline(flags) as pipeline:
+        read = pipeline | "Files" >> beam.Create(paths) | "Spread" >> beam.Reshuffle() | "Read" >> ReadReports()
+        found = read.batches | "Collect" >> Collect(collection)
+        found["estimates"] | "NameTable" >> beam.Map(lambda it: (_TABLE, it)) | "Table" >> beam.Map(write_bytes, folder)
+        (
+            found[QUALITY]
+            | "AsJson" >> beam.Map(lambda it: (_QUALITY, json.dumps(_members(it)).encode()))
+            | "Quality" >> beam.Map(write_bytes, folder)
+        )
+        (
+            read[BROKEN]
+            | "List" >> beam.combiners.ToList()
+            | "ListAsJson" >> beam.Map(lambda it: (_BROKEN, json.dumps(it).encode()))
+            | "Broken" >> beam.Map(write_bytes, folder)
+        )
+
+
+def _members(quality: Any) -> dict[str, int]:
+    return {name: getattr(quality, name) for name in ("unusable", "repeated", "contradictory")}
+
+
+def _document(survey: Survey, windows: int, table: pa.Table, quality: dict[str, int], output: str) -> dict[str, Any]:
+    return {
+        "release": survey.release,
+        "until": moment_text(survey.start + windows * survey.every),
+        "windows": windows,
+        "file": output,
+        "rows": table.num_rows,
+        "without_reports": table["value"].null_count,
+        "left_out": quality,
+    }
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [f"{document['release']}: {document['rows']:,} numbers up to {document['until']} in {document['file']}"]
+    if document["without_reports"]:
+        lines.append(
+            f"  {document['without_reports']:,} of them are empty: nobody has reported on what they are made of"
+        )
+    told = {
+        "unusable": "rows that no device of this survey sends",
+        "repeated": "reports that came again and count once",
+        "contradictory": "reports of people who sent different ones on one window, which do not count",
+    }
+    lines += [
+        f"  left out: {document['left_out'][name]:,} {text}"
+        for name, text in told.items()
+        if document["left_out"][name]
+    ]
+    return "\n".join(lines)

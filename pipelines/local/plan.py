@@ -1,0 +1,174 @@
+"""`slackwater local plan`: what a survey costs its people, how far off it will be, and the design for devices."""
+
+import argparse
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from pipelines.epochs.flags import refuse_any
+from pipelines.epochs.results import Result
+from pipelines.local.spec import LocalSpec, load_local
+from pipelines.local.survey import Survey, write_survey
+from pipelines.spec.durations import duration_text
+from privacy.local.design import SHARES, Layer
+from privacy.local.plan import Candidate, candidates
+from privacy.local.signs import Signs
+from privacy.upward import shown
+from transforms.common.errors import SpecError
+
+CONDITIONS = (
+    "Each device reports once on each window that its draws name, and sends the same report again if sending fails.",
+    "Whether a device reports does not depend on its person's answers.",
+    "A person has one device, or the losses of all of them add up; so do those of other surveys of the same people.",
+    "Nothing in the spec was chosen by looking at these answers.",
+)
+
+
+def plan_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    refuse_any(flags, "local plan")
+    spec = load_local(arguments.spec)
+    found = _candidates(spec)
+    survey = Survey(
+        release=spec.release,
+        names=spec.names,
+        people=spec.people,
+        publish=spec.publish,
+        start=spec.start,
+        every=spec.every,
+        design=found[0].design,
+    )
+    document = _document(spec, found)
+    if arguments.output is not None:
+        write_survey(survey, arguments.output)
+    document["file"] = arguments.output
+    return document, _text(document)
+
+
+def _candidates(spec: LocalSpec) -> list[Candidate]:
+    found = candidates(
+        spec.space,
+        spec.bound,
+        windows=spec.windows,
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        publish=spec.publish,
+    )
+    found = [each for each in found if spec.method is None or each.method == spec.method]
+    if not found:
+        raise SpecError(
+            "local.method: signs are for at most 60 changes of a person; lower the constraint, or take once"
+        )
+    return found
+
+
+def _document(spec: LocalSpec, found: list[Candidate]) -> dict[str, Any]:
+    best, design = found[0], found[0].design
+    return {
+        "release": spec.release,
+        "loss": {"epsilon": spec.epsilon, "delta": design.delta},
+        "statement": (
+            f"({shown(spec.epsilon)}, {shown(design.delta)})-differential privacy of all that a device ever sends: "
+            "whatever a person answers and however often that changes, the collector, and whoever else sees the "
+            "reports, could have seen them with nearly the same probability had the person answered anything else or "
+            "nothing."
+        ),
+        "conditions": list(CONDITIONS),
+        "people": spec.people,
+        "windows": spec.windows,
+        "reports": _reports(spec, best),
+        "warnings": _warnings(spec, best),
+        "candidates": [
+            {
+                "method": each.name,
+                "chosen": each is best,
+                "delta": each.design.delta,
+                "numbers": [
+                    {"kind": kind, "rmse": float(np.sqrt(spec.people * variances.mean()))}
+                    for kind, variances in each.variances.items()
+                ],
+            }
+            for each in _shortened(found)
+        ],
+    }
+
+
+def _shortened(found: list[Candidate]) -> list[Candidate]:
+    """The best of each method, as a tree and without."""
+    kinds: dict[tuple[str, bool], Candidate] = {}
+    for each in found:
+        alike = each.name if each.method == "once" else each.method
+        kinds.setdefault((alike, len(each.design.layers) > 1), each)
+    return list(kinds.values())
+
+
+def _reports(spec: LocalSpec, best: Candidate) -> list[dict[str, Any]]:
+    """Who sends what."""
+    design = best.design
+    return [
+        {
+            "people": layer.share / SHARES,
+            "every": None if design.reported == "once" else duration_text(layer.span * spec.every),
+            "of_a_person": 1 if design.reported == "once" else design.nodes(number),
+            "can_differ": design.differing(layer),
+            **_randomiser(layer),
+        }
+        for number, layer in enumerate(design.layers)
+    ]
+
+
+def _randomiser(layer: Layer) -> dict[str, Any]:
+    randomiser = layer.randomiser
+    if isinstance(randomiser, Signs):
+        return {"randomiser": "signs", "signs": randomiser.most, "gain": float(randomiser.gain)}
+    p = float(randomiser.other)
+    return {"randomiser": "symbols", "symbols": randomiser.count, "truth": p + float(randomiser.spread), "other": p}
+
+
+def _warnings(spec: LocalSpec, best: Candidate) -> list[str]:
+    found = []
+    revealed = best.design.delta * spec.people
+    if revealed > 0.01:
+        found.append(
+            f"with delta {shown(best.design.delta)} and {spec.people:,} people, {revealed:.3g} of them have a report "
+            "in the open, on average: take a delta far below 1 / people, or none"
+        )
+    worst = max(float(np.sqrt(spec.people * variances.max())) for variances in best.variances.values())
+    if worst > spec.people / 4:
+        found.append(
+            f"numbers are off by up to {worst:,.0f} of {spec.people:,} people: there are too few for this epsilon"
+        )
+    return found
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [
+        f"{document['release']}: {document['people']:,} people, {document['windows']} windows",
+        *wrap(document["statement"], 120),
+        *(f"- {condition}" for condition in document["conditions"]),
+        "",
+        "root mean square error of the numbers of people, over all windows:",
+    ]
+    for each in document["candidates"]:
+        numbers = ", ".join(f"{number['kind']} {number['rmse']:,.0f}" for number in each["numbers"])
+        lines.append(f"  {'*' if each['chosen'] else ' '} {each['method']}: {numbers}")
+    lines += ["", "what a person's device sends:"]
+    for each in document["reports"]:
+        every = "in one window, drawn by chance" if each["every"] is None else f"every {each['every']}"
+        lines.append(
+            f"  {each['people']:.1%} of people: {each['of_a_person']} reports, {every}, of which {each['can_differ']} "
+            f"can differ between two people; {_how(each)}"
+        )
+    lines += [f"warning: {warning}" for warning in document["warnings"]]
+    if document["file"] is not None:
+        lines.append(f"the design for devices and collector: {document['file']}")
+    return "\n".join(lines)
+
+
+def _how(report: dict[str, Any]) -> str:
+    if report["randomiser"] == "symbols":
+        truth = f"the truth with probability {report['truth']:.3g}, each other one with {report['other']:.3g}"
+        return f"each one of {report['symbols']:,} symbols, {truth}"
+    if report["signs"] == 1:
+        return f"a sign, with a mean of {report['gain']:.3f} where it tells something"
+    return f"signs, with a mean of {report['gain']:.3f} where they tell something: {report['signs']} drawn together"

@@ -1,0 +1,150 @@
+"""The spec of local reports: what is asked of how many people, and what that may cost each of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+
+from pipelines.spec.document import read_document
+from pipelines.spec.errors import Problem, describe, not_one_of, refuse, wrong
+from pipelines.spec.fields import Duration, Number, ReleaseName, Section, Text, as_list
+from pipelines.spec.models import ScheduleSection
+from pipelines.spec.times import microseconds
+from privacy.local.bound import LocalBound
+from privacy.local.mutation_space import MutationSpace, declared
+from privacy.local.plan import Method, Series
+from transforms.common.errors import SpecError
+
+NONE = "none"
+"""Who has no answer, in `transitions`."""
+
+MOST_ANSWERS = 65_535
+MOST_PEOPLE = 2**31
+
+
+def _answers(names: list[str]) -> list[str]:
+    refuse(
+        ((place,), f"{name!r} is the name of another answer already")
+        for place, name in enumerate(names)
+        if name in names[:place]
+    )
+    if NONE in names:
+        raise wrong(f"{NONE!r} stands for people without an answer; take another name")
+    return names
+
+
+class BoundSection(Section):
+    """`at_most` or `within`."""
+
+    at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    within: Duration | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.at_most is None) == (self.within is None):
+            refuse([((), "expected one of at_most: 4 and within: 14d")])
+        return self
+
+
+class LocalSection(Section):
+    """What devices are asked, and what they may give away."""
+
+    answers: Annotated[list[Text], Field(min_length=1, max_length=MOST_ANSWERS), AfterValidator(_answers)]
+    people: Annotated[int, Field(ge=2, le=MOST_PEOPLE)]
+    epsilon: Annotated[Number, Field(gt=0, le=50)]
+    delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    constraint: BoundSection
+    transitions: dict[Text, Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]] | None = None
+    publish: Annotated[list[Series], BeforeValidator(as_list), Field(min_length=1)] = Field(default=["level"])
+    method: Literal["auto", "mutations", "signs", "once"] = "auto"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        for before, afters in (self.transitions or {}).items():
+            known = [*self.answers, NONE]
+            if before not in known:
+                problems.append((("transitions", before), not_one_of(before, known)))
+            for place, after in enumerate(afters):
+                if after not in known:
+                    problems.append((("transitions", before, place), not_one_of(after, known)))
+                elif after == before:
+                    problems.append((("transitions", before, place), "is no change; remove it"))
+        if self.transitions is not None and NONE not in self.transitions:
+            problems.append((("transitions",), f"nobody could ever come; add {NONE}: with the first answers"))
+        refuse(problems)
+        return self
+
+
+class LocalModel(Section):
+    """A whole spec."""
+
+    release: ReleaseName
+    local: LocalSection
+    schedule: ScheduleSection
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.schedule.until is None:
+            refuse([(("schedule", "until"), "missing; devices must know how often they report; add until:")])
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSpec:
+    """One survey.
+
+    Attributes:
+        start, every: of the windows, in microseconds.
+        method: None: the one with the least error.
+    """
+
+    release: str
+    names: tuple[str, ...]
+    people: int
+    epsilon: float
+    delta: float
+    bound: LocalBound
+    space: MutationSpace
+    publish: tuple[Series, ...]
+    method: Method | None
+    start: int
+    every: int
+    windows: int
+
+
+def load_local(path: str | Path) -> LocalSpec:
+    """Read a spec and check it.
+
+    Raises:
+        SpecError: one line for each problem, with file, line and key.
+    """
+    document = read_document(Path(path))
+    try:
+        model = LocalModel.model_validate(document.content)
+    except ValidationError as error:
+        raise SpecError(describe(error, document, LocalModel)) from None
+    local, every = model.local, model.schedule.every
+    within = local.constraint.within
+    return LocalSpec(
+        release=model.release,
+        names=tuple(local.answers),
+        people=local.people,
+        epsilon=local.epsilon,
+        delta=local.delta,
+        bound=LocalBound(at_most=local.constraint.at_most, within=None if within is None else -(-within // every)),
+        space=_space(local.answers, local.transitions),
+        publish=tuple(dict.fromkeys(local.publish)),
+        method=None if local.method == "auto" else local.method,
+        start=microseconds(model.schedule.start),
+        every=every,
+        windows=model.schedule.windows or 0,
+    )
+
+
+def _space(answers: list[str], transitions: dict[str, Any] | None) -> MutationSpace:
+    if transitions is None:
+        return MutationSpace(answers=len(answers))
+    place = {name: number for number, name in enumerate([*answers, NONE])}
+    return declared(len(answers), [(place[a], place[b]) for a, afters in transitions.items() for b in afters])

@@ -1,0 +1,108 @@
+"""A survey as it is frozen: the design that all devices report by, and what their collector has to know; all public.
+
+It is one JSON file, written once, before the first device reports. Devices and collector go on with it whatever a later
+version of the program would plan.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.spec.times import moment_text
+from privacy.exact import Json, Members
+from privacy.local.design import Design
+from privacy.local.document import design_from_json, design_to_json
+from privacy.local.plan import Series
+from transforms.common.errors import SpecError
+from transforms.common.sinks import is_there, read_bytes, write_text
+
+_SERIES: tuple[Series, ...] = ("level", "change")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """One.
+
+    Attributes:
+        names: of the answers.
+        people: how many devices there are, public.
+        publish: which series.
+        start, every: of the windows, in microseconds.
+    """
+
+    release: str
+    names: tuple[str, ...]
+    people: int
+    publish: tuple[Series, ...]
+    start: int
+    every: int
+    design: Design
+
+    def __post_init__(self) -> None:
+        if len(self.names) != self.design.answers:
+            raise ValueError("answers: not as many as the design has")
+
+    def closed(self, until: int) -> int:
+        """How many windows are over."""
+        return max(0, min(self.design.windows, (until - self.start) // self.every))
+
+    def to_json(self) -> Json:
+        return {
+            "release": self.release,
+            "answers": list(self.names),
+            "people": self.people,
+            "publish": list(self.publish),
+            "start": self.start,
+            "every": self.every,
+            "until": moment_text(self.start + self.design.windows * self.every),
+            "design": design_to_json(self.design),
+        }
+
+
+def write_survey(survey: Survey, path: str) -> None:
+    """A new file; one that is there and says the same is left alone.
+
+    Raises:
+        SpecError: another survey stands there, which devices may be using.
+    """
+    text = json.dumps(survey.to_json(), indent=1) + "\n"
+    if is_there(path):
+        if read_bytes(path).decode(errors="replace") != text:
+            raise SpecError(
+                f"-o {path}: holds another design, by which devices may be reporting; give this one another name"
+            )
+        return
+    write_text(path, text)
+
+
+def read_survey(path: str) -> Survey:
+    """What `write_survey` was given.
+
+    Raises:
+        SpecError: no such file, or not such a file.
+    """
+    try:
+        content = read_bytes(path)
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path}: cannot be read ({type(error).__name__}); give the file of `local plan -o`") from None
+    try:
+        members = Members(json.loads(content))
+        survey = Survey(
+            release=members.text("release"),
+            names=members.texts("answers"),
+            people=members.positive_count("people"),
+            publish=_publish(members),
+            start=members.count("start"),
+            every=members.positive_count("every"),
+            design=design_from_json(members.of("design")),
+        )
+        members.text("until")
+        members.end()
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{Path(path).name}: {error}; give the file that `local plan -o` has written") from None
+    return survey
+
+
+def _publish(members: Members) -> tuple[Series, ...]:
+    given = members.texts("publish")
+    return tuple(word for word in _SERIES if word in given)

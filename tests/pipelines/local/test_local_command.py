@@ -1,0 +1,209 @@
+"""`slackwater local`: a spec, a design for devices, their reports, estimates."""
+
+import json
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from pipelines import cli
+from pipelines.local.spec import LocalSection, load_local
+from pipelines.local.survey import read_survey
+from privacy.local.bound import LocalBound
+from privacy.local.client import enrol, report
+from transforms.common.errors import SpecError
+from transforms.common.sinks import write_table
+from transforms.local.read import tables_of
+from transforms.local.report_tables import table_of
+
+SPEC = """\
+release: employment
+local:
+  answers: [employed, not employed]
+  people: 4000
+  epsilon: 8.0
+  constraint: {at_most: 2}
+  publish: [level, change]
+  method: signs
+schedule: {start: 2025-01-06T00:00:00Z, every: 1w, until: 2025-02-03T00:00:00Z}
+"""
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    monkeypatch.chdir(tmp_path)
+    Path("survey.yaml").write_text(SPEC)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = cli.main(["local", *arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.mark.slow
+def test_reports_of_devices_become_estimates(command: Command) -> None:
+    """16 numbers within 6 deviations: all but with probability 16 * 2e-9."""
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    survey = read_survey("design.json")
+    Path("reports").mkdir()
+    devices, answers = enrol(survey.design, 4000), np.full(4000, -1)
+    for window in range(4):
+        answers[window::10] = window % 2
+        reports, devices = report(survey.design, devices, window, answers)
+        table = table_of(reports, window=window)
+        kind = "csv" if window == 1 else "parquet"
+        write_table(table, f"reports/{window}.{kind}", format_=kind)  # type: ignore[arg-type]
+
+    code, out, _ = command("estimate", "design.json", "reports/*", "-o", "numbers.csv", "--json")
+
+    said: dict[str, Any] = json.loads(out)
+    assert (code, said["rows"], said["windows"], said["without_reports"]) == (0, 2 * 4 * 2, 4, 0)
+    assert said["left_out"] == {"unusable": 0, "repeated": 0, "contradictory": 0}
+    numbers = pyarrow.csv.read_csv("numbers.csv")
+    assert numbers.column_names == [
+        *("kind", "window_start", "window_end", "answer", "value", "stddev", "ci_low", "ci_high")
+    ]
+    levels = np.array([[400, 0], [400, 400], [800, 400], [800, 800]])
+    truth = np.concatenate([levels.ravel(), np.diff(levels, axis=0, prepend=0).ravel()])
+    assert (np.abs(numbers["value"].to_numpy() - truth) < 6 * numbers["stddev"].to_numpy()).all()
+    assert sorted(path.name for path in Path().iterdir()) == ["design.json", "numbers.csv", "reports", "survey.yaml"]
+
+    Path("reports/4.parquet").write_text("no reports")
+    code, _, err = command("estimate", "design.json", "reports/*", "-o", "more.csv")
+
+    assert code == 3
+    assert err.startswith("slackwater: ")
+    assert err.endswith("mend it, or leave it out; no estimates were written\n")
+    assert not Path("more.csv").exists()
+
+
+def test_a_plan_says_what_the_survey_costs_and_which_design_is_best(command: Command) -> None:
+    Path("survey.yaml").write_text(SPEC.replace("method: signs", "delta: 0.001"))
+
+    code, out, _ = command("plan", "survey.yaml", "--json")
+
+    said: dict[str, Any] = json.loads(out)
+    (chosen,) = (each for each in said["candidates"] if each["chosen"])
+    errors = {each["method"]: sum(number["rmse"] ** 2 for number in each["numbers"]) for each in said["candidates"]}
+    assert code == 0
+    assert chosen["method"] == min(errors, key=lambda name: errors[name])
+    assert {name.split(",")[0] for name in errors} == {"once", "signs", "mutations"}
+    assert said["loss"] == {"epsilon": 8.0, "delta": 0.001}
+    assert "4 of them have a report in the open" in said["warnings"][0]
+
+
+def test_a_design_that_devices_may_be_using_is_not_written_over(command: Command) -> None:
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    before = Path("design.json").read_bytes()
+    Path("survey.yaml").write_text(SPEC.replace("epsilon: 8.0", "epsilon: 4.0"))
+
+    code, _, err = command("plan", "survey.yaml", "-o", "design.json")
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert "holds another design" in err
+    assert Path("design.json").read_bytes() == before
+
+
+def test_a_design_with_more_truth_in_it_than_its_epsilon_covers_is_refused(command: Command) -> None:
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    design = json.loads(Path("design.json").read_text())
+    design["design"]["epsilon"] = (4.0).hex()
+    Path("design.json").write_text(json.dumps(design))
+
+    code, _, err = command("estimate", "design.json", "reports/*", "-o", "numbers.csv")
+
+    assert code == 2
+    assert "does not cover what is reported" in err
+
+
+def test_a_time_bound_is_counted_in_windows_and_transitions_by_name(command: Command) -> None:
+    Path("survey.yaml").write_text(
+        SPEC.replace("at_most: 2", "within: 8d").replace(
+            "publish:", "transitions: {none: employed, employed: not employed}\n  publish:"
+        )
+    )
+
+    spec = load_local("survey.yaml")
+
+    assert spec.bound == LocalBound(within=2)
+    assert spec.space.count == 3
+    assert spec.space.allowed(np.array([2, 0, 1, 0]), np.array([0, 1, 0, 2])).tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("[employed, not employed]", "[a, a]", "survey.yaml:3: local.answers[1]: 'a' is the name of another answer"),
+        ("[employed, not employed]", "[none]", "survey.yaml:3: local.answers: 'none' stands for people without"),
+        ("{at_most: 2}", "{}", "survey.yaml:6: local.constraint: expected one of at_most: 4 and within: 14d"),
+        ("epsilon: 8.0", "epsilon: 0", "survey.yaml:5: local.epsilon: expected a number above 0"),
+        (", until: 2025-02-03T00:00:00Z", "", "survey.yaml:9: schedule.until: missing"),
+        ("at_most: 2", "at_most: 99", "local.method: signs are for at most 60 changes"),
+        ("method: signs", "transitions: {employed: [employed]}", "local.transitions.employed[0]: is no change"),
+        ("publish: [level, change]", "publish: [levels]", "expected one of level, change, not 'levels'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(command: Command, old: str, new: str, line: str) -> None:
+    text = SPEC.replace(old, new)
+    if "at_most: 99" in new:
+        text = text.replace("2025-02-03", "2029-01-01")
+    Path("survey.yaml").write_text(text)
+
+    code, _, err = command("plan", "survey.yaml")
+
+    assert code == 2
+    assert line in err
+
+
+def test_files_that_cannot_be_used_are_named(command: Command) -> None:
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+
+    for arguments, said in (
+        (("survey.yaml", "x.csv", "-o", "a.csv"), "survey.yaml: "),
+        (("design.json", "x*.csv", "-o", "a.csv"), "x*.csv: no file matches"),
+        (("design.json", "survey.yaml", "-o", "a.csv"), "survey.yaml: the names of files of reports"),
+        (("design.json", "survey.yaml", "-o", "a.txt"), "-o a.txt: the name must end in"),
+    ):
+        code, _, err = command("estimate", *arguments)
+        assert (code, said in err) == (2, True), err
+    with pytest.raises(SpecError, match="cannot be read"):
+        read_survey("nothing.json")
+
+
+def test_nothing_is_estimated_before_the_first_window_ends(command: Command) -> None:
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+
+    code, _, err = command("estimate", "design.json", "x.csv", "-o", "a.csv", "--until", "2025-01-12T00:00:00Z")
+
+    assert (code, "the first window ends at 2025-01-13T00:00:00Z" in err) == (1, True)
+
+
+def test_columns_that_are_missing_make_a_file_none_of_reports(tmp_path: Path) -> None:
+    write_table(pa.table({"person": [1]}), str(tmp_path / "a.parquet"))
+    write_table(pa.table({"person": [1]}), str(tmp_path / "a.csv"), format_="csv")
+
+    for name in ("a.parquet", "a.csv"):
+        with pytest.raises((KeyError, pa.ArrowException)):
+            list(tables_of(str(tmp_path / name)))
+
+
+def test_the_page_s_spec_and_the_page_s_device_work_as_they_stand(command: Command) -> None:
+    page = (Path(__file__).parents[3] / "docs/local.md").read_text()
+    (spec,), (code,) = (re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL) for language in ("yaml", "python"))
+    told = {row.split("`")[1] for row in re.findall(r"^\| `(?:local|release|schedule).*", page, re.MULTILINE)}
+    Path("survey.yaml").write_text(spec)
+
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    Path("device.py").write_text(code)
+    assert len(runpy.run_path("device.py")["reports"].sign) in (0, 1)
+    assert told == {"release", "schedule", *(f"local.{name}" for name in LocalSection.model_fields)}
