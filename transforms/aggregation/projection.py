@@ -203,7 +203,7 @@ def _codes(
     else:
         wanted = pa.array([_as_text(value) for value in listed], type=pa.string())
         found = pc.index_in(to_key(column, "string")[0], value_set=wanted)
-    return np.array([*codes, unlisted], dtype=np.int32)[to_mask(found.fill_null(-1))]
+    return np.array([*codes, unlisted], dtype=np.int32)[found.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
 def _as_text(value: Scalar) -> str:
