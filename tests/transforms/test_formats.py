@@ -12,6 +12,7 @@ from transforms.sources.formats.table import FORMATS
 NAMED = {
     "transforms/common/sinks.py": {"parquet", "csv", "jsonl"},  # the table of what is written
     "transforms/common/published_files.py": {"parquet", "csv", "jsonl"},  # and of what is read back of that
+    "transforms/local/read.py": {"parquet"},  # reports are read in pieces where a file has them
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
 """Where a format's name may stand."""
