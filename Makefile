@@ -36,6 +36,7 @@ install: $(READY)  ## set up .venv with the exact versions of requirements.txt
 demo: $(READY)  ## release protected numbers of the flights of New York 2013, and chart them
 	$(BIN)/python -m examples.flights.build
 	$(BIN)/slackwater run examples/flights/spec.yaml
+	$(BIN)/slackwater report examples/flights/spec.yaml -o out/flights/report.html
 	@$(BIN)/python -m examples.flights.show
 
 # A device reports once: a second `make demo-local` estimates again from the reports that there are.

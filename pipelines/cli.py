@@ -1,5 +1,5 @@
-"""The command line: `slackwater plan | run | evaluate | ledger | metrics | show SPEC`, `slackwater changelog SRC`, and
-`slackwater smooth PUBLIC`.
+"""The command line: `slackwater plan | run | evaluate | ledger | metrics | show | report SPEC`, `slackwater changelog
+SRC`, and `slackwater smooth PUBLIC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -125,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_smooth(commands)
     _add_show(commands)
     add_local(commands, moment=_moment)
+    _add_report(commands)
     return parser
 
 
@@ -145,6 +146,15 @@ def _add_show(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of a release")
     added.add_argument("-o", dest="output", metavar="FILE", help="a .parquet, .csv, .jsonl, .md or .txt file")
     added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "what is published, as one page with charts for people"
+    added = commands.add_parser("report", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="report")
+    added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of a release")
+    added.add_argument("-o", dest="output", metavar="FILE", default="report.html", help="default: report.html")
     added.add_argument("--json", action="store_true", help="print one JSON document")
 
 

@@ -8,6 +8,7 @@ from pipelines.epochs.results import Result
 from pipelines.epochs.run import run
 from pipelines.local.estimate import estimate_local
 from pipelines.local.plan import plan_local
+from pipelines.pages.report import report
 from pipelines.reports.evaluate import evaluate
 from pipelines.reports.ledger import ledger
 from pipelines.reports.metrics import metrics
@@ -32,6 +33,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
     "local": _local,
     "metrics": metrics,
     "plan": plan,
+    "report": report,
     "run": _run,
     "show": show,
     "smooth": smooth,

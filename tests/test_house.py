@@ -49,13 +49,10 @@ ROOMS = {
     "pipelines.changelog": ("pipelines.spec", "pipelines.epochs"),
     "pipelines.local": ("pipelines.spec", "pipelines.epochs"),
     "pipelines.reports": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
+    "pipelines.pages": ("pipelines.spec", "pipelines.epochs", "pipelines.reports"),
     "pipelines": (
-        "pipelines.spec",
-        "pipelines.store",
-        "pipelines.epochs",
-        "pipelines.changelog",
-        "pipelines.reports",
-        "pipelines.local",
+        *("pipelines.spec", "pipelines.store", "pipelines.epochs", "pipelines.changelog", "pipelines.reports"),
+        *("pipelines.local", "pipelines.pages"),
     ),
 }
 BELOW = {"privacy": set[str](), "transforms": {"privacy"}, "pipelines": {"privacy", "transforms"}}

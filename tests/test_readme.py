@@ -86,7 +86,15 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_readme_takes_a_stranger_from_files_to_a_release(stranger: Path) -> None:
-    assert [command[1] for command in commands(README)] == ["demo", "test", "install", "plan", "evaluate", "run"]
+    assert [command[1] for command in commands(README)] == [
+        "demo",
+        "test",
+        "install",
+        "plan",
+        "evaluate",
+        "run",
+        "report",
+    ]
     assert (stranger / "releases/wards/public/manifest.json").exists()
     published = [pyarrow.csv.read_csv(path) for path in (stranger / "releases/wards/public/estimates").iterdir()]
     assert sum(one.num_rows for one in published) == 31 * 3 * 2
@@ -105,6 +113,7 @@ def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
     assert [line.split("bin/")[-1] for line in steps] == [
         "python -m examples.flights.build",
         "slackwater run examples/flights/spec.yaml",
+        "slackwater report examples/flights/spec.yaml -o out/flights/report.html",
         "python -m examples.flights.show",
     ]
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 PUBLIC = Path("releases/flights/public")
 PRIVATE = Path("releases/flights/private")
 CHART = Path("out/flights/chart.png")
+REPORT = Path("out/flights/report.html")
 SPEC = "examples/flights/spec.yaml"
 
 FROM, UNTIL = date(2013, 2, 3), date(2013, 2, 14)
@@ -177,6 +178,7 @@ def main() -> None:
     draw(daily, CHART)
     print(f"""
 Where it is
+  report      {REPORT}   open it in a browser
   chart       {CHART}
   estimates   {PUBLIC}/estimates/
   nodes       {PUBLIC}/nodes/         the noisy sums that the estimates are made from
@@ -187,7 +189,20 @@ What to try next
   .venv/bin/slackwater plan {SPEC}         what it costs, before any data is read
   .venv/bin/slackwater evaluate {SPEC}     true errors, for the data controller only
   Copy {SPEC}, change `release`, `output` and epsilon
-  (or `by`, or the weights), and run that. A release that was made keeps its spec.""")
+  (or `by`, or the weights), and run that. A release that was made keeps its spec.
+""")
+    print(storm(daily))
+
+
+def storm(daily: dict[str, Series]) -> str:
+    """What the published numbers say of it, in a sentence."""
+    days = " and ".join(f"{day:%A}, {day.day} {day:%B}" for day in STORM)
+    cancelled = " and ".join("{:.0f} ± {:.0f}".format(*daily["cancelled"].on(day)) for day in STORM)
+    usual = float(np.median(daily["cancelled"].value))
+    return (
+        f"The storm: on {days} 2013 a blizzard closed New York's airports.\n"
+        f"Of their flights {cancelled} were cancelled in these two days, where {usual:.0f} a day is usual."
+    )
 
 
 if __name__ == "__main__":

@@ -176,6 +176,19 @@ def test_the_table_marks_the_storm_and_the_chart_is_drawn(
         ["Sat", "09", "Feb"],
     ]
     assert show.CHART.read_bytes().startswith(b"\x89PNG")
+    assert table[-2].startswith("The storm: on Friday, 8 February and Saturday, 9 February 2013")
+
+
+@pytest.mark.usefixtures("errors")
+def test_the_report_names_the_storm(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of its days is far out by eight deviations of the noise, and two others would have to pass it by four."""
+    assert main(["report", SPEC, "-o", "report.html"]) == 0
+
+    said = capsys.readouterr().out
+    for day in ("Fri 08 Feb 2013", "Sat 09 Feb 2013"):
+        assert f"stands out: cancelled, entered of all cells, {day}: " in said
+        assert f"cancelled, entered of all cells, {day}: " in Path("report.html").read_text()
+    assert "mostly noise" in said
 
 
 def furthest(*, draws: int, probability: float) -> float:

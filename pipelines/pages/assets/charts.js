@@ -1,0 +1,225 @@
+// Draws what the page's data hold: for each query a large chart, small ones for its cells, and a table to copy from.
+"use strict";
+(() => {
+  const DAY = 86400000;
+  const FEW = 12; // small charts at first, and more at each press of the button
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const redraws = [];
+
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key in made && typeof value !== "string") made[key] = value;
+      else made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  // ---- words
+
+  const number = (value) =>
+    value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
+  const tick = (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : d3.format("~g")(value)).replace("-", "\u2212");
+  const label = (cell) => cell.join(", ");
+  const at = (series, place) => new Date(series.first + place * series.step);
+  const daily = (series) => series.window % DAY === 0 && series.first % DAY === 0;
+
+  function moment(time, days) {
+    return (days ? d3.utcFormat("%a %-d %b %Y") : d3.utcFormat("%-d %b %Y %H:%M"))(time);
+  }
+
+  // A number is of the windows up to its end; a single window of whole days is called by its day.
+  function when(series, place) {
+    const end = at(series, place);
+    const last = new Date(+end - series.window);
+    const days = daily(series);
+    if (series.kind === "level") return days && series.window === DAY ? `end of ${moment(last, true)}` : `at ${moment(end, days)}`;
+    if (days && series.width === DAY) return moment(last, true);
+    return `${moment(new Date(+end - series.width), days)} to ${moment(days ? last : end, days)}`;
+  }
+
+  function told(series, line, place) {
+    const value = number(line.v[place]);
+    const [low, high] = [line.lo[place], line.hi[place]];
+    return low === null ? `${value} (repeated, no interval)` : `${value} (${number(low)} to ${number(high)})`;
+  }
+
+  // ---- a chart
+
+  // About so many moments, whole days where windows are, each with its label in two lines at most.
+  function ticks(series, times, count) {
+    const spread = times.length > 1 ? d3.utcTicks(times[0], times.at(-1), count) : times;
+    const days = daily(series) ? [...new Set(spread.map((time) => +d3.utcDay.floor(time)))].map((time) => new Date(time)) : spread;
+    const found = days.filter((time) => time >= times[0]);
+    const all = (part) => found.every((time) => +part(time) === +time);
+    const own = all(d3.utcYear) ? d3.utcFormat("%Y") : all(d3.utcMonth) ? d3.utcFormat("%b") : all(d3.utcDay) ? d3.utcFormat("%-d %b") : d3.utcFormat("%H:%M");
+    const rest = all(d3.utcYear) ? () => "" : all(d3.utcDay) ? d3.utcFormat("%Y") : d3.utcFormat("%-d %b");
+    return { ticks: found, tickFormat: (time, place) => {
+      const more = rest(time);
+      return place && more === rest(found[place - 1]) ? own(time) : `${own(time)}\n${more}`.trimEnd();
+    } };
+  }
+
+  function chart(query, series, line, { width, height, large, domain, name }) {
+    const points = line.v.map((value, place) => ({
+      time: new Date(+at(series, place) - series.window), value, low: line.lo[place], high: line.hi[place],
+    }));
+    const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
+    const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
+    const [low, high] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
+    const svg = Plot.plot({
+      width, height, marginLeft: 46, marginRight: 24, marginTop: 10, marginBottom: 34,
+      x: { type: "utc", label: null, ...ticks(series, points.map((point) => point.time), Math.max(2, Math.floor(width / 90))) },
+      y: { label: null, grid: true, domain: low === high ? [low - 1, high + 1] : [low, high], nice: true, ticks: Math.max(3, Math.floor(height / 45)), tickFormat: tick },
+      marks: [
+        Plot.areaY(points, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
+        query.zero ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,
+        Plot.lineY(points, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1 }),
+        points.length === 1 ? Plot.dot(points, { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
+        Plot.dot(marks, { x: "time", y: "value", stroke: "var(--mark)", r: 5, strokeWidth: 2 }),
+      ],
+    });
+    const [x, y] = [svg.scale("x"), svg.scale("y")];
+    const cursor = d3.select(svg).append("g").attr("pointer-events", "none").attr("visibility", "hidden").attr("aria-hidden", "true");
+    cursor.append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2");
+    cursor.append("circle").attr("r", 3.5).attr("fill", "var(--accent)");
+    const readout = element("span", { class: "readout" });
+    readout.setAttribute("aria-live", "polite");
+    let current = null;
+
+    function move(place) {
+      current = Math.max(0, Math.min(points.length - 1, place));
+      const left = x.apply(points[current].time);
+      cursor.attr("visibility", "visible").select("line").attr("x1", left).attr("x2", left);
+      cursor.select("circle").attr("cx", left).attr("cy", y.apply(points[current].value));
+      readout.textContent = `${when(series, current)}: ${told(series, line, current)}`;
+    }
+    function leave() {
+      cursor.attr("visibility", "hidden");
+      readout.textContent = "";
+    }
+    const lows = d3.min(line.v), highs = d3.max(line.v), last = points.length - 1;
+    const summary = points.length
+      ? `${name}: ${points.length} numbers, ${when(series, 0)} to ${when(series, last)}. From ${number(lows)} to ${number(highs)}; the last one ${told(series, line, last)}.`
+      : `${name}: no numbers yet.`;
+    svg.setAttribute("aria-hidden", "true");
+    const plot = element("div", { class: "plot", role: "group", "aria-label": `${summary} Arrow keys read single numbers.` }, svg);
+    plot.tabIndex = 0;
+    plot.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const time = x.invert(((event.clientX - box.left) * width) / box.width);
+      move(d3.bisector((point) => point.time).center(points, time));
+    });
+    plot.addEventListener("pointerleave", leave);
+    plot.addEventListener("blur", leave);
+    plot.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -points.length, End: points.length }[event.key];
+      if (by === undefined || !points.length) return;
+      event.preventDefault();
+      move((current ?? (by > 0 ? -1 : points.length)) + by);
+    });
+    return [plot, readout];
+  }
+
+  // ---- a query
+
+  function draw(place) {
+    const query = data.queries[place];
+    const home = document.querySelector(`.charts[data-query="${place}"]`);
+    home.replaceChildren();
+    const together = query.series.some((series) => series.total);
+    const state = { series: query.series[0], cell: together ? -1 : query.open, wanted: "", few: FEW, same: query.zero };
+    const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
+    const name = (cell) => (cell < 0 ? "all cells together" : label(query.cells[cell]) || query.name);
+
+    const controls = element("div", { class: "controls" });
+    if (query.series.length > 1) {
+      const set = element("fieldset", {}, element("legend", {}, "Numbers"));
+      query.series.forEach((series, at) => {
+        const input = element("input", { type: "radio", name: `series-${place}`, value: String(at), checked: at === 0 });
+        input.addEventListener("change", () => { state.series = series; redraw(); });
+        set.append(element("label", {}, input, series.label));
+      });
+      controls.append(set);
+    }
+    const choices = [...(together ? [-1] : []), ...query.cells.keys()];
+    const choice = element("select");
+    if (query.cells.length > 1) {
+      choice.append(...choices.map((cell) => element("option", { value: String(cell) }, name(cell))));
+      choice.addEventListener("change", () => { state.cell = +choice.value; redraw(); });
+      controls.append(element("label", { class: "field" }, "Large chart and table", choice));
+      const search = element("input", { type: "search", placeholder: query.keys.join(", ") });
+      search.addEventListener("input", () => { state.wanted = search.value.toLowerCase(); state.few = FEW; redraw(); });
+      controls.append(element("label", { class: "field" }, "Search for cells", search));
+      const same = element("input", { type: "checkbox", checked: state.same });
+      same.addEventListener("change", () => { state.same = same.checked; redraw(); });
+      controls.append(element("label", {}, same, "small charts on one scale"));
+    }
+    const large = element("figure", { class: "large" });
+    const note = element("p", { class: "note" });
+    const many = element("div", { class: "many" });
+    const more = element("button", { class: "more" }, "");
+    more.type = "button";
+    more.addEventListener("click", () => { state.few += FEW; redraw(); });
+    const table = element("div", { class: "scrolls", role: "region", "aria-label": `Numbers of ${query.name}` });
+    table.tabIndex = 0;
+    const details = element("details", {}, element("summary", {}, "Numbers to copy"));
+    const select = element("button", {}, "Select the table");
+    select.type = "button";
+    select.addEventListener("click", () => getSelection().selectAllChildren(table));
+    details.append(select, table);
+    details.addEventListener("toggle", fill);
+    home.append(controls, large, note, many, more, details);
+
+    function fill() {
+      table.replaceChildren();
+      if (!details.open) return;
+      const now = line(state.cell);
+      const rows = now.v.map((value, at) => {
+        const cells = [when(state.series, at), ...[value, now.lo[at], now.hi[at]].map((one) => (one === null ? "" : String(one)))];
+        return element("tr", {}, ...cells.map((cell, column) => element(column ? "td" : "th", column ? { class: "number" } : { scope: "row" }, cell)));
+      });
+      const heading = ["window", "number", "95 % from", "to"].map((text, column) => element("th", { scope: "col", class: column ? "number" : "" }, text));
+      table.append(
+        element("table", {}, element("caption", {}, `${query.name}, ${state.series.label}, ${name(state.cell)}`), element("thead", {}, element("tr", {}, ...heading)), element("tbody", {}, ...rows))
+      );
+    }
+
+    function redraw(printed) {
+      const room = printed ?? home.clientWidth;
+      const wide = { width: room, height: Math.max(200, Math.min(320, room * 0.4)), large: true };
+      const title = `${query.name}, ${state.series.label}${query.cells.length > 1 ? `: ${name(state.cell)}` : ""}`;
+      large.replaceChildren(
+        element("figcaption", {}, title),
+        ...chart(query, state.series, line(state.cell), { ...wide, name: title }),
+        element("p", { class: "note" }, "Line: the published number. Band: its 95 % interval." + (state.series.marks?.length && (state.cell < 0 || query.cells.length === 1) ? " Circle: stands out." : ""))
+      );
+      const found = query.cells.length < 2 ? [] : [...query.cells.keys()].filter((cell) => name(cell).toLowerCase().includes(state.wanted));
+      const shown = found.slice(0, state.few);
+      const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} cells with the largest numbers; \u201cslackwater show\u201d has them all.` : "";
+      const left = state.series.left ? ` Numbers before the last ${state.series.cells[0].v.length} are left out.` : "";
+      note.textContent = (query.cells.length > 1 ? `${shown.length} of ${found.length} cells.${kept}` : "") + left;
+      const values = shown.flatMap((cell) => { const one = state.series.cells[cell]; return [...one.v, ...one.lo, ...one.hi]; }).filter((value) => value !== null);
+      const domain = state.same && shown.length ? d3.extent(query.zero ? [0, ...values] : values) : undefined;
+      const columns = printed ? 3 : Math.max(1, Math.floor((room + 24) / (272 + 24)));
+      const width = Math.floor((room - (columns - 1) * 24) / columns);
+      many.replaceChildren(...shown.map((cell) => element("figure", {}, element("figcaption", {}, name(cell)),
+        ...chart(query, state.series, line(cell), { width, height: 140, domain, name: `${query.name}, ${name(cell)}` }))));
+      more.hidden = shown.length >= found.length;
+      more.textContent = `Show ${Math.min(FEW, found.length - shown.length)} more cells`;
+      fill();
+    }
+    redraws.push(redraw);
+    redraw();
+  }
+
+  data.queries.forEach((_, place) => draw(place));
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width) redraws.forEach((redraw) => redraw());
+    width = innerWidth;
+  });
+  addEventListener("beforeprint", () => redraws.forEach((redraw) => redraw(680)));
+  addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
+})();

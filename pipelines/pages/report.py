@@ -1,0 +1,295 @@
+"""`slackwater report`: what a release has published, as one page for people, from its public side alone.
+
+It costs no privacy: plan, manifest and estimates are all that it reads.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from pipelines.epochs.flags import refuse_any
+from pipelines.epochs.results import Result
+from pipelines.pages import html, words
+from pipelines.pages.numbers import Numbers, chart_document, numbers_of, outstanding, signal_of
+from pipelines.reports.ledger import ledger_document
+from pipelines.reports.plan_report import series_document, series_text
+from pipelines.reports.published import Published, published
+from pipelines.spec.durations import duration_text
+from pipelines.spec.paths import within
+from privacy.upward import shown
+from transforms.aggregation.queries import Query
+from transforms.common.errors import SpecError
+from transforms.common.sinks import write_text
+
+EPOCHS = 20
+"""Of the ledger: the last ones."""
+
+DAY = 86_400_000_000
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def report(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    refuse_any(flags, "report")
+    output: str = arguments.output
+    if not output.endswith(".html"):
+        raise SpecError(f"-o {output}: the name must end in .html")
+    release = published(arguments.spec)
+    if within(output, release.folder):
+        raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
+    found = [
+        (query, [numbers_of(s, t, query, release.plan) for s, t in release.numbers(query)])
+        for query in release.spec.queries
+    ]
+    signals = [*_signals(found, release)]
+    write_text(output, _page(release, found, signals))
+    warnings = [signal["warning"] for signal in signals if signal["warning"]]
+    standing = _standing_out(found, release)
+    document = {
+        "release": release.spec.release,
+        "until": release.until,
+        "file": output,
+        "signals": signals,
+        "standing_out": standing,
+    }
+    lines = [f"{release.spec.release}: all that is published up to {release.until}, as a page in {output}"]
+    lines += [f"  stands out: {one}" for one in standing]
+    lines += [f"  warning: {one}" for one in warnings]
+    return document, "\n".join(lines)
+
+
+def _page(release: Published, found: Sequence[tuple[Query, list[Numbers]]], signals: Sequence[dict[str, Any]]) -> str:
+    spec, plan = release.spec, release.plan
+    title = f"{spec.release}: published numbers"
+    count = sum(one.value.size for _, numbers in found for one in numbers)
+    budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
+        f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
+    )
+    charts = {
+        "east": release.east / 1000,
+        "queries": [
+            chart_document(
+                query,
+                numbers,
+                plan,
+                start=spec.schedule.start + release.east,
+                queries=len(found),
+                title=words.measured(query, spec),
+            )
+            for query, numbers in found
+        ],
+    }
+    parts = [
+        f"<h1>{html.text(spec.release)}</h1>\n",
+        html.paragraph(
+            f"{count:,} numbers of {release.windows:,} windows of {duration_text(spec.schedule.every)}, up to "
+            f"{_moment(release, _until(release))}, published with differential privacy: {budget} for all of them "
+            "together.",
+            role="lead",
+        ),
+        _contents(found),
+        *(_query(place, query, numbers, signals, release) for place, (query, numbers) in enumerate(found)),
+        _noise(signals),
+        _privacy(release),
+        _ledger(release),
+    ]
+    return html.page(title, parts, data=charts)
+
+
+def _contents(found: Sequence[tuple[Query, list[Numbers]]]) -> str:
+    links = [(f"query-{place}", query.name) for place, (query, _) in enumerate(found)]
+    links += [("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")]
+    items = "".join(f'<li><a href="#{name}">{html.text(title)}</a></li>' for name, title in links)
+    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n'
+
+
+def _query(
+    place: int, query: Query, numbers: Sequence[Numbers], signals: Sequence[dict[str, Any]], release: Published
+) -> str:
+    parts = [html.paragraph(words.measured(query, release.spec))]
+    parts += [
+        html.paragraph(f"{s['series']}: {s['warning']}", role="warning")
+        for s in signals
+        if s["query"] == query.name and s["warning"]
+    ]
+    standing = _standing_of(query, numbers, release)
+    if standing:
+        parts += [html.paragraph("What stands out, beyond all noise:", role="standing"), html.bullets(standing)]
+    parts.append(
+        f'<div class="charts" data-query="{place}"><noscript>The charts need scripts. `slackwater show` prints the '
+        "numbers as a table.</noscript></div>\n"
+    )
+    return html.section(f"query-{place}", query.name, parts)
+
+
+def _standing_out(found: Sequence[tuple[Query, list[Numbers]]], release: Published) -> list[str]:
+    return [one for query, numbers in found for one in _standing_of(query, numbers, release)]
+
+
+def _standing_of(query: Query, numbers: Sequence[Numbers], release: Published) -> list[str]:
+    """Windows whose number is far out of all the others, with the whole of its interval."""
+    said = []
+    for one in numbers:
+        if one.total is not None:
+            value, half = one.total
+        elif query.cells == 1:
+            value, half = one.value[:, 0], (one.high - one.low)[:, 0] / 2
+        else:
+            continue
+        name = series_text(series_document(one.series, release.plan)) + (" of all cells" if query.cells > 1 else "")
+        for place in sorted(outstanding(value, half).tolist()):
+            number, noise, usual = (_rounded(n, half[place]) for n in (value[place], half[place], np.median(value)))
+            window = _window(release, one, place)
+            said.append(f"{query.name}, {name}, {window}: {number} ± {noise}, where {usual} is usual")
+    return said
+
+
+def _window(release: Published, numbers: Numbers, place: int) -> str:
+    """The last window of a number, as people call it."""
+    schedule, series = release.spec.schedule, numbers.series
+    end = schedule.start + (place * series.every + series.width) * schedule.every
+    if schedule.every == DAY and (end + release.east) % DAY == 0:
+        return f"{_START + timedelta(microseconds=end - DAY + release.east):%a %d %b %Y}"
+    return f"up to {_moment(release, end)}"
+
+
+def _moment(release: Published, moment: int) -> str:
+    """As the clocks of the schedule's zone show it."""
+    at = _START + timedelta(microseconds=moment + release.east)
+    return f"{at:%Y-%m-%d}" if (moment + release.east) % DAY == 0 else f"{at:%Y-%m-%d %H:%M}"
+
+
+def _until(release: Published) -> int:
+    return release.spec.schedule.start + release.windows * release.spec.schedule.every
+
+
+def _rounded(number: float, noise: float) -> str:
+    """So many digits that the last one is a tenth of the noise."""
+    if noise >= 10:
+        return f"{number:,.0f}"
+    return f"{number:,.1f}" if noise >= 1 else f"{number:.3g}"
+
+
+def _signals(found: Sequence[tuple[Query, list[Numbers]]], release: Published) -> Iterator[dict[str, Any]]:
+    """How large the noise is beside the numbers, of each series."""
+    for query, numbers in found:
+        ratio = len(query.measure.components) > 1
+        for one in numbers:
+            signal = signal_of(one, query)
+            if signal is None:
+                continue
+            warning = None
+            if signal.noisy:
+                says = "have intervals wider than half of their range" if ratio else "cannot be told from zero"
+                warning = (
+                    f"mostly noise: {signal.lost:.0%} of the numbers {says}. Larger cells, fewer of them or longer "
+                    "windows would say more."
+                )
+            yield {
+                "query": query.name,
+                "series": series_text(series_document(one.series, release.plan)),
+                "typical": signal.typical,
+                "half": signal.half,
+                "lost": signal.lost,
+                "warning": warning,
+            }
+
+
+def _noise(signals: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        (
+            f"{signal['query']}: {signal['series']}",
+            _rounded(signal["typical"], signal["half"] or 1.0),
+            "not known" if signal["half"] is None else f"± {_rounded(signal['half'], signal['half'])}",
+            f"{signal['lost']:.0%}",
+        )
+        for signal in signals
+    ]
+    return html.section(
+        "noise",
+        "How large the noise is",
+        [
+            html.paragraph(
+                "Each number has noise added. Its 95 % interval holds the number of the bounded data with at least "
+                "95 % probability, each on its own: of a thousand intervals some fifty do not."
+            ),
+            html.table(
+                "Noise beside the numbers, as published, of one cell",
+                ("query", "typical size", "95 % interval", "says next to nothing"),
+                rows,
+            ),
+            html.paragraph(
+                "A count or sum says next to nothing if its interval holds zero; a mean, second moment or variance if "
+                "its interval is wider than half of what is possible."
+            ),
+        ],
+    )
+
+
+def _privacy(release: Published) -> str:
+    spec, plan = release.spec, release.plan
+    moves = words.movements(plan)
+    parts = [
+        "<h3>Who is protected</h3>\n",
+        html.paragraph(words.who(spec)),
+        "<h3>What is protected</h3>\n",
+        html.paragraph(words.what(spec)),
+        "<h3>How well</h3>\n",
+        *(html.paragraph(one) for one in words.how_well(plan)),
+        "<h3>The most that one unit can do</h3>\n",
+        html.paragraph(words.bound(plan.constraint, spec)),
+        html.table(
+            "How far one unit can move what noise is added to, in units of the most that one state adds to a sum",
+            (
+                "what is published",
+                "all sums together (L1)",
+                "their length (L2)",
+                "noise on each sum (standard deviation)",
+            ),
+            moves,
+        ),
+        "<h3>What is not protected</h3>\n",
+        html.bullets(words.NOT_PROTECTED),
+        "<h3>The claim, and what it rests on</h3>\n",
+        html.paragraph(plan.claim),
+        html.bullets(plan.conditions),
+        html.paragraph(f"Spec {spec.sha256}", role="digest"),
+        '<div class="sign"><p>Read and agreed:</p>'
+        "<p><span>Name</span><span>Date</span><span>Signature</span></p></div>\n",
+    ]
+    return html.section("privacy", "What is promised", parts)
+
+
+def _ledger(release: Published) -> str:
+    document = ledger_document(release.epochs, release.spec, release.plan)
+    rows = [(row, shown(document[row]["epsilon"]), shown(document[row]["delta"])) for row in ("total", "spent")]
+    rows.append(("remaining", f"{document['remaining']['epsilon']:.6g}", f"{document['remaining']['delta']:.6g}"))
+    epochs = document["epochs"][-EPOCHS:]
+    left = len(document["epochs"]) - len(epochs)
+    return html.section(
+        "ledger",
+        "Ledger",
+        [
+            html.table("The budget of the whole release", ("", "epsilon", "delta"), rows),
+            html.table(
+                "What had been spent by the end of each epoch"
+                + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
+                ("epoch", "windows", "until", "committed", "epsilon", "delta"),
+                [
+                    (
+                        epoch["epoch"],
+                        f"{epoch['released'] + 1} to {epoch['windows']}",
+                        epoch["until"],
+                        epoch["committed_at"],
+                        shown(epoch["spent"]["epsilon"]),
+                        shown(epoch["spent"]["delta"]),
+                    )
+                    for epoch in epochs
+                ],
+                words=4,
+            ),
+            html.paragraph("What remains is not for anything else: it is kept for the windows that are to come."),
+        ],
+    )

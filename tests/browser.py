@@ -1,0 +1,84 @@
+"""A real Chromium without a window, for pages: what it logs, how it looks at a width, and what stands in the way."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+PROGRAMS = ("chromium", "chromedriver")
+NO_BROWSER = pytest.mark.skipif(
+    any(shutil.which(program) is None for program in PROGRAMS),
+    reason="NO TEST IN A BROWSER: Debian's packages chromium and chromium-driver are not installed",
+)
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--force-color-profile=srgb"),
+)
+
+FAULTS = """
+const faults = [], shown = (node) => node.getClientRects().length && getComputedStyle(node).visibility !== 'hidden';
+const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+if (wide > 0) faults.push(`the page is ${wide} pixels too wide`);
+for (const svg of document.querySelectorAll('svg')) {
+  if (!shown(svg)) continue;
+  const box = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll('text')].filter((text) => shown(text) && text.textContent.trim());
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  boxes.forEach((one, place) => {
+    const said = texts[place].textContent;
+    if (one.left < box.left - 1 || one.right > box.right + 1 || one.top < box.top - 1 || one.bottom > box.bottom + 1)
+      faults.push(`${said} is clipped`);
+    boxes.slice(place + 1).forEach((two, after) => {
+      if (one.left < two.right - 1 && two.left < one.right - 1 && one.top < two.bottom - 1 && two.top < one.bottom - 1)
+        faults.push(`${said} overlaps ${texts[place + 1 + after].textContent}`);
+    });
+  });
+}
+for (const node of document.querySelectorAll('h1, h2, p, li, label, button, summary, figcaption, .readout, caption')) {
+  if (!shown(node) || node.closest('.skip, .scrolls')) continue;
+  const box = node.getBoundingClientRect();
+  if (box.right > innerWidth + 1 || box.left < -1 || node.scrollWidth > node.clientWidth + 1 && node.clientWidth)
+    faults.push(`${node.tagName} ${node.textContent.slice(0, 40)} does not fit`);
+}
+return faults;
+"""
+"""What of the page is clipped, overlaps or is wider than the window."""
+
+
+@contextmanager
+def browser(folder: Path) -> Iterator[webdriver.Chrome]:
+    """A browser with a profile of its own."""
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def resize(driver: webdriver.Chrome, width: int, *, media: str = "screen", dark: bool = False) -> None:
+    """The window that wide, as a screen or as paper."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+
+def faults(driver: webdriver.Chrome) -> list[str]:
+    found: list[str] = driver.execute_script(FAULTS)
+    return found
+
+
+def logged(driver: webdriver.Chrome) -> list[dict[str, Any]]:
+    """What stands in the console since the last look."""
+    found: list[dict[str, Any]] = driver.get_log("browser")
+    return found

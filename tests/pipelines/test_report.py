@@ -1,0 +1,232 @@
+"""`slackwater report`: what stands in the page, and what it is made from; tests/e2e/test_report_page.py looks at it."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binom
+
+from pipelines import cli
+from pipelines.pages import words
+from pipelines.pages.numbers import (
+    CELLS,
+    NUMBERS,
+    Numbers,
+    chart_document,
+    numbers_of,
+    outstanding,
+    shown_cells,
+    signal_of,
+)
+from pipelines.spec.load import Spec, load
+from privacy.accounting.accounting import Budget
+from privacy.constraint import AtMost, AtOnce, ByClass, Within
+from privacy.measure import Measure
+from privacy.planning.plan import Plan, make_plan
+from privacy.planning.statement import ALWAYS
+from privacy.protection import EVERYTHING, Span
+from privacy.series import Series
+from tests.pipelines.report_page import public_side
+from tests.pipelines.spec_text import GOOD
+from transforms.aggregation.queries import Query
+
+DAY = 86_400_000_000
+LEVEL, ENTERED = Series(kind="level"), Series(kind="entered")
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, and its text but for scripts and style."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._quiet = False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self._quiet = tag in ("script", "style")
+
+    def handle_data(self, data):
+        self.text += "" if self._quiet else data
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return public_side(tmp_path_factory.mktemp("kept"))
+
+
+@pytest.fixture(scope="module")
+def page(public: Path) -> Elements:
+    output = public.parent / "kept.html"
+    assert cli.main(["report", str(public), "-o", str(output)]) == 0
+    return Elements(output.read_text())
+
+
+def plan_of(query: Query, *, budget: Budget, windows: int = 12, owner: bool = False) -> Plan:
+    return make_plan(
+        [query.demand],
+        constraint=AtMost(2),
+        window=DAY,
+        windows=windows,
+        owner=owner,
+        budget=budget,
+        mechanism="laplace" if budget.delta == 0 else "gaussian",
+        accounting=None,
+    )
+
+
+def test_the_page_says_what_is_promised_and_spent(page: Elements, public: Path) -> None:
+    manifest = json.loads((public / "manifest.json").read_text())
+    told = " ".join(page.text.split())
+
+    assert [condition for condition in ALWAYS if condition not in told] == []
+    assert manifest["statement"].split(". ")[0] in told
+    assert manifest["spec_sha256"] in told
+    assert "No more than 4 changes of a unit can count for each query." in told
+    assert all(epoch["committed_at"] in told for epoch in manifest["epochs"])
+    assert "Read and agreed" in told
+
+
+def test_the_page_asks_no_network_and_takes_no_name_for_html(page: Elements) -> None:
+    tags = [tag for tag, _ in page.found]
+    links = [value for _, attributes in page.found for key in ("src", "href") if (value := attributes.get(key))]
+    policy = next(attributes["content"] for _, attributes in page.found if "http-equiv" in attributes)
+
+    assert "img" not in tags
+    assert tags.count("script") == 4
+    assert all(link.startswith(("#", "data:,")) for link in links)
+    assert str(policy).startswith("default-src 'none';")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "report.pdf"], "-o report.pdf: the name must end in .html"),
+        (["-o", "public/report.html"], "-o public/report.html: lies in the public folder"),
+        (["--runner=FlinkRunner"], "report runs no pipeline"),
+    ],
+)
+def test_what_cannot_be_made_is_said(public, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(public.parent)
+
+    assert cli.main(["report", "public", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(public.parent.rglob("report.*"))
+
+
+def test_the_interval_of_all_cells_together_is_held_by_their_noise() -> None:
+    """1,000 samples of the noise of a total; a correct width fails with probability 1e-6 at most."""
+    query = Query(name="beds", measure=Measure(kind="count"), by=(("ward", tuple("abcde")),), publish=(LEVEL,))
+    plan = plan_of(query, budget=Budget(epsilon=0.5))
+    zeros = pa.table(dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * 5)))
+
+    found = numbers_of(LEVEL, zeros, query, plan)
+
+    assert found.total is not None
+    released = plan.publishing(0, LEVEL)
+    (noise,), (*_, weights) = released.noise, released.strategy.weights(LEVEL, 12)
+    samples = 1000
+    drawn = noise.noise(samples * 5 * len(weights)).reshape(samples, 5, len(weights)).astype(float)
+    held = int((np.abs((drawn * weights).sum(axis=(1, 2))) <= found.total[1][-1]).sum())
+    # Rounding outward to whole steps and unequal weights take a percent at most.
+    assert binom.ppf(5e-7, samples, 0.95) <= held <= binom.ppf(1 - 5e-7, samples, 0.96)
+
+
+def test_means_ratios_and_single_cells_have_no_total() -> None:
+    by = (("ward", ("a", "b")),)
+    mean = Query(name="wait", measure=Measure(kind="mean", low=0, high=9), by=by, publish=(ENTERED,))
+    alone = Query(name="all", measure=Measure(kind="count"), publish=(ENTERED,))
+
+    for query in (mean, alone):
+        rows = pa.table(dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * query.cells)))
+        assert numbers_of(ENTERED, rows, query, plan_of(query, budget=Budget(epsilon=1.0))).total is None
+
+
+def test_a_page_shows_the_largest_of_thousands_of_cells_and_says_so() -> None:
+    listed = tuple(f"c{number:04}" for number in range(5000))
+    query = Query(name="beds", measure=Measure(kind="count"), by=(("ward", listed),), publish=(LEVEL,))
+    value = np.tile(np.arange(5000.0), (12, 1))
+    numbers = Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=None)
+
+    document = chart_document(
+        query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), start=0, queries=1, title=""
+    )
+    few = shown_cells([numbers] * 8, 5000, queries=10)
+
+    assert [*document["cells"][0], *document["cells"][-1]] == ["c4999", f"c{5000 - CELLS:04}"]
+    assert (len(document["cells"]), document["of"]) == (CELLS, 5000)
+    assert len(few) == NUMBERS // 10 // (8 * 12) < CELLS
+
+
+def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() -> None:
+    query = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
+    value = np.array([[1234.5678], [-0.01]])
+    numbers = Numbers(series=LEVEL, value=value, low=value - 17.03, high=value + 17.03, total=None)
+
+    (line,) = chart_document(
+        query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), start=0, queries=1, title=""
+    )["series"][0]["cells"]
+
+    assert line == {"v": [1234.6, 0], "lo": [1217.5, -17.1], "hi": [1251.6, 17.1]}
+
+
+def test_what_is_mostly_noise_is_known_by_its_intervals() -> None:
+    count = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
+    mean = Query(name="wait", measure=Measure(kind="mean", low=0, high=10), publish=(LEVEL,))
+    value = np.arange(10.0)[:, None]
+
+    def signal(query: Query, half: float) -> bool:
+        found = signal_of(Numbers(series=LEVEL, value=value, low=value - half, high=value + half, total=None), query)
+        assert found is not None
+        return found.noisy
+
+    assert [signal(count, half) for half in (4.0, 5.0)] == [False, True]  # 0 to 4, and 0 to 5, hold zero
+    assert [signal(mean, half) for half in (2.5, 2.6)] == [False, True]
+    assert len(outstanding(np.zeros(7), np.ones(7))) == 0  # too few to say what is usual
+
+
+def spec_with(tmp_path: Path, *changes: tuple[str, str]) -> Spec:
+    text = GOOD
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "spec.yaml").write_text(text)
+    return load(tmp_path / "spec.yaml")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        (AtMost(1), "No more than 1 change of a unit can count for each query. Later ones are cut off."),
+        (AtMost(4, entries=2), "and only while at most 2 of its entries are there. Later ones are cut off."),
+        (Within(3 * DAY), "Changes of a unit count for 3d after its first one. Later ones are cut off."),
+        (AtOnce(3), "At the end of each window at most 3 of a unit's entries count. Nothing is cut off."),
+        (ByClass("fare", (("pass", Within(DAY)),)), "By fare of a unit's first state: pass: Changes of a unit"),
+    ],
+)
+def test_every_contribution_bound_is_said_in_words(tmp_path, constraint, said):
+    assert said in words.bound(constraint, spec_with(tmp_path))
+
+
+def test_who_is_protected_and_how_well_is_said_for_entries_and_owners_for_ever_and_in_a_span(tmp_path):
+    entry = spec_with(tmp_path)
+    owner = spec_with(tmp_path, ("unit: entry", "unit: patient"))
+    span = spec_with(tmp_path, ("constraint: {at_most: 4}", "protects: {span: 14d}"))
+    query = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
+
+    pure, approximate = (
+        plan_of(query, budget=budget) for budget in (Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-9))
+    )
+
+    assert words.who(entry).startswith("One entry (one value of stay)")
+    assert words.who(owner).startswith("One patient, with all of their entries (one value of stay each)")
+    assert words.what(entry).startswith("Whether the unit is in the data at all")
+    assert "whatever one privacy unit does in any 14 days" in words.what(span)
+    assert (entry.privacy.protects, span.privacy.protects) == (EVERYTHING, Span(14 * DAY))
+    assert "can be 74 % sure at most" in words.how_well(pure)[-1]  # e / (1 + e) is 73.1 %
+    assert words.how_well(approximate)[-1].endswith("by a factor of at most 2.72, but for a probability of 1e-09.")
