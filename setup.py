@@ -14,6 +14,7 @@ setup(
         "privacy",
         "privacy.accounting",
         "privacy.adaptive",
+        "privacy.answers",
         "privacy.cells",
         "privacy.local",
         "privacy.noise",

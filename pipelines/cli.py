@@ -1,5 +1,5 @@
-"""The command line: `slackwater plan | run | evaluate | ledger | metrics | show | report SPEC`, `slackwater changelog
-SRC`, and `slackwater smooth PUBLIC`.
+"""The command line: `slackwater plan | run | evaluate | ledger | metrics | show | report | answer SPEC`, `slackwater
+changelog SRC`, and `slackwater smooth PUBLIC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -124,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     add_changelog(commands)
     _add_smooth(commands)
     _add_show(commands)
+    _add_answer(commands)
     add_local(commands, moment=_moment)
     _add_report(commands)
     return parser
@@ -136,6 +137,22 @@ def _add_smooth(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     added.add_argument("public", metavar="PUBLIC", help="the public folder of a release")
     added.add_argument("-o", dest="output", metavar="FILE", required=True, help="a .parquet, .csv or .jsonl file")
     added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_answer(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "any further sum over published cells, from what is published alone"
+    added = commands.add_parser("answer", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="answer")
+    added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of its release")
+    added.add_argument(
+        "--where", metavar="CONDITION", help="which cells, such as 'age >= 18 and age < 65' (default: all)"
+    )
+    added.add_argument("--query", metavar="NAME", help="of a release with several queries")
+    added.add_argument("--kind", metavar="KIND", help="level, change, sliding, entered or left (default: level)")
+    added.add_argument("--width", metavar="D", type=_duration, help="of sliding windows, if there are several widths")
+    added.add_argument("--window", metavar="T", type=_moment, help="the window that ends then (default: all)")
+    added.add_argument("--minus", metavar="T", type=_moment, help="less the sum of the window that ends then")
     added.add_argument("--json", action="store_true", help="print one JSON document")
 
 

@@ -9,6 +9,7 @@ from pipelines.epochs.run import run
 from pipelines.local.estimate import estimate_local
 from pipelines.local.plan import plan_local
 from pipelines.pages.report import report
+from pipelines.reports.answer import answer
 from pipelines.reports.evaluate import evaluate
 from pipelines.reports.ledger import ledger
 from pipelines.reports.metrics import metrics
@@ -27,6 +28,7 @@ def _local(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
+    "answer": answer,
     "changelog": changelog,
     "evaluate": evaluate,
     "ledger": ledger,

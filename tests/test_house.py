@@ -22,6 +22,7 @@ ROOMS = {
     "privacy.accounting": ("privacy",),
     "privacy.strategies": ("privacy",),
     "privacy.adaptive": ("privacy", "privacy.noise"),
+    "privacy.answers": ("privacy", "privacy.noise", "privacy.cells"),
     "privacy.cells": ("privacy",),
     "privacy.local": ("privacy",),
     "privacy.planning": (

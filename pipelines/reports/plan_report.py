@@ -166,8 +166,7 @@ def _parameters(option: Option, plan: Plan) -> dict[str, Any]:
 
 def _of_part(part: Part, plan: Plan) -> dict[str, Any]:
     leaf = {"leaf": duration_text(part.leaf * plan.window)} if part.leaf > 1 else {}
-    over = {} if part.over is None else {"cells": part.over.name}
-    return {**part.strategy.parameters, **leaf, **over}
+    return {**part.strategy.parameters, **leaf}
 
 
 def _why(options: tuple[Option, ...], number: int, said: str) -> str:
@@ -235,8 +234,6 @@ def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
 def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
     """Errors of one series under an option; null for ratios, whose error depends on the data."""
     document: dict[str, Any] = series_document(series, plan)
-    if plan.demands[place].over.asks and series.family == "net":
-        document["of"] = plan.demands[place].over.workload
     none = {"rmse": None, "stddev_first": None, "stddev_last": None}
     if len(plan.demands[place].measure.components) > 1:
         return {**document, **none}
@@ -320,12 +317,11 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
     for number in candidate["numbers"]:
         errors = [_rounded(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
         lines.append(
-            f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {_number_text(number):<14} "
+            f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {series_text(number):<14} "
             f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
         )
     if candidate["chosen"]:
-        of = "node over cells" if any("of" in number for number in candidate["numbers"]) else "cell"
-        lines.append(f"{'':<16} {_carried_text(candidate['carried'], of)}")
+        lines.append(f"{'':<16} {_carried_text(candidate['carried'])}")
     if "above_least" in candidate["parameters"]:
         lines.append(f"{'':<16} {_weights_text(candidate['parameters'])}")
     for family in candidate["families"]:
@@ -344,14 +340,9 @@ def _weights_text(parameters: dict[str, Any]) -> str:
     )
 
 
-def _number_text(number: dict[str, Any]) -> str:
-    """Which numbers, and over which cells their error is averaged where that is asked for."""
-    return series_text(number) + (f", {number['of']}" if "of" in number else "")
-
-
-def _carried_text(carried: dict[str, Any], of: str) -> str:
+def _carried_text(carried: dict[str, Any]) -> str:
     grows = "however many windows have passed" if carried["bounded"] else "more the longer the schedule is"
-    return f"kept between runs: at most about {carried['numbers']} numbers for each {of}, {grows}"
+    return f"kept between runs: at most about {carried['numbers']} numbers for each cell, {grows}"
 
 
 def _family_text(family: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ from privacy.checks import proportion
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 FINENESS = 600
 """Degree for each 2 pi of the period in deviations: Laplace half widths are given away by pi / 600 of one, 0.3 %."""
@@ -72,7 +73,9 @@ def spreads(
     return deviations, np.array([half_width(distribution, sizes, confidence) for sizes in weights()])
 
 
-def half_width(distribution: NoiseDistribution, weights: Floats, confidence: float) -> float:
+def half_width(
+    distribution: NoiseDistribution, weights: Floats, confidence: float, *, counts: Ints | None = None
+) -> float:
     """A number h with Pr[|sum_i weights_i Z_i| <= h] >= confidence, in units of a weight times a step.
 
     Laplace noise: for equal weights that of `DiscreteLaplace.half_width`, else above the smallest such h by some 0.5 %
@@ -83,12 +86,20 @@ def half_width(distribution: NoiseDistribution, weights: Floats, confidence: flo
 
     Args:
         weights: positive, in any order.
+        counts: how often each of the weights is there; None: once.
 
     >>> half_width(DiscreteLaplace(1.0), np.array([0.5, 0.5, 0.5]), 0.95)
     2.5
     """
     proportion("confidence", confidence)
     weights = np.asarray(weights, dtype=np.float64)
+    if counts is not None and isinstance(distribution, DiscreteGaussian):
+        return _of_gaussian(distribution.scale, confidence) * math.sqrt(float(counts @ weights**2))
+    if counts is not None:
+        if len(weights) == 1:
+            return float(weights[0]) * distribution.half_width(int(counts[0]), confidence)
+        order = np.argsort(weights)
+        return _of_laplace(distribution.scale, weights[order].tobytes(), counts[order].tobytes(), confidence)
     if isinstance(distribution, DiscreteGaussian):
         return _of_gaussian(distribution.scale, confidence) * math.sqrt(float(weights @ weights))
     # Equal weights may come as a view of one number, which need not be walked along.

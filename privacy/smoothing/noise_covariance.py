@@ -47,6 +47,25 @@ def noise_covariances(strategy: Strategy, series: Series, parts: Sequence[Segmen
     return found
 
 
+def noise_weights(strategy: Strategy, series: Series, numbers: Sequence[int]) -> Floats:
+    """The rows of W of some numbers of a series, [numbers, nodes] and then zeros; `series` in the strategy's windows.
+
+    >>> from privacy.strategies.direct import Direct
+    >>> noise_weights(Direct(windows=4), Series(kind="change"), [2])[:, :4].tolist()
+    [[0.0, 0.0, -1.0, 1.0]]
+    """
+    windows = max(numbers) * series.every + series.width
+    rows: list[Floats] = []
+    begin, nodes = 0, 1
+    while begin < nodes:
+        noise = _Unit(begin, strategy)
+        nothing = np.zeros((1 + windows, COLUMNS), dtype=np.int64)
+        weights = strategy.step(None, nothing, series=[series], sample=noise)[1][0] / UNIT
+        rows.append(weights[np.array(numbers)])
+        begin, nodes = begin + COLUMNS, noise.asked
+    return np.concatenate(rows, axis=1)
+
+
 class _Unit:
     """Noise that is known: one for node `begin` in the first column, for the next in the second, and so on."""
 

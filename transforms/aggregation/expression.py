@@ -82,6 +82,27 @@ def evaluate(conditions: Sequence[Condition], table: pa.Table) -> list[np.ndarra
     return [column.to_numpy() for column in result.columns]
 
 
+def parsed(condition: Condition) -> Any:
+    """DuckDB's tree of a condition."""
+    return _tree(condition.text)[0]["node"]["select_list"][0]
+
+
+def constant(node: Any) -> pa.Scalar:
+    """The value of a part of a condition's tree that reads no column.
+
+    Raises:
+        SpecError: it has none, such as a text that is no time.
+    """
+    statements = _tree("1")
+    statements[0]["node"]["select_list"] = [node]
+    document = json.dumps({"error": False, "statements": statements})
+    try:
+        rows = _connection().execute("SELECT json_deserialize_sql(?)", [document]).fetchall()
+        return _connection().sql(rows[0][0]).to_arrow_table().column(0)[0]
+    except duckdb.Error as error:
+        raise SpecError(f"where: a constant cannot be understood: {_first_line(error)}") from None
+
+
 def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
     """Bind each condition to columns of known types.
 

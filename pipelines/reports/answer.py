@@ -1,0 +1,200 @@
+"""`slackwater answer`: any further sum over published cells, with its standard deviation and 95 % interval.
+
+It reads the public side of a release and nothing else: the answer is made from what is published, and costs no privacy.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.epochs.flags import refuse_any
+from pipelines.epochs.results import Result
+from pipelines.reports.published import Published, asked, published
+from pipelines.spec.durations import duration_text
+from pipelines.spec.times import moment_text
+from privacy.answers.sums import Weights, over_cells, spread, weights_of
+from privacy.estimates import CONFIDENCE
+from privacy.noise.distributions import DiscreteGaussian
+from privacy.planning.plan import Plan, Released
+from privacy.series import Series
+from privacy.smoothing.noise_covariance import noise_weights
+from transforms.aggregation.cells_where import cells_where
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.queries import Query
+from transforms.common.errors import SpecError
+from transforms.release.published_tables import TIME
+
+FREE = "made from what is published, so it costs no privacy"
+
+
+def answer(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    refuse_any(flags, "answer")
+    release = published(arguments.spec)
+    query = _query(release, arguments.query)
+    series = _series(query, release.plan, arguments.kind, arguments.width)
+    try:
+        table = answers(release, query, series, where=arguments.where, window=arguments.window, minus=arguments.minus)
+    except SpecError as error:
+        raise SpecError(f"--{error}" if str(error).startswith("where") else str(error)) from None
+    cells = int(np.count_nonzero(taken(release, query, arguments.where)))
+    document: dict[str, Any] = {
+        "release": release.spec.release,
+        "query": query.name,
+        "kind": series.kind,
+        "where": arguments.where,
+        "cells": cells,
+        "minus": None if arguments.minus is None else moment_text(arguments.minus),
+        "answers": [{**row, **_times(row)} for row in table.to_pylist()],
+    }
+    return document, _text(document)
+
+
+def answers(
+    release: Published,
+    query: Query,
+    series: Series,
+    *,
+    where: str | None,
+    window: int | None = None,
+    minus: int | None = None,
+) -> pa.Table:
+    """Sums over the cells that satisfy a condition: window_start, window_end, value, stddev, ci_low, ci_high.
+
+    The interval holds the sum of the bounded data with a probability of at least 95 %, each one by itself.
+
+    Args:
+        where: a condition on the query's keys; None takes all cells.
+        window: the end of the one window that is asked for, in microseconds; None takes all that are published.
+        minus: the end of another window, whose sum is taken from the first one's.
+
+    Raises:
+        SpecError: the condition cuts a cell, there is no such window, or the noise of the numbers is not known.
+    """
+    place = next(number for number, demand in enumerate(release.plan.demands) if demand.name == query.name)
+    _refuse_unknown_noise(query, series, release.plan, place)
+    chosen = taken(release, query, where)
+    table = next(table for one, table in release.numbers(query) if one == series)
+    numbers = table.num_rows // query.cells
+    values = table.column("value").to_numpy().reshape(numbers, query.cells)[:, chosen].sum(axis=1)
+    starts, ends = (table.column(f"window_{at}").cast(pa.int64()).to_numpy()[:: query.cells] for at in ("start", "end"))
+    wanted = np.arange(numbers) if window is None else _number_at(window, ends, series)
+    released = release.plan.publishing(place, series)
+    others = None
+    if minus is not None:
+        if window is None:
+            raise SpecError("--minus: of one window; give --window with its end")
+        others = _number_at(minus, ends, series)
+        values = values - values[others]
+    (noise,) = released.noise
+    of_cells = over_cells(chosen.astype(np.float64), None)
+    grid = release.plan.demands[place].measure.components[0].grid
+    found = [spread(noise, in_time, of_cells, CONFIDENCE) for in_time in _in_time(released, series, wanted, others)]
+    deviation, width = np.array(found).reshape(-1, 2).T * grid
+    return pa.table(
+        {
+            "window_start": pa.array(starts[wanted]).cast(TIME),
+            "window_end": pa.array(ends[wanted]).cast(TIME),
+            "value": values[wanted],
+            "stddev": deviation,
+            "ci_low": values[wanted] - width,
+            "ci_high": values[wanted] + width,
+        }
+    )
+
+
+def taken(release: Published, query: Query, where: str | None) -> np.ndarray:
+    """The cells that satisfy a condition, [cells]; at least one."""
+    whole = frozenset(column for column, kind in release.spec.changelog.source.types if kind == "int64")
+    if where is None:
+        return np.ones(query.cells, dtype=bool)
+    chosen = cells_where(Condition.parse(where), query, whole=whole)
+    if not chosen.any():
+        raise SpecError(f"where: {where!r} takes no cell of query {query.name}")
+    return chosen
+
+
+def _in_time(released: Released, series: Series, wanted: np.ndarray, others: np.ndarray | None) -> list[Weights]:
+    """The weights in time of each number, or of its difference from another."""
+    merged, strategy = series.merged(released.leaf), released.strategy
+    if others is not None:
+        one, other = noise_weights(strategy, merged, [int(wanted[0]), int(others[0])])
+        return [weights_of(one - other)]
+    ends = merged.ends(int(wanted[-1]) * merged.every + merged.width)
+    windows, since = int(ends[-1]), int(ends[wanted[0]]) - 1
+    if isinstance(released.noise[0], DiscreteGaussian):
+        squares = strategy.variances(merged, windows, since=since)
+        return [weights_of(np.sqrt(np.array([square]))) for square in squares]
+    return [weights_of(sizes) for sizes in strategy.weights(merged, windows, since=since)]
+
+
+def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:
+    found = np.flatnonzero(ends == end)
+    if not len(found):
+        near = [moment_text(int(ends[at])) for at in np.sort(np.argsort(np.abs(ends - end))[:2])]
+        raise SpecError(
+            f"no {series.kind} is published for a window that ends at {moment_text(end)}; the nearest ends are "
+            f"{' and '.join(near) or 'none'}"
+        )
+    return found
+
+
+def _refuse_unknown_noise(query: Query, series: Series, plan: Plan, place: int) -> None:
+    if plan.adaptive_of(place) is not None:
+        raise SpecError(
+            f"query {query.name}: the data decide when it is published, so how far off a sum is is not known"
+        )
+    if len(query.measure.components) > 1:
+        raise SpecError(f"query {query.name}: a {query.measure.kind} cannot be added up; ask a count or a sum")
+    if query.consistent and series.kind in ("level", "entered", "left"):
+        raise SpecError(f"query {query.name}: its cells were made consistent, which leaves no known noise")
+
+
+def _query(release: Published, name: str | None) -> Query:
+    queries = asked(release.spec, None if name is None else [name])
+    if len(queries) > 1:
+        raise SpecError(f"--query: missing; the release has {', '.join(query.name for query in queries)}")
+    return queries[0]
+
+
+def _series(query: Query, plan: Plan, kind: str | None, width: int | None) -> Series:
+    """The series that the flags name; without a kind levels, if they are published, or what alone is."""
+    kinds = list(dict.fromkeys(series.kind for series in query.publish))
+    if kind is None:
+        kind = "level" if "level" in kinds else kinds[0]
+    found: Sequence[Series] = [series for series in query.publish if series.kind == kind]
+    if not found:
+        raise SpecError(f"--kind {kind}: query {query.name} publishes {', '.join(kinds)}")
+    if width is not None:
+        found = [series for series in found if series.width * plan.window == width]
+    if len(found) != 1:
+        widths = [duration_text(s.width * plan.window) for s in query.publish if s.kind == kind]
+        raise SpecError(f"--width: {kind} numbers of query {query.name} have {', '.join(widths)}; name one of these")
+    return found[0]
+
+
+def _times(row: dict[str, Any]) -> dict[str, str]:
+    return {name: row[name].strftime("%Y-%m-%dT%H:%M:%SZ") for name in ("window_start", "window_end")}
+
+
+def _text(document: dict[str, Any]) -> str:
+    rows = [("window end", "value", "stddev", "95 % interval")]
+    rows += [
+        (
+            row["window_end"],
+            *(f"{row[name]:,.1f}" for name in ("value", "stddev")),
+            f"{row['ci_low']:,.1f} to {row['ci_high']:,.1f}",
+        )
+        for row in document["answers"]
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    where = "all cells" if document["where"] is None else document["where"]
+    less = "" if document["minus"] is None else f", less that of the window that ends {document['minus']}"
+    cells = f"{document['cells']:,} cell{'s' if document['cells'] > 1 else ''}"
+    head = f"{document['release']}, {document['query']}, {document['kind']} where {where} ({cells}){less}:"
+    return "\n".join(
+        [head, *lines, f"{FREE[0].upper()}{FREE[1:]}. Each interval by itself holds the bounded data's number."]
+    )

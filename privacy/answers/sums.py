@@ -1,0 +1,88 @@
+"""How far off a sum over cells is that is made from published numbers: at one window, or between two.
+
+A number's noise is a' Z, with Z the independent noise of the strategy's nodes and a its row of W; cells that go through
+the strategy by themselves have noise of their own. So an answer q over cells has the noise of all nodes in time times
+all nodes of cells, with the weights a x g, where g = q if each cell is by itself, and g = S (S^T S)^-1 q under a
+strategy S over cells (privacy.cells.product). Its variance is |a|^2 |g|^2 times that of a node.
+
+All of it follows from the plan. So an answer is post-processing, which costs no privacy, and is made from what is
+published alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacy.cells.product import Product
+from privacy.cells.sums import Floats, Ints
+from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution
+from privacy.noise.weighted import half_width
+
+FINEST = 2.0**-40
+"""Weights are rounded up to so small a share of the largest: what rounding made of equal ones is equal again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """How large the entries of a vector are that are not zero.
+
+    Attributes:
+        sizes: positive, increasing.
+        counts: how many entries have each size.
+    """
+
+    sizes: Floats
+    counts: Ints
+
+    @property
+    def squares(self) -> float:
+        """The sum of the squares of all entries."""
+        return float(self.counts @ self.sizes**2)
+
+
+def weights_of(vector: Floats) -> Weights:
+    """Of a vector, which is not zero.
+
+    >>> weights_of(np.array([1.0, 0.0, -2.0, 1.0])).counts.tolist()
+    [2, 1]
+    """
+    entries = np.abs(vector[vector != 0])
+    return _merged(entries, np.ones(len(entries), dtype=np.int64))
+
+
+def _merged(entries: Floats, counts: Ints) -> Weights:
+    finest = float(entries.max()) * FINEST
+    sizes, place = np.unique(np.ceil(entries / finest), return_inverse=True)
+    return Weights(sizes=sizes * finest, counts=np.bincount(place, counts).astype(np.int64))
+
+
+def over_cells(query: Floats, cells: Product | None) -> Weights:
+    """The weights g of a linear query over cells, [cells]; without a strategy each cell is by itself."""
+    return weights_of(query if cells is None else cells.spread(cells.solve(query)))  # type: ignore[arg-type]
+
+
+def spread(
+    distribution: NoiseDistribution, in_time: Weights, of_cells: Weights, confidence: float
+) -> tuple[float, float]:
+    """Standard deviation and half width of an answer, in grid steps.
+
+    Args:
+        distribution: of one node's noise.
+        in_time: the weights a.
+        of_cells: the weights g.
+        confidence: with which the noise is within the half width.
+
+    >>> once, ranges = weights_of(np.ones(1)), weights_of(np.ones(100))
+    >>> deviation, width = spread(DiscreteGaussian(1000.0), once, ranges, 0.95)
+    >>> round(deviation), round(width / deviation, 2)
+    (10000, 1.96)
+    """
+    squares = in_time.squares * of_cells.squares
+    deviation = float(np.sqrt(squares * distribution.variance))
+    if isinstance(distribution, DiscreteGaussian):
+        return deviation, half_width(distribution, np.array([np.sqrt(squares)]), confidence)
+    sizes, counts = (
+        np.outer(*pair).ravel() for pair in ((in_time.sizes, of_cells.sizes), (in_time.counts, of_cells.counts))
+    )
+    both = _merged(sizes, counts)
+    return deviation, half_width(distribution, both.sizes, confidence, counts=both.counts)

@@ -1,0 +1,93 @@
+"""`slackwater answer` on a release of a few days: sums over ranges, differences of days, from the public side alone."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines import cli
+from pipelines.reports.answer import answers
+from pipelines.reports.published import published
+from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write, write_spec
+from tests.releases.continued import unpacked
+
+RELEASES = Path(__file__).parents[1] / "releases"
+KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, to: 70, step: 10}}")
+
+
+def there(day: int, low: float, high: float, ward: str | None = None) -> int:
+    """How many stays are in a ward and of an age at the end of a day."""
+    state: dict[str, tuple] = {}
+    for row in sorted(changelog(), key=lambda row: row["at"]):
+        state.setdefault(row["stay"], (row["before_ward"], row["before_age"]))
+        if row["at"] < START + day * DAY:
+            state[row["stay"]] = row["after_ward"], row["after_age"]
+    return sum(at is not None and low <= age < high and ward in (None, at) for at, age in state.values())
+
+
+def test_ranges_and_differences_are_answered_from_the_public_side_alone(tmp_path, capsys):
+    write(tmp_path / "data/day.parquet", changelog())
+    write_spec(tmp_path, KEYS, NO_NOISE, ('    where: "age >= 0"\n', ""))
+    say = CommandLine(tmp_path, capsys)
+    assert say("run", "spec.yaml", "--until=2026-01-06T00:00:00Z").code == 0
+    shutil.rmtree(tmp_path / "private")
+    shutil.rmtree(tmp_path / "data")
+
+    told = say("answer", "public", "--where", "age >= 30 and age < 50 and ward = 'b'", "--json")
+    less = say(
+        *("answer", "spec.yaml", "--where", "age >= 40", "--window", "2026-01-05T00:00:00Z"),
+        *("--minus", "2026-01-02T00:00:00Z", "--json"),
+    )
+    text = say("answer", "spec.yaml", "--kind", "change", "--where", "age < 30 or age >= 70")
+    cut = say("answer", "spec.yaml", "--where", "age between 40 and 64")
+    never = say("answer", "spec.yaml", "--window", "2026-02-01T00:00:00Z")
+
+    by_day = [row["value"] for row in json.loads(told.out)["answers"]]
+    assert by_day == [there(day, 30, 50, "b") for day in range(1, 6)]
+    assert len(set(by_day)) > 1
+    (found,) = json.loads(less.out)["answers"]
+    assert found["value"] == there(4, 40, 1e9) - there(1, 40, 1e9) != 0
+    assert found["ci_low"] <= found["value"] <= found["ci_high"]
+    assert "beds, change where age < 30 or age >= 70 (6 cells):" in text.out
+    assert "costs no privacy" in text.out
+    assert (cut.code, cut.err) == (
+        2,
+        "slackwater: --where: 'age between 40 and 64' cuts the cell [60, 70) of age; nearest edges: 60, 70; "
+        "write age < 60 or age < 70, or >= in the place of <\n",
+    )
+    assert "the nearest ends are 2026-01-05T00:00:00Z and 2026-01-06T00:00:00Z" in never.err
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(RELEASES / "0.1.0/everything", tmp_path_factory.mktemp("kept")) / "public"
+
+
+def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
+    """Of all strategies, with their own noise."""
+    release, compared = published(str(kept)), 0
+    for query in release.spec.queries:
+        if query.measure.kind != "count" or query.consistent or not query.by:
+            continue
+        for series, table in release.numbers(query):
+            name, listed = query.by[-1]
+            found = answers(release, query, series, where=f"{name} = '{listed[0]}'") if len(query.by) == 1 else None
+            if found is not None:
+                rows = table.take(list(range(0, table.num_rows, query.cells)))
+                for column in ("value", "stddev", "ci_low", "ci_high"):
+                    assert found[column].to_pylist() == pytest.approx(rows[column].to_pylist(), rel=1e-3), series
+                compared += 1
+    assert compared > 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        ([], "--query: missing; the release has"),
+        (["--query", "nil"], "--query nil: no query of the release"),
+    ],
+)
+def test_flags_that_name_nothing_are_refused(kept: Path, flags: list[str], error: str, capsys) -> None:
+    assert cli.main(["answer", str(kept), *flags]) == 2
+    assert error in capsys.readouterr().err
