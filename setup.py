@@ -39,6 +39,7 @@ setup(
         "pipelines.local",
         "pipelines.pages",
         "pipelines.reports",
+        "pipelines.sanitised",
         "pipelines.spec",
         "pipelines.store",
     ],

@@ -1,5 +1,5 @@
 """The command line: `slackwater plan | run | evaluate | ledger | metrics | show | report | answer SPEC`, `slackwater
-changelog SRC`, and `slackwater smooth PUBLIC`.
+changelog SRC`, `slackwater smooth PUBLIC`, and `slackwater sanitise SPEC`.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -127,7 +127,18 @@ def _parser() -> argparse.ArgumentParser:
     _add_answer(commands)
     add_local(commands, moment=_moment)
     _add_report(commands)
+    _add_sanitise(commands)
     return parser
+
+
+def _add_sanitise(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "single records, each made safe once, before anything is asked of them"
+    added = commands.add_parser("sanitise", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="sanitise")
+    added.add_argument("spec", metavar="SPEC", help="a spec of sanitised records, a YAML file")
+    added.add_argument("--plan", action="store_true", help="say what it costs and how far off it is; reads no records")
+    added.add_argument("--estimates", metavar="FILE", help="write what the sanitised records tell to this file")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _add_smooth(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

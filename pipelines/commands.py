@@ -17,6 +17,7 @@ from pipelines.reports.new_release import new_release
 from pipelines.reports.plan_report import plan
 from pipelines.reports.show import show
 from pipelines.reports.smooth import smooth
+from pipelines.sanitised.command import sanitise
 
 
 def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -37,6 +38,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
     "plan": plan,
     "report": report,
     "run": _run,
+    "sanitise": sanitise,
     "show": show,
     "smooth": smooth,
 }

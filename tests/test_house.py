@@ -50,10 +50,11 @@ ROOMS = {
     "pipelines.changelog": ("pipelines.spec", "pipelines.epochs"),
     "pipelines.local": ("pipelines.spec", "pipelines.epochs"),
     "pipelines.reports": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
+    "pipelines.sanitised": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
     "pipelines.pages": ("pipelines.spec", "pipelines.epochs", "pipelines.reports"),
     "pipelines": (
         *("pipelines.spec", "pipelines.store", "pipelines.epochs", "pipelines.changelog", "pipelines.reports"),
-        *("pipelines.local", "pipelines.pages"),
+        *("pipelines.local", "pipelines.pages", "pipelines.sanitised"),
     ),
 }
 BELOW = {"privacy": set[str](), "transforms": {"privacy"}, "pipelines": {"privacy", "transforms"}}

@@ -1,0 +1,219 @@
+"""`slackwater sanitise`: records out with noise of their own, each once; what that costs; and what they tell."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from pipelines.epochs.failures import keep_trace
+from pipelines.epochs.flags import refuse_any
+from pipelines.epochs.results import Result
+from pipelines.sanitised.plan import plan_document, plan_json, plan_text, read_plan, statement
+from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
+from pipelines.sanitised.store import NAMES, NAMES_FILE, PLAN, RECORDS, Sanitised, SanitisedStore
+from pipelines.spec.paths import within
+from privacy.sanitised.attributes import Curve, Number
+from privacy.sanitised.record import Sanitisation
+from transforms.common.batches import Batch
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
+from transforms.common.published_files import read_published
+from transforms.common.sinks import OUTPUT_FORMATS, make_folder, read_bytes, write_table
+from transforms.sanitised.columns import columns_of, source_columns
+from transforms.sanitised.estimated_tables import estimated
+from transforms.sanitised.sanitise import first_of_each, names_of, sanitised
+from transforms.sources.changelog import read_split, splits
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.files.opening import UNREADABLE
+from transforms.sources.inspection import inspect
+
+FILE_ROWS = 1 << 20
+"""Records of a file that comes out."""
+
+MOST_PROBLEMS = 10
+
+_FORMATS = {f".{name}": name for name in OUTPUT_FORMATS}
+
+
+def sanitise(arguments: argparse.Namespace, flags: list[str]) -> Result:
+    refuse_any(flags, "sanitise")
+    spec = load_sanitise(arguments.spec)
+    if arguments.plan:
+        return plan_document(spec), plan_text(spec)
+    output = arguments.estimates
+    if output is not None:
+        _refuse_output(spec, output)
+    refuse_unreachable([*spec.output.folders, *spec.source.paths, output])
+    store = SanitisedStore(spec.output.public, spec.output.private)
+    try:
+        document, lines = _released(spec, store)
+        if output is not None:
+            table = _estimates(spec, store)
+            write_table(table, output, format_=_FORMATS[Path(output).suffix])
+            document |= {"estimates": output}
+            lines.append(f"  {output}: {table.num_rows} estimates, made from what is published; they cost nothing more")
+    except SlackwaterError:
+        raise
+    except Exception as error:  # its words may quote data
+        kept = keep_trace(spec.output.private, error)
+        raise SlackwaterError(
+            f"the command failed with {type(error).__name__}; what was committed stays, and the next run goes on; "
+            f"{kept}"
+        ) from None
+    return document, "\n".join(lines)
+
+
+def _released(spec: SanitiseSpec, store: SanitisedStore) -> tuple[dict[str, object], list[str]]:
+    commits = store.open()
+    if commits and (commits[0].spec_sha256, commits[0].release) != (spec.sha256, spec.release):
+        raise RefusedError(
+            f"{spec.path}: differs from the spec of the release in {spec.output.private}; a record is sanitised once, "
+            "so put it back, or choose other folders for another release: its epsilon and delta then add up with these"
+        )
+    store.show()  # what a run that died has committed
+    store.clean()
+    known = store.known(commits)
+    attempt = store.begin(len(commits) + 1)
+    try:
+        made, names, left_out = _write(spec, known, attempt.folder)
+        if not made:
+            store.discard(attempt)
+            document = {"release": spec.release, "records": 0, "left_out": left_out, "files": []}
+            return document, [
+                f"{spec.release}: nothing new; all {left_out:,} rows are of records that are sanitised already"
+            ]
+        done = Sanitised(
+            release=spec.release,
+            epoch=attempt.epoch,
+            spec_sha256=spec.sha256,
+            plan=commits[0].plan if commits else plan_json(spec),
+            statement=statement(spec.record),
+            epsilon=spec.record.epsilon,
+            delta=spec.record.delta,
+            records=names,
+            left_out=left_out,
+        )
+        commit = store.commit(attempt, done, made)
+    except BaseException:
+        store.discard(attempt)
+        raise
+    store.show()
+    paths = store.paths(commit)
+    document = {
+        "release": spec.release,
+        "epoch": commit.epoch,
+        "records": commit.records,
+        "left_out": left_out,
+        "loss": {"epsilon": commit.epsilon, "delta": commit.delta},
+        "statement": commit.statement,
+        "files": paths,
+    }
+    again = f"; {left_out:,} rows left out, whose records are sanitised already" if left_out else ""
+    lines = [f"{spec.release}: epoch {commit.epoch}, {commit.records:,} records sanitised{again}", commit.statement]
+    return document, [*lines, *(f"  {path}" for path in paths)]
+
+
+def _write(spec: SanitiseSpec, known: pa.Array, folder: str) -> tuple[list[str], int, int]:
+    """Files of new records in an attempt; their names, how many records, and how many rows were left out."""
+    made: list[str] = []
+    waiting: list[pa.Table] = []
+    new: list[pa.Array] = []
+    left_out = 0
+
+    def write() -> None:
+        made.append(f"part-{len(made):05d}.{spec.output.format}")
+        write_table(pa.concat_tables(waiting), f"{folder}/{RECORDS}/{made[-1]}", format_=spec.output.format)
+        waiting.clear()
+
+    for batch in _batches(spec):
+        names = names_of(batch, "entry")
+        rows = pa.array(first_of_each(names, known))
+        left_out += len(names) - len(rows)
+        if len(rows):
+            waiting.append(sanitised(batch.take(rows), spec.record, separator=spec.separator))
+            new.append(names.take(rows))
+            known = pa.concat_arrays([known, new[-1]])
+        if sum(table.num_rows for table in waiting) >= FILE_ROWS:
+            write()
+    if waiting:
+        write()
+    if made:
+        make_folder(f"{folder}/{NAMES}")
+        write_table(pa.table({"name": pa.concat_arrays(new)}), f"{folder}/{NAMES}/{NAMES_FILE}")
+    return made, sum(map(len, new)), left_out
+
+
+def _batches(spec: SanitiseSpec) -> Iterator[pa.Table]:
+    """Rows with their names as `entry`, and the columns of the spec.
+
+    Raises:
+        InputError: a file or a row cannot be read, or a record has no name. None is left out: that would show.
+    """
+    layout = _layout(spec)
+    columns = source_columns(spec.record)
+    problems: list[str] = []
+    for number, file in enumerate(layout.files):
+        try:
+            parts = (
+                part for split in splits(Place(file.path, number), spec.source.format) for part in _read(layout, split)
+            )
+            for part in parts:
+                if isinstance(part, Batch):
+                    values = {name: part.table[f"after.{name}"] for name in columns}
+                    yield pa.table({"entry": part.table["entry"], **values})
+                else:
+                    problems += [
+                        f"{row['file']}: " + (f"row {row['row']}: " if row["row"] else "") + row["reason"]
+                        for row in part.slice(0, MOST_PROBLEMS).to_pylist()
+                    ]
+        except UNREADABLE as error:
+            raise InputError(f"{file.path}: the file cannot be read ({type(error).__name__})") from None
+        if problems:
+            undone = "nothing was published: a row that is left out would show; mend it, whatever its values are"
+            raise InputError("\n".join([*problems[:MOST_PROBLEMS], undone]))
+
+
+def _read(layout: Layout, split: object) -> Iterator[Batch | pa.Table]:
+    return (part for part in read_split(layout, split, 262_144) if not isinstance(part, Skipped))  # type: ignore[arg-type]
+
+
+def _layout(spec: SanitiseSpec) -> Layout:
+    """What the files look like; errors name this spec's keys."""
+    try:
+        return inspect(spec.source, frozenset(), frozenset(source_columns(spec.record)))
+    except SpecError as error:
+        text = re.sub(r"changelog\.(path|entry)", r"records.\1", str(error))
+        text = re.sub(r"^(changelog\.types|queries):", "columns:", text, flags=re.MULTILINE)
+        raise SpecError(f"{spec.path}: {text}") from None
+
+
+def _refuse_output(spec: SanitiseSpec, output: str) -> None:
+    if Path(output).suffix not in _FORMATS:
+        raise SpecError(f"--estimates {output}: the name must end in {', '.join(_FORMATS)}")
+    if within(output, spec.output.public):
+        raise SpecError(
+            f"--estimates {output}: lies in the public folder, which holds what is published and nothing else"
+        )
+
+
+def _estimates(spec: SanitiseSpec, store: SanitisedStore) -> pa.Table:
+    """From what is published alone."""
+    where = f"{spec.output.public.rstrip('/')}/{PLAN}"
+    record, separator, format_ = read_plan(read_bytes(where).decode(), where)
+    paths = [path for commit in store.open() for path in store.paths(commit)]
+    tables = [read_published(read_bytes(path), format_, _types(record)) for path in paths]
+    try:
+        return estimated(pa.concat_tables(tables), record, separator=separator)
+    except ValueError as error:
+        raise RefusedError(f"--estimates: {error}") from None
+
+
+def _types(record: Sanitisation) -> dict[str, pa.DataType]:
+    return {
+        column: pa.float64() if isinstance(one, Number | Curve) else pa.string()
+        for one in record.attributes
+        for column in columns_of(one)
+    }
