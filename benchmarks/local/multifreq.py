@@ -1,0 +1,72 @@
+"""multi-freq-ldpy beside us: its environment, its errors, and what its rows of reports cost.
+
+https://github.com/hharcolezi/multi-freq-ldpy: longitudinal protocols with two rounds, of which the first is memoised
+(Arcolezi et al. 2021, after RAPPOR). Its own code makes reports and estimates (multifreq_peer.py).
+"""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+PINS = Path(__file__).with_suffix(".txt")
+PEER = Path(__file__).with_name("multifreq_peer.py")
+
+
+def python(folder: Path) -> str | None:
+    """The interpreter of its environment, which is made if need be; None, said aloud, if that fails."""
+    program, ready = folder / "bin" / "python", folder / ".ready"
+    if not ready.exists():
+        print("installing multi-freq-ldpy ...", file=sys.stderr, flush=True)
+        pip = [str(program), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", str(PINS)]
+        for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
+            if subprocess.run(command, check=False).returncode != 0:
+                print(f"MISSING: multi-freq-ldpy; `{' '.join(command)}` failed.", file=sys.stderr)
+                return None
+        ready.touch()
+    return str(program)
+
+
+def shares(program: str, answers: NDArray[np.int64], folder: Path, *, epsilon: float) -> dict[str, NDArray[np.float64]]:
+    """Estimated shares of all symbols by protocol, [runs, symbols]."""
+    path = folder / "answers.npy"
+    np.save(path, answers)
+    asked = {"answers": str(path), "symbols": int(answers.max()) + 1, "epsilon": epsilon}
+    done = subprocess.run([program, str(PEER)], input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True)
+    return {name: np.array(found) for name, found in json.loads(done.stdout).items()}
+
+
+def loss_of_a_change(*, symbols: int, epsilon: float, weeks: int) -> float:
+    """Of L-GRR: the exact loss between a person who never changes and one who does so once, at half the time.
+
+    Each answer has a memoised symbol, drawn once, which a second round randomises anew each week. So what a row of
+    reports says is how often each symbol is in each half.
+    """
+    half = weeks // 2
+    p1, q1 = _response(epsilon, symbols)
+    odds = math.exp(epsilon / 2)
+    p2 = (q1 - odds * p1) / (-p1 * odds + symbols * q1 * odds - q1 * odds - p1 * (symbols - 1) + q1)
+    q2 = (1 - p2) / (symbols - 1)
+    counts = np.array([(a, b, half - a - b) for a in range(half + 1) for b in range(half + 1 - a)])
+    if symbols != 3:
+        raise ValueError("counts are those of three symbols")
+    rows = counts * math.log(p2 / q2) + half * math.log(q2)  # of a half, for each memoised symbol
+    memos = [np.log(np.where(np.arange(3) == answer, p1, q1)) for answer in (0, 1)]
+
+    def log_sum(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+        most = terms.max(axis=-1, keepdims=True)
+        total: NDArray[np.float64] = most[..., 0] + np.log(np.exp(terms - most).sum(axis=-1))
+        return total
+
+    changed = log_sum(rows + memos[0])[:, None] + log_sum(rows + memos[1])[None, :]
+    never = log_sum(rows[:, None, :] + rows[None, :, :] + memos[0])
+    return float(np.abs(changed - never).max())
+
+
+def _response(epsilon: float, symbols: int) -> tuple[float, float]:
+    truth = math.exp(epsilon) / (math.exp(epsilon) + symbols - 1)
+    return truth, (1 - truth) / (symbols - 1)
