@@ -88,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
             help="windows that have closed by then (default: now)",
         )
         if name == "plan":
+            _add_plan(added)
             continue
         added.add_argument("--shards", metavar="N", type=_count, help="into how many parts the units are split")
         if name == "run":
@@ -139,6 +140,16 @@ def _add_sanitise(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     added.add_argument("--plan", action="store_true", help="say what it costs and how far off it is; reads no records")
     added.add_argument("--estimates", metavar="FILE", help="write what the sanitised records tell to this file")
     added.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_plan(added: argparse.ArgumentParser) -> None:
+    added.add_argument("--explain", action="store_true", help="all strategies, sensitivities and shares of the budget")
+    added.add_argument("--html", metavar="FILE", help="also as a page for people")
+    added.add_argument("--compare", metavar="SPEC", nargs="+", help="these specs side by side with it")
+    added.add_argument(
+        "--vary", metavar="KEY=V,V", action="append", help="the spec with these values, such as privacy.epsilon=0.5,1,2"
+    )
+    added.add_argument("--target", metavar="QUERY=N", help="the least epsilon with which a query is off by N at most")
 
 
 def _add_smooth(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -90,6 +90,11 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]]
     )
 
 
+def verbatim(name: str, said: str) -> str:
+    """Text in lines as they are, which scrolls by itself."""
+    return f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(name)}"><pre>{text(said)}</pre></div>\n'
+
+
 def section(name: str, title: str, parts: Iterable[str]) -> str:
     """A part of the page with a heading; `name` is its anchor, of letters and digits."""
     heading = f'<h2 id="{name}-title">{text(title)}</h2>\n'

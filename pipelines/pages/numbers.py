@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pipelines.reports.plan_report import series_document, series_text
 from privacy.estimates import CONFIDENCE
+from privacy.noise.distributions import widened
 from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan
 from privacy.series import Series
@@ -76,6 +77,10 @@ def _total(series: Series, value: Floats, query: Query, plan: Plan) -> tuple[Flo
     (noise,), grid = released.noise, demand.measure.components[0].grid
     windows = len(value) * series.every + series.width - series.every
     merged, leaves = series.merged(released.leaf), windows // released.leaf
+    stretch = released.strategy.stretch(released.strategy.nodes(leaves))
+    if stretch is not None:  # each node is a number, with noise of its own width
+        each = [widened(noise, width).half_width(query.cells, CONFIDENCE) for width in stretch.tolist()]
+        return value.sum(axis=1), np.array(each) * grid
     _, widths = spreads(
         noise,
         variances=released.strategy.variances(merged, leaves) * query.cells,

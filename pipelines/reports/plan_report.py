@@ -1,21 +1,12 @@
-"""`slackwater plan`: what a release will cost and how far its numbers will be off, before any data is read."""
+"""A plan as one JSON document: every strategy of each query with its errors, sensitivities, noise and shares."""
 
-import argparse
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pipelines.epochs.flags import refuse_any
-from pipelines.epochs.job import timeline_of
-from pipelines.epochs.plans import has_begun, plan_for
-from pipelines.epochs.results import Result
 from pipelines.spec.durations import duration_text
-from pipelines.spec.load import Query, Spec, load
-from pipelines.spec.times import now
-from pipelines.store.commit import Commit
-from pipelines.store.store import Store
+from pipelines.spec.load import Query, Spec
 from privacy.constraint import Within
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.paper import nodes_claimed_in_layers
@@ -23,42 +14,6 @@ from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
 from privacy.planning.pricing import node_deviation, split_deviation
 from privacy.series import Series
-from privacy.upward import shown
-from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import SlackwaterError
-
-
-def plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    refuse_any(flags, "plan")
-    spec = load(arguments.spec)
-    commits = _commits(spec)
-    made = plan_for(spec, commits or ())
-    ahead = now() if spec.schedule.until is None else spec.schedule.until
-    until = ahead if arguments.until is None else arguments.until
-    begun = None if commits is None else has_begun(spec, commits)
-    document = {**plan_document(spec, made, timeline_of(spec, until).windows), "begun": begun}
-    lines = [plan_text(document)]
-    if begun is None:
-        lines.append("Whether this release has begun cannot be seen from here; one that has goes on with its own plan.")
-    elif begun:
-        lines.append(
-            "This release has begun, and this is the plan that it goes on with, whatever would be planned now."
-        )
-    elif commits:
-        lines.append("The output folders hold a release of another spec, so `run` refuses this one.")
-    return document, "\n".join(lines)
-
-
-def _commits(spec: Spec) -> Sequence[Commit] | None:
-    """The epochs that are committed; None where this account cannot see them."""
-    try:
-        refuse_unreachable([spec.output.private])
-    except SlackwaterError:
-        return None
-    try:
-        return Store(spec.output.public, spec.output.private).commits()
-    except PermissionError:
-        return None
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
@@ -273,87 +228,3 @@ def _states(spec: Spec) -> dict[str, Any] | None:
         "path": [list(part) for part in bound.path],
         "merged": [list(part) for part in bound.merged],
     }
-
-
-def plan_text(document: dict[str, Any]) -> str:
-    """The same for people."""
-    budget = document["loss"]
-    lines = [
-        f"{document['release']}: epsilon {shown(budget['epsilon'])}, delta {shown(budget['delta'])}",
-        document["claim"],
-        "It rests on this:",
-        *(f"  {condition}" for condition in document["conditions"]),
-        "",
-    ]
-    if document["states"] is not None:
-        states = document["states"]
-        path = " -> ".join("/".join(part) for part in states["path"])
-        lines.append(f"states: at most {states['k']} changes, along {path}")
-        merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
-        lines += [f"        merged, so that no query may distinguish them: {merged}", ""]
-    lines.append(
-        f"{'query':<16} {'cells':>6}   {'strategy':<36} {'kind':<14}"
-        f" {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
-    )
-    for query in document["queries"]:
-        for candidate in query["candidates"]:
-            lines += _candidate_lines(query, candidate)
-    lines += [
-        "",
-        f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data. Of adaptive "
-        "publication the first is that of the first window, which is sampled in any case.",
-        "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
-    ]
-    return "\n".join(lines)
-
-
-def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
-    lines = []
-    mark = "*" if candidate["chosen"] else " "
-    settings = ", ".join(str(v) for v in candidate["parameters"].values() if isinstance(v, int | str))
-    strategy = f"{candidate['strategy']} ({settings})" if settings else candidate["strategy"]
-    share = "" if candidate["share"] is None else shown(sum(candidate["share"].values()), 4)
-    paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
-    for number in candidate["numbers"]:
-        errors = [_rounded(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
-        lines.append(
-            f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {series_text(number):<14} "
-            f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
-        )
-    if candidate["chosen"]:
-        lines.append(f"{'':<16} {_carried_text(candidate['carried'])}")
-    if "above_least" in candidate["parameters"]:
-        lines.append(f"{'':<16} {_weights_text(candidate['parameters'])}")
-    for family in candidate["families"]:
-        lines.append(f"{'':<16} {_family_text(family)}")
-        if len(family["noise"]) > 1:
-            noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
-            lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
-    return lines
-
-
-def _weights_text(parameters: dict[str, Any]) -> str:
-    weights, above = parameters["weights"], shown(100 * parameters["above_least"], 2)
-    return (
-        f"{len(weights)} weights from {min(weights):g} to {max(weights):g}: the weighted squared error is at most "
-        f"{above} % above the least that any budgets of windows can have"
-    )
-
-
-def _carried_text(carried: dict[str, Any]) -> str:
-    grows = "however many windows have passed" if carried["bounded"] else "more the longer the schedule is"
-    return f"kept between runs: at most about {carried['numbers']} numbers for each cell, {grows}"
-
-
-def _family_text(family: dict[str, Any]) -> str:
-    text = f"{family['family']}: a unit moves the nodes by L1 {family['l1']:.4g}, L2 {family['l2']:.4g} in all"
-    if family["paper"] is None:
-        return text
-    text += f"; the paper charges {family['paper']['nodes']} nodes"
-    if "nodes_claimed" in family["paper"]:
-        text += f" (its theorem 4.3: {family['paper']['nodes_claimed']:.4g})"
-    return text
-
-
-def _rounded(error: float | None) -> str:
-    return "-" if error is None else f"{error:.4g}"

@@ -161,13 +161,15 @@ def _not_factorised(form: Form | None, privacy: PrivacySection, windows: int | N
 
 
 def split_problems(queries: list[QuerySection], *, split: str) -> Iterator[Problem]:
-    """Either every query has the typical size of its numbers, and none a weight, or none has a size."""
+    """Where budgets follow errors, every query has the typical size of its numbers, and none a weight."""
     for place, query in enumerate(queries):
         above = ("queries", place)
         if split == "weights":
-            if query.expected is not None:
-                message = "used with privacy.split: relative_error only; add that, or remove this"
-                yield (*above, "expected"), message
+            if query.expected is not None and query.measure.column is not None and query.measure.sum is None:
+                yield (
+                    (*above, "expected"),
+                    "is for counts and sums, since the error of a ratio depends on the data; remove it",
+                )
             continue
         if query.measure.column is not None and query.measure.sum is None:
             message = "its error depends on the data; privacy.split: relative_error is for counts and sums"

@@ -13,7 +13,8 @@ import pytest
 from pipelines.epochs.plans import plan_of
 from pipelines.reports import ledger
 from pipelines.reports.ledger import ledger_document, ledger_text
-from pipelines.reports.plan_report import plan_document, plan_text
+from pipelines.reports.plan_command import whole_document
+from pipelines.reports.plan_text import plan_text
 from pipelines.spec.load import Spec
 from privacy.accounting.accounting import Budget
 from privacy.planning.plan import Plan
@@ -172,7 +173,7 @@ def test_people_read_no_less_than_was_proved_and_what_they_read_adds_up(tmp_path
     assert spent == ["0.5", "0", "0.166667", "0.333334"]
     assert left == ["0.5", "0", "0.333333", "0.166666"]
     assert "(1, 0)-differential privacy" in plan.claim
-    assert plan_text(plan_document(spec, plan, 10)).startswith("wards: epsilon 1, delta 0\n")
+    assert plan_text(whole_document(spec, plan, 10)).startswith("wards: epsilon 1, delta 0\n")
 
 
 NOT_NEXT = "does not follow from the one before it"

@@ -145,15 +145,17 @@ def test_shares_may_follow_the_expected_sizes(tmp_path: Path) -> None:
     assert [query.expected for query in loaded(tmp_path, GOOD).queries] == [None, None]
 
 
-def test_expected_sizes_are_for_every_query_or_none(tmp_path: Path) -> None:
+def test_expected_sizes_are_for_every_query_where_budgets_follow_them(tmp_path: Path) -> None:
     assert problems(tmp_path, changed("    expected: 2.5\n", "", TWO_SIZES)) == [
         "spec.yaml:23: queries[1].expected: missing; privacy.split: relative_error needs a typical size"
         " of the numbers, add expected: 100"
     ]
-    assert problems(tmp_path, changed("split: relative_error", "split: weights", TWO_SIZES)) == [
-        f"spec.yaml:{line}: queries[{place}].expected: used with privacy.split: relative_error only;"
-        " add that, or remove this"
-        for place, line in enumerate((22, 25))
+    by_weight = loaded(tmp_path, changed("split: relative_error", "split: weights", TWO_SIZES))
+    assert [query.expected for query in by_weight.queries] == [100, 2.5]
+    of_mean = changed("min: 0, max: 240}", "min: 0, max: 240}\n    expected: 60", GOOD)
+    assert problems(tmp_path, of_mean) == [
+        "spec.yaml:25: queries[1].expected: is for counts and sums, since the error of a ratio depends on the data; "
+        "remove it"
     ]
 
 

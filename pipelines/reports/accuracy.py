@@ -1,0 +1,172 @@
+"""How far off published numbers will be, in the spec's own terms, and what of a spec wastes its budget. Without data.
+
+An interval of 95 % is that of one number by itself, about the number after contribution bounding.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipelines.reports.plan_report import series_document, series_text
+from pipelines.spec.durations import duration_text
+from pipelines.spec.load import Query, Spec
+from privacy.constraint import AtMost
+from privacy.estimates import confidence_of
+from privacy.measure import Measure
+from privacy.noise.distributions import widened
+from privacy.noise.weighted import spreads
+from privacy.planning.plan import Plan, stddev
+from privacy.series import Series
+
+MUCH_EPSILON = 5.0
+MUCH_DELTA = 1e-5
+
+OF_RANGE = 0.1
+"""How exact a ratio is to be, for the entries that it needs: a share of its range."""
+
+
+def accuracy(query: Query, plan: Plan, place: int, windows: int) -> list[dict[str, Any]]:
+    """Of each series of a query, under the strategy that is taken.
+
+    Returns:
+        `kind` (`width`, `every`); for counts and sums `half_width` of a typical number and `half_width_last` of the
+        last one, and `of_expected`, the first as a share of the query's `expected`, if it has one; for ratios
+        `entries`: how many are needed behind the last number for an interval of +- `within`. None where no number is
+        published yet, or the data decide.
+    """
+    return [
+        {**series_document(series, plan), **_of_series(query, plan, place, series, windows)} for series in query.publish
+    ]
+
+
+def _of_series(query: Query, plan: Plan, place: int, series: Series, windows: int) -> dict[str, Any]:
+    ends = series.ends(windows)
+    if len(query.measure.components) > 1:
+        low, high = query.measure.bounds
+        within = OF_RANGE * (high - low)
+        entries = _entries(plan, place, series, int(ends[-1]), within) if len(ends) else None
+        return {"entries": entries, "within": within}
+    part, expected = plan.adaptive_of(place), query.expected
+    typical: float | None = None
+    last: float | None = None
+    if part is None and len(ends):
+        squares = stddev(plan, place, series, windows) ** 2
+        near = int(np.argmin(np.abs(squares - squares.mean())))
+        typical, last = (_half_widths(plan, place, series, int(ends[at]))[0] for at in (near, -1))
+    share = None if typical is None or expected is None else typical / expected
+    return {"half_width": typical, "half_width_last": last, "of_expected": share}
+
+
+def _half_widths(plan: Plan, place: int, series: Series, end: int) -> list[float]:
+    """Of each component of the number that ends at a boundary, in the measure's units."""
+    released = plan.publishing(place, series)
+    strategy, merged, until = released.strategy, series.merged(released.leaf), end // released.leaf
+    confidence = confidence_of(len(released.noise))
+    stretch = strategy.stretch(strategy.nodes(until))
+    found = []
+    for noise, component in zip(released.noise, plan.demands[place].measure.components, strict=True):
+        if stretch is not None:  # each node is a number
+            half = widened(noise, stretch.tolist()[-1]).half_width(1, confidence)
+        else:
+            _, halves = spreads(
+                noise,
+                variances=strategy.variances(merged, until, since=until - 1),
+                weights=lambda: strategy.weights(merged, until, since=until - 1),
+                confidence=confidence,
+            )
+            half = float(halves[-1])
+        found.append(half * component.grid)
+    return found
+
+
+def _entries(plan: Plan, place: int, series: Series, end: int, within: float) -> int:
+    """The fewest entries behind a ratio with which its interval is no wider than +- `within`, whatever they hold."""
+    measure, widths = plan.demands[place].measure, _half_widths(plan, place, series, end)
+    low, high = 0, 1
+    while ratio_error(measure, widths, high) > within:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ratio_error(measure, widths, middle) <= within else (middle, high)
+    return high
+
+
+def ratio_error(measure: Measure, widths: Sequence[float], entries: int) -> float:
+    """How far off a ratio over so many entries can be where no component's noise is beyond its half width.
+
+    With S the centred sum over n entries, |S / n| <= R, and noises z and y on S and n: the estimate is off by
+    |z - (S / n) y| / (n + y) <= (h_z + R h_y) / (n - h_y). Of a variance, Q / n - (S / n)^2 with centred squares Q, by
+    that of Q and by 2 R e + e^2 for an error e of S / n.
+
+    >>> ratio_error(Measure(kind="mean", low=0, high=10), [5.0, 25.0], 105)
+    0.5
+    """
+    count, *others = widths
+    left = entries - count
+    if left <= 0:
+        return math.inf
+    bounds = [max(abs(c.low), abs(c.high)) * c.grid for c in measure.components[1:]]
+    errors = [(half + bound * count) / left for half, bound in zip(others, bounds, strict=True)]
+    if measure.kind != "variance":
+        return errors[0]
+    return errors[1] + 2 * bounds[0] * errors[0] + errors[0] ** 2
+
+
+def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence[dict[str, Any]]]) -> Iterator[str]:
+    """What promises little, and what spends the budget on nothing.
+
+    Args:
+        accuracies: of each query, by `accuracy`.
+    """
+    epsilon, delta = spec.privacy.epsilon, spec.privacy.delta
+    if epsilon > MUCH_EPSILON:
+        odds = f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"10^{epsilon / math.log(10):.0f}"
+        yield (
+            f"privacy.epsilon: {epsilon:g} is above {MUCH_EPSILON:g}: what is published may be {odds} times as likely "
+            "with somebody as without, which protects next to nobody; take at most 5, better 1"
+        )
+    if delta > MUCH_DELTA:
+        yield (
+            f"privacy.delta: {delta:g} is above {MUCH_DELTA:g}: of 1 / delta people one may lose all protection; take "
+            "far less than one in the number of people, such as 1.0e-9"
+        )
+    constraint = spec.privacy.constraint
+    if isinstance(constraint, AtMost) and plan.windows is not None and constraint.changes > plan.windows + 1:
+        yield (
+            f"privacy.constraint.at_most: {constraint.changes} is more than one change in each of the {plan.windows} "
+            f"windows: noise is as for {plan.windows + 1}; a smaller bound takes less noise"
+        )
+    for query, found in zip(spec.queries, accuracies, strict=True):
+        yield from _of_query(query, found)
+
+
+def _of_query(query: Query, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    where = f"query {query.name}"
+    low, high = query.measure.low, query.measure.high
+    if query.measure.kind == "sum" and (low > high / 2 > 0 or high < low / 2 < 0):
+        near = low if low > 0 else high
+        yield (
+            f"{where}: each value is {near:g} or more from zero, and noise is for all of it: measure the mean, or the "
+            f"sum of what is beyond {near:g}, and count the entries"
+        )
+    for number in found:
+        share, text = number.get("of_expected"), series_text(number)
+        if share is not None and share >= 0.5:
+            cells = (
+                f" Fewer of the {query.cells} cells, which are then larger," if query.cells > 1 else " Longer windows"
+            )
+            yield (
+                f"{where}, {text}: off by {number['half_width']:.4g} where {query.expected:g} is expected, mostly "
+                f"noise.{cells} or a smaller contribution bound would do better"
+            )
+
+
+def window_text(spec: Spec, windows: int) -> str:
+    """Over what errors are meant.
+
+    A release without an end is planned for as many windows as have closed.
+    """
+    end = "" if spec.schedule.until is not None else " so far (the schedule has no end)"
+    return f"{windows:,} windows of {duration_text(spec.schedule.every)}{end}"
