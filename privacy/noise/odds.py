@@ -45,7 +45,7 @@ def choose(weights: Integers, rows: Integers) -> Integers:
     [1, 0, 0]
     """
     ends = np.cumsum(weights, axis=1)
-    if weights.min(initial=0) < 0 or (ends[:, -1] != PARTS).any():
+    if min(weights.min(initial=0), ends.min(initial=0)) < 0 or (ends[:, -1] != PARTS).any():  # sums may have wrapped
         raise ValueError(f"each row of odds must add up to {PARTS}, of parts that are not negative")
     points = uniform(len(rows))
     chosen = np.empty(len(rows), dtype=np.int64)

@@ -19,6 +19,7 @@ import numpy as np
 from privacy.checks import positive
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.noise.odds import Integers
+from privacy.noise.sampling import LARGEST_SCALE
 from privacy.sanitised.curve_noise import CurveMetric, CurveNoise, mean_size
 from privacy.sanitised.finite import Exact
 from privacy.sanitised.grid import MOST_STEPS, Floats, Grid
@@ -51,6 +52,7 @@ class Number:
         _check(self)
         if not 0 <= self.missing <= self.grid.steps:
             raise ValueError(f"missing={self.missing} is no step of the grid")
+        _refuse_wide(self.name, self.scale)
         if delta_of(self.scale, self.grid.steps, epsilon=self.epsilon) > Fraction(self.delta):
             raise ValueError(f"scale={self.scale} is too small for epsilon={self.epsilon}, delta={self.delta}")
 
@@ -263,6 +265,7 @@ class Curve:
         _check(self)
         if (self.noise.points, self.noise.steps) != (len(self.points), self.grid.steps):
             raise ValueError(f"{self.name}: the noise is for other curves than these")
+        _refuse_wide(self.name, self.noise.scale)
         if self.noise.epsilon > self.epsilon or self.noise.delta > self.delta:
             raise ValueError(f"{self.name}: the noise costs more than epsilon={self.epsilon}, delta={self.delta}")
 
@@ -340,6 +343,11 @@ def _check(attribute: "Attribute") -> None:
     _positive(attribute.name, attribute.epsilon)
     if not 0 <= attribute.delta < 1:
         raise ValueError(f"{attribute.name}: delta={attribute.delta} must be at least 0 and below 1")
+
+
+def _refuse_wide(name: str, scale: float) -> None:
+    if scale > LARGEST_SCALE:
+        raise ValueError(f"{name}: noise of more than 2^55 steps would be needed; use a larger epsilon or step")
 
 
 def _missing_step(grid: Grid, missing: float | None) -> int:

@@ -3,10 +3,11 @@
 A curve is n whole numbers of steps between 0 and D that add up to at most S (enforced: a larger one is scaled down).
 Any two of them are neighbours, and they are at most this far from each other, whatever their shapes:
 
-    L1 = min(n D, 2 S)        L2^2 = min(n D^2, 2 S min(D, S)).
+    L1 = f(k) + f(n - k)        f(m) = min(S, m D)             k = n / 2, rounded down
+    L2^2 = g(k) + g(n - k)      g(m) = a D^2 + r^2, of a = min(m, floor(S / D)) full points and the rest r of S
 
-Two non-negative curves differ by at most the sum of both totals; the sum of squares of a difference is at most that of
-both curves' squares, and a curve's is at most min(D, S) S.
+The furthest apart are two that have no point in common, with half of the points each: f and g are the largest total and
+the largest sum of squares of a curve on m points. Both are reached (docs/proofs/sanitised.md).
 
 Discrete Laplace noise of scale L1 / epsilon is (epsilon, 0)-differentially private. With a delta discrete Gaussian
 noise is there too, of L2^2 / (2 sigma^2)-zCDP (Canonne, Kamath, Steinke 2020), which asks nothing of the grid; the
@@ -147,11 +148,16 @@ def mean_size(noise: NoiseDistribution) -> float:
 
 
 def _norms(points: int, steps: int, total: int | None) -> tuple[Fraction, Fraction]:
-    """The L1 distance of two curves, and the square of their L2 distance."""
-    l1, square = points * steps, points * steps**2
-    if total is not None:
-        l1, square = min(l1, 2 * total), min(square, 2 * total * min(steps, total))
-    return Fraction(l1), Fraction(square)
+    """The largest L1 distance of two curves, and the square of the largest L2 distance; both exact."""
+    most = points * steps if total is None else total
+
+    def of(half: int) -> tuple[int, int]:
+        full = min(half, most // steps)
+        rest = min(most - full * steps, steps) if full < half else 0
+        return full * steps + rest, full * steps**2 + rest**2
+
+    halves = of(points // 2), of(points - points // 2)
+    return Fraction(sum(l1 for l1, _ in halves)), Fraction(sum(square for _, square in halves))
 
 
 def _gaussian_scale(points: int, steps: int, total: int | None, budget: Budget) -> float:

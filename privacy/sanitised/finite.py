@@ -24,6 +24,9 @@ from privacy.upward import above, exp_below, log_above
 Exact = int | str | Fraction
 """A probability or a distance as it is meant: '0.3' is three tenths, where the float 0.3 is not."""
 
+LARGEST_EPSILON = 1_000_000
+"""What is asked about; with more e^epsilon would be beyond all decimals."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
@@ -76,8 +79,8 @@ class FiniteMechanism:
 
     def least_delta(self, epsilon: float) -> Loss:
         """The least delta with which the mechanism is (epsilon, delta)-differentially private, for epsilon >= 0."""
-        if not epsilon >= 0 or math.isinf(epsilon):
-            raise ValueError(f"epsilon={epsilon} must be at least 0 and finite")
+        if not 0 <= epsilon <= LARGEST_EPSILON:
+            raise ValueError(f"epsilon={epsilon} must be at least 0 and at most {LARGEST_EPSILON:,}")
         factor = exp_below(epsilon)
         parts, counts = factor.denominator, factor.numerator
         scaled = self._numerators * parts

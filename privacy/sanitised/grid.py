@@ -36,7 +36,8 @@ class Grid:
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"min={low} must be less than max={high}, and both finite")
         steps = round((high - low) / step)
-        if steps < 1 or abs(low + steps * step - high) > 1e-9 * max(abs(low), abs(high), step):
+        # Decimals are off by a few last places, and never by a part of a step that counts.
+        if steps < 1 or abs(low + steps * step - high) > min(2.0**-48 * max(abs(low), abs(high)), 1e-3 * step):
             raise ValueError(f"step={step} does not lead from min={low} to max={high} in whole steps")
         if steps > MOST_STEPS:
             raise ValueError(f"{steps} steps from min to max are more than 2^30; take a larger step")

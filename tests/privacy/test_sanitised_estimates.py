@@ -172,11 +172,19 @@ def test_a_record_costs_the_sum_of_its_attributes():
         (0, 1, 0.3, "does not lead from min=0 to max=1 in whole steps"),
         (1, 1, 1, "must be less than max"),
         (0, 2**31, 1, "take a larger step"),
+        (1e9, 1e9 + 1, 0.3, "in whole steps"),
     ],
 )
 def test_a_grid_that_does_not_fit_its_range_is_refused(low, high, step, why):
     with pytest.raises(ValueError, match=why):
         Grid.of(low=low, high=high, step=step)
+
+
+def test_noise_that_nobody_can_sample_is_refused_before_there_are_records():
+    grid = Grid.of(low=0, high=2**30, step=1)
+
+    with pytest.raises(ValueError, match=r"age: noise of more than 2\^55 steps"):
+        Number.planned("age", grid, missing=None, epsilon=1e-9)
 
 
 def test_errors_are_above_the_lower_bounds_for_all_kinds():

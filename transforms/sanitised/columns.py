@@ -17,9 +17,12 @@ from privacy.noise.odds import Integers
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.grid import Grid
 from privacy.sanitised.record import Sanitisation
-from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind
+from transforms.common.kinds import decode, is_text, one_chunk, plain, to_key, to_kind, to_mask
 
 SEPARATOR = ";"
+
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_BYTES = (pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
 
 
 def source_columns(record: Sanitisation) -> list[str]:
@@ -80,21 +83,27 @@ def _texts(column: pa.Array) -> pa.Array:
 
 def _scalars(column: pa.Array) -> pa.Array:
     """Without dictionary, bytes as text; times, lists and objects are nothing that a record can have here."""
-    values, _ = decode(plain(one_chunk(column)))
+    values = plain(one_chunk(column))
+    if any(is_bytes(values.type) for is_bytes in _BYTES):
+        values = values.cast(pa.binary())
+    values, _ = decode(values)
     usable = pa.types.is_primitive(values.type) and not pa.types.is_temporal(values.type)
-    text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    return values if usable or text or pa.types.is_decimal(values.type) else pa.nulls(len(values))
+    return values if usable or is_text(values.type) or pa.types.is_decimal(values.type) else pa.nulls(len(values))
 
 
 def _memberships(column: pa.Array, elements: Sequence[str], separator: str) -> Integers:
     column = one_chunk(column)
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+    if not any(is_list(column.type) for is_list in _LISTS):
         column = pc.split_pattern(_texts(column), separator)
     inside = pc.utf8_trim_whitespace(_texts(pc.list_flatten(column)))
     places = pc.index_in(inside, value_set=pa.array(elements, pa.string()))
     known = places.is_valid()
     codes = np.zeros((len(column), len(elements)), dtype=np.int64)
-    codes[_integers(pc.list_parent_indices(column).filter(known)), _integers(places.filter(known))] = 1
+    sizes = _integers(
+        pc.fill_null(pc.list_value_length(column), 0)
+    )  # below a null there may be elements, that are none
+    of_record = np.repeat(np.arange(len(column)), sizes)
+    codes[of_record[to_mask(known)], _integers(places.filter(known))] = 1
     return codes
 
 

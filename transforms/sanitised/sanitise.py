@@ -13,13 +13,15 @@ How many records there are, and which names, is taken as given: the same whoever
 nothing but its noisy values.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from apache_beam.transforms.window import GlobalWindows
 
+from privacy.noise.odds import Integers
 from privacy.sanitised.record import Sanitisation
 from transforms.common.hashing import unit_hash
 from transforms.common.ipc import from_bytes, to_bytes
@@ -46,9 +48,10 @@ class Sanitise(beam.PTransform):
     def expand(self, records: beam.PCollection[bytes]) -> beam.PCollection[bytes]:
         return (
             records
-            | "ByName" >> beam.FlatMap(_by_name, self._entry, tuple(source_columns(self._record)))
+            | "ByName" >> beam.FlatMap(_by_name, self._record, self._entry, self._separator)
+            | "AllTimes" >> beam.WindowInto(GlobalWindows())  # in windows of time a name would count once in each
             | "MeetNames" >> beam.GroupByKey()
-            | "Sample" >> beam.Map(_sampled, self._record, self._entry, self._separator).with_output_types(bytes)
+            | "Sample" >> beam.Map(_sampled, self._record, self._separator).with_output_types(bytes)
             | "OneSample" >> beam.Reshuffle()
         )
 
@@ -62,10 +65,21 @@ def sanitised(records: pa.Table, record: Sanitisation, *, separator: str = SEPAR
     >>> sanitised(people, Sanitisation(attributes=(ward,))).to_pydict()
     {'ward': ['b', 'other', 'other']}
     """
+    return _noisy(_coded(records, record, separator), record, separator)
+
+
+def _coded(records: pa.Table, record: Sanitisation, separator: str) -> list[Integers]:
+    """[records, width] of each attribute. A record's codes depend on nothing but its own values and their type."""
+    return [
+        to_codes([one_chunk(records[name]) for name in columns_of(attribute)], attribute, separator)
+        for attribute in record.attributes
+    ]
+
+
+def _noisy(codes: Sequence[Integers], record: Sanitisation, separator: str) -> pa.Table:
     columns: dict[str, pa.Array] = {}
-    for attribute in record.attributes:
-        codes = to_codes([one_chunk(records[name]) for name in columns_of(attribute)], attribute, separator)
-        columns |= to_columns(attribute.sample(codes), attribute, separator)
+    for attribute, exact in zip(record.attributes, codes, strict=True):
+        columns |= to_columns(attribute.sample(exact), attribute, separator)
     return pa.table(columns)
 
 
@@ -93,15 +107,24 @@ def names_of(records: pa.Table, entry: str) -> pa.Array:
     return names
 
 
-def _by_name(payload: bytes, entry: str, columns: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
-    table = from_bytes(payload).select([*dict.fromkeys([entry, *columns])])
-    shard = unit_hash(names_of(table, entry)) % np.uint64(SHARDS)
+def _by_name(payload: bytes, record: Sanitisation, entry: str, separator: str) -> Iterator[tuple[int, bytes]]:
+    """Names and codes, so that batches can meet whatever the types of their columns."""
+    table = from_bytes(payload).select([*dict.fromkeys([entry, *source_columns(record)])])
+    names = names_of(table, entry)
+    coded = {"name": names.cast(pa.large_string())}
+    for attribute, codes in zip(record.attributes, _coded(table, record, separator), strict=True):
+        coded[f"codes {attribute.name}"] = pa.FixedSizeListArray.from_arrays(codes.ravel(), attribute.width)
+    table, shard = pa.table(coded), unit_hash(names) % np.uint64(SHARDS)
     for one in np.unique(shard).tolist():
         yield int(one), to_bytes(table.filter(pa.array(shard == one)))
 
 
-def _sampled(part: tuple[int, Iterable[bytes]], record: Sanitisation, entry: str, separator: str) -> bytes:
+def _sampled(part: tuple[int, Iterable[bytes]], record: Sanitisation, separator: str) -> bytes:
     _, payloads = part
-    table = pa.concat_tables([from_bytes(payload) for payload in payloads], promote_options="permissive")
-    once = table.take(pa.array(first_of_each(names_of(table, entry))))
-    return to_bytes(sanitised(once, record, separator=separator))
+    table = pa.concat_tables([from_bytes(payload) for payload in payloads])
+    once = table.take(pa.array(first_of_each(one_chunk(table["name"]))))
+    coded = [
+        one_chunk(once[f"codes {attribute.name}"]).flatten().to_numpy().reshape(-1, attribute.width)
+        for attribute in record.attributes
+    ]
+    return to_bytes(_noisy(coded, record, separator))
