@@ -14,7 +14,7 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-local flink check test lint style type quick suite bench errors clean
+.PHONY: help install demo demo-local demo-map flink check test lint style type quick suite bench errors clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -45,6 +45,11 @@ demo-local: $(READY)  ## follow who has work, week by week, from reports that a 
 	$(BIN)/python -m examples.employment.report
 	$(BIN)/slackwater local estimate out/employment/design.json 'out/employment/reports/*.parquet' -o out/employment/estimates.parquet
 	@$(BIN)/python -m examples.employment.show
+
+demo-map: $(READY)  ## map where and when the police of Minneapolis stopped people in 2017, as a picture and a page
+	$(BIN)/python -m examples.stops.build
+	$(BIN)/slackwater run examples/stops/spec.yaml
+	@$(BIN)/python -m examples.stops.show
 
 flink: $(READY)  ## release the demo's flights on a real Flink cluster on this machine; needs Java and Maven
 	$(BIN)/python -m examples.flights.build
