@@ -46,14 +46,17 @@ def plan_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 def _candidates(spec: LocalSpec) -> list[Candidate]:
-    found = candidates(
-        spec.space,
-        spec.bound,
-        windows=spec.windows,
-        epsilon=spec.epsilon,
-        delta=spec.delta,
-        publish=spec.publish,
-    )
+    try:
+        found = candidates(
+            spec.space,
+            spec.bound,
+            windows=spec.windows,
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            publish=spec.publish,
+        )
+    except ValueError as error:
+        raise SpecError(f"local.epsilon: {error}; take more") from None
     found = [each for each in found if spec.method is None or each.method == spec.method]
     if not found:
         raise SpecError(

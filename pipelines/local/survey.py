@@ -105,4 +105,7 @@ def read_survey(path: str) -> Survey:
 
 def _publish(members: Members) -> tuple[Series, ...]:
     given = members.texts("publish")
-    return tuple(word for word in _SERIES if word in given)
+    known = tuple(word for word in _SERIES if word in given)
+    if not given or len(known) != len(given):
+        raise members.wrong("publish", f"some of {', '.join(_SERIES)}, each once")
+    return known

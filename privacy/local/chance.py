@@ -1,13 +1,19 @@
-"""Where a device's randomness comes from: the operating system's secure bits, and integer odds.
+"""Where a device's randomness comes from: the operating system's secure bits, a key made of them, and integer odds.
 
 No odds are floats. A float is rounded, and code that compares floats may take as long as their digits say: both would
 be another mechanism than the one that was proved. Here each draw is uniform on integers, exactly, given fair bits; all
-odds are integers over 2^62, rounded to the side of privacy by whoever chose them. There is no seed.
+odds are integers over 2^62, rounded to the side of privacy by whoever chose them. Nobody gives a seed.
+
+What a device draws for a report follows from a key in its state. A step that is repeated, because the device stopped
+before it had kept or sent what came out, then gives the same report and not a second look. The key is replaced with
+each report, one way: what is kept afterwards does not tell what was drawn.
 
 A draw that is thrown away (`below`) makes the time depend on chance, never on a person's answers.
 """
 
 import secrets
+from collections.abc import Callable
+from hashlib import shake_256
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +37,7 @@ class Chance(Protocol):
 
 
 class Device:
-    """The operating system's generator.
+    """Draws from a source of fair bits: the operating system's generator, if no other is given.
 
     >>> Device().below(3, 1000).max() <= 2
     np.True_
@@ -39,11 +45,14 @@ class Device:
     ([True, True, True], [False, False, False])
     """
 
+    def __init__(self, source: Callable[[int], bytes] = secrets.token_bytes) -> None:
+        self._source = source
+
     def below(self, limit: int, size: int) -> Ints:
         if not 1 <= limit <= WHOLE:
             raise ValueError(f"limit={limit} must lie between 1 and 2^62")
         if limit == 2:
-            bits = np.frombuffer(secrets.token_bytes((size + 7) // 8), dtype=np.uint8)
+            bits = np.frombuffer(self._source((size + 7) // 8), dtype=np.uint8)
             return np.unpackbits(bits, count=size).astype(np.int64)
         # Bits enough that hardly any draw is thrown away.
         width = next(width for width in (2, 4, 8) if limit <= 1 << (8 * width - 2))
@@ -61,4 +70,32 @@ class Device:
         return below
 
     def _words(self, width: int, size: int) -> NDArray[np.unsignedinteger]:
-        return np.frombuffer(bytearray(secrets.token_bytes(width * size)), dtype=f"<u{width}")
+        return np.frombuffer(bytearray(self._source(width * size)), dtype=f"<u{width}")
+
+
+class Keyed:
+    """Bytes that follow from a key, and cannot be told from fair ones by who does not have it.
+
+    >>> key = new_key()
+    >>> first, again = Keyed(key), Keyed(key)
+    >>> first(8) == again(8), first(8) == first(8), Keyed(next_key(key))(8) == Keyed(key)(8)
+    (True, False, False)
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._asked = 0
+
+    def __call__(self, size: int) -> bytes:
+        self._asked += 1
+        return shake_256(self._key + self._asked.to_bytes(8, "big")).digest(size)
+
+
+def new_key() -> bytes:
+    """From the operating system's generator."""
+    return secrets.token_bytes(32)
+
+
+def next_key(key: bytes) -> bytes:
+    """The key after this one, which does not tell it."""
+    return shake_256(key + bytes(8)).digest(32)

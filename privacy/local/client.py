@@ -2,8 +2,13 @@
 
 It needs NumPy and nothing else. A device calls `enrol` once and then `report` at the end of every window of the
 release, also before its person is there and after it has gone; a simulation or a trusted gateway does the same for many
-people at once. What `report` returns must be kept and sent again as it is if sending fails: a second report on the same
-window is a second look at the same change.
+people at once.
+
+What `report` returns is kept before it is sent, and sent again as it is if sending fails. The same state and answers
+give the same report, so a device that stopped before it had kept it may repeat the step. What must not be is another
+report on a window: signs are drawn once for all windows, so that two reports which contradict each other about one
+question say for certain that nothing has changed, whatever epsilon is. So windows go in order, each once; with an old
+copy of the state a device repeats the answers that it gave, or it enrols anew, and the losses of both add up.
 
 What is kept (`People`) is as private as the answers. No branch and no size depends on it.
 
@@ -18,12 +23,12 @@ What is kept (`People`) is as private as the answers. No branch and no size depe
 (1, 1, 2)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.local.chance import Chance, Device, Ints
+from privacy.local.chance import Chance, Device, Ints, Keyed, new_key, next_key
 from privacy.local.design import SHARES, Design
 from privacy.local.signs import Signs, draw_patterns
 from privacy.local.symbols import Symbols
@@ -39,6 +44,8 @@ class People:
     """What devices keep from window to window, a row for each.
 
     Attributes:
+        window: the next one to report on.
+        key: what the draws of the next report follow from.
         layer: in which layer of the tree; public.
         turn: in which window an answer is reported once; public.
         patterns: signs drawn beforehand, a bit for each.
@@ -49,6 +56,8 @@ class People:
         first: in which window the first of them was.
     """
 
+    window: int
+    key: bytes
     layer: NDArray[np.uint8]
     turn: Ints
     patterns: NDArray[np.uint64]
@@ -88,6 +97,8 @@ def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
             patterns[members] = draw_patterns(each.randomiser, chance, len(members))
     none = np.full(people, design.answers)
     return People(
+        window=0,
+        key=new_key(),
         layer=layer,
         turn=turn,
         patterns=patterns,
@@ -100,19 +111,26 @@ def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
 
 
 def report(
-    design: Design, people: People, window: int, answers: Ints, chance: Chance = DEVICE
+    design: Design, people: People, window: int, answers: Ints, chance: Chance | None = None
 ) -> tuple[Reports, People]:
     """The reports of a window, and what is kept.
 
     Args:
         window: which one, counted from 0; each is to be reported on once, in order.
         answers: at its end, one for each person; -1 for whoever is not there.
+        chance: for simulations; else what follows from what is kept, so that a repeated call gives the same report.
     """
     if not 0 <= window < design.windows:
         raise ValueError(f"window={window} must be one of the {design.windows} of the release")
-    if answers.shape != people.counted.shape or ((answers < NOT_THERE) | (answers >= design.answers)).any():
-        raise ValueError(f"answers must be -1 .. {design.answers - 1}, one for each person")
-    now = np.where(answers == NOT_THERE, design.answers, answers)
+    if window != people.window:
+        raise ValueError(f"window={window}: the next to report on is {people.window}; each once, in order")
+    integers = np.issubdtype(answers.dtype, np.integer) and answers.shape == people.counted.shape
+    if not integers or ((answers < NOT_THERE) | (answers >= design.answers)).any():
+        raise ValueError(f"answers must be integers from -1 to {design.answers - 1}, one for each person")
+    now = np.where(answers == NOT_THERE, design.answers, answers.astype(np.int64))
+    if chance is None:
+        chance = Device(Keyed(people.key))
+    people = replace(people, window=window + 1, key=next_key(people.key))
     if design.reported == "once":
         return _reported_once(design, people, window, now, chance), people
     counted, used, first = _counted(design, people, window, now)
@@ -134,16 +152,7 @@ def report(
             sign = np.ones(len(members), dtype=np.int64)
         began[members] = after
         ended.append((members, np.full(len(members), number), question, sign))
-    kept = People(
-        layer=people.layer,
-        turn=people.turn,
-        patterns=people.patterns,
-        spent=spent,
-        counted=counted,
-        began=began,
-        used=used,
-        first=first,
-    )
+    kept = replace(people, spent=spent, counted=counted, began=began, used=used, first=first)
     return _in_order(*(np.concatenate(column) for column in zip(*ended, strict=True))), kept
 
 

@@ -32,6 +32,9 @@ Reported = Literal["changes", "once"]
 SHARES = 1 << 16
 """What shares of layers are parts of."""
 
+MOST_EPSILON = 50
+"""Odds over 2^62 tell no more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
@@ -73,10 +76,13 @@ class Design:
 
     def __post_init__(self) -> None:
         at_least("windows", self.windows, 1)
+        if not (0 < self.epsilon <= MOST_EPSILON and 0 <= self.delta < 1):
+            raise ValueError(f"epsilon must be above 0 and at most {MOST_EPSILON}, delta at least 0 and below 1")
         spans = [layer.span for layer in self.layers]
-        if not spans or spans[0] != 1 or any(b % a or a == b for a, b in pairwise(spans)):
+        if not spans or spans[0] != 1 or any(b % a or a >= b for a, b in pairwise(spans)):
             raise ValueError("spans must begin with 1, each a multiple of the one before")
-        if spans[-1] > self.windows or sum(layer.share for layer in self.layers) != SHARES:
+        shares = [layer.share for layer in self.layers]
+        if spans[-1] > self.windows or min(shares) < 1 or sum(shares) != SHARES:
             raise ValueError("layers must have nodes, and shares make a whole")
         if self.reported == "once" and len(spans) > 1:
             raise ValueError("an answer that is reported once has one layer")

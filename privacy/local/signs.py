@@ -56,6 +56,8 @@ class Signs:
         at_least("most", self.most, 1)
         if not (self.most <= MOST_SIGNS and 1 <= self.threshold <= self.most and 0 < self.parts < WHOLE):
             raise ValueError(f"no distribution of signs: {self}")
+        if self.ratio < 1:
+            raise ValueError("the patterns with fewer signs turned must be the likely ones")
 
     def probability(self, turned: int) -> Fraction:
         """Of one pattern with so many signs turned: f."""
@@ -89,10 +91,13 @@ def best_signs(most: int, epsilon: Fraction) -> Signs:
     odds = exponential_below(epsilon)
     candidates = []
     for threshold in range(1, most + 1):
-        likely = sum(comb(most, i) for i in range(threshold)) * odds
-        parts = int(WHOLE * likely / (likely + sum(comb(most, i) for i in range(threshold, most + 1))))
-        if 0 < parts < WHOLE:
+        likely = sum(comb(most, i) for i in range(threshold))
+        unlikely = (1 << most) - likely
+        parts = int(WHOLE * likely * odds / (likely * odds + unlikely))
+        if parts < WHOLE and parts * unlikely > (WHOLE - parts) * likely:
             candidates.append(Signs(most=most, threshold=threshold, parts=parts))
+    if not candidates:
+        raise ValueError("epsilon is too small for odds that are parts of 2^62")
     return max(candidates, key=lambda signs: signs.gain)
 
 

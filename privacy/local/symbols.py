@@ -71,4 +71,6 @@ def best_symbols(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -
         raise ValueError("epsilon must be positive and delta at least 0 and below 1")
     odds = exponential_below(epsilon)
     truth = delta + (1 - delta) * (odds - 1) / (count - 1 + odds)
+    if WHOLE * truth < 1:
+        raise ValueError("epsilon is too small for odds that are parts of 2^62")
     return Symbols(count=count, parts=int(WHOLE * truth))

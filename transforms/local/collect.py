@@ -94,10 +94,11 @@ def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[
     window, block = table["window"].to_numpy().astype(np.int64), table["person"].to_numpy() // BLOCK
     key = window * (collection.people // BLOCK + 1) + block
     found = []
-    for one in np.unique(key).tolist():
+    keys = np.unique(key).tolist()
+    for one in keys:
         place = divmod(one, collection.people // BLOCK + 1)
         if place[0] < collection.windows:
-            part = table if len(np.unique(key)) == 1 else table.filter(pa.array(key == one))
+            part = table if len(keys) == 1 else table.filter(pa.array(key == one))
             found.append((place, part.drop_columns("window")))
     return found, unusable
 

@@ -39,7 +39,7 @@ class Randomise(beam.PTransform):
     def expand(self, changes: beam.PCollection[bytes]) -> beam.PCollection[tuple[str, bytes]]:
         blocks = range(-(-self._people // BLOCK))
         everybody = changes.pipeline | "Everybody" >> beam.Create([(block, to_bytes(_NONE)) for block in blocks])
-        split = changes | "Split" >> beam.FlatMap(_split, self._people)
+        split = changes | "Split" >> beam.FlatMap(_split, self._people, self._design.windows)
         return (
             (everybody, split)
             | "Both" >> beam.Flatten()
@@ -61,6 +61,8 @@ def randomised(
     """
     window, person = changes["window"].to_numpy(), changes["person"].to_numpy() - first
     answer = changes["answer"].to_numpy()
+    if len(np.unique(person * design.windows + window)) < len(person):
+        raise ValueError("a person has two answers at the end of one window")
     order = np.argsort(window, kind="stable")
     ends = np.searchsorted(window[order], np.arange(design.windows + 1))
     devices, answers = enrol(design, people, chance), np.full(people, NOT_THERE, dtype=np.int64)
@@ -74,11 +76,14 @@ def randomised(
 _NONE = CHANGES.empty_table()
 
 
-def _split(payload: bytes, people: int) -> Iterator[tuple[int, bytes]]:
+def _split(payload: bytes, people: int, windows: int) -> Iterator[tuple[int, bytes]]:
     table = from_bytes(payload).select(CHANGES.names)
     person = table["person"].to_numpy()
     if len(person) and not (person.min() >= 0 and person.max() < people):
         raise ValueError(f"persons must be numbers from 0 to {people - 1}")
+    window = table["window"].to_numpy()
+    if len(window) and not (window.min() >= 0 and window.max() < windows):
+        raise ValueError(f"windows must be numbers from 0 to {windows - 1}")
     block = person // BLOCK
     for one in np.unique(block).tolist():
         yield one, to_bytes(table.filter(pa.array(block == one)))

@@ -117,13 +117,14 @@ def test_a_design_that_devices_may_be_using_is_not_written_over(command: Command
 def test_a_design_with_more_truth_in_it_than_its_epsilon_covers_is_refused(command: Command) -> None:
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
     design = json.loads(Path("design.json").read_text())
-    design["design"]["epsilon"] = (4.0).hex()
-    Path("design.json").write_text(json.dumps(design))
+    for epsilon, said in ((4.0, "does not cover what is reported"), (1e300, "at most 50")):
+        design["design"]["epsilon"] = epsilon.hex()
+        Path("design.json").write_text(json.dumps(design))
 
-    code, _, err = command("estimate", "design.json", "reports/*", "-o", "numbers.csv")
+        code, _, err = command("estimate", "design.json", "reports/*", "-o", "numbers.csv")
 
-    assert code == 2
-    assert "does not cover what is reported" in err
+        assert code == 2
+        assert said in err
 
 
 def test_a_time_bound_is_counted_in_windows_and_transitions_by_name(command: Command) -> None:
@@ -147,6 +148,7 @@ def test_a_time_bound_is_counted_in_windows_and_transitions_by_name(command: Com
         ("[employed, not employed]", "[none]", "survey.yaml:3: local.answers: 'none' stands for people without"),
         ("{at_most: 2}", "{}", "survey.yaml:6: local.constraint: expected one of at_most: 4 and within: 14d"),
         ("epsilon: 8.0", "epsilon: 0", "survey.yaml:5: local.epsilon: expected a number above 0"),
+        ("epsilon: 8.0", "epsilon: 1.0e-30", "local.epsilon: epsilon is too small"),
         (", until: 2025-02-03T00:00:00Z", "", "survey.yaml:9: schedule.until: missing"),
         ("at_most: 2", "at_most: 99", "local.method: signs are for at most 60 changes"),
         ("method: signs", "transitions: {employed: [employed]}", "local.transitions.employed[0]: is no change"),

@@ -7,11 +7,12 @@ import pytest
 
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, loss_of_all_layers
+from privacy.local.client import enrol, report
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, candidates, tree
 from privacy.local.powers import exponential_below
-from privacy.local.signs import best_signs
+from privacy.local.signs import Signs, best_signs
 from privacy.local.symbols import Symbols, best_symbols
 from tests.privacy.local.branches import all_answers, distribution, draws_of, played
 
@@ -122,6 +123,43 @@ def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:
                     layers=(Layer(span=1, share=SHARES, randomiser=randomiser),),
                     epsilon=1.0,
                 )
+
+
+def test_odds_that_are_turned_over_cost_as_much_as_the_right_way_round() -> None:
+    """A device is given its design by who is not trusted."""
+    with pytest.raises(ValueError, match="must be the likely ones"):
+        Signs(most=1, threshold=1, parts=1)
+    with pytest.raises(ValueError, match="epsilon is too small"):
+        best_signs(2, Fraction(1, 10**30))
+
+
+DESIGNS = [made(TWO, TWICE, "signs", 4, 2, 0.0), made(TWO, TWICE, "mutations", 4, 2, 0.0), once("once, a sign")]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=["signs", "mutations", "once"])
+def test_a_step_that_is_repeated_gives_the_same_report_and_no_second_look(design: Design) -> None:
+    """Two reports that contradict each other on one question would say that nothing has changed: no epsilon holds.
+
+    Of 500 reports on other windows all are the same with probability 2^-100 at most.
+    """
+    state, rows = enrol(design, 500), []
+    for window in range(design.windows):
+        answers = np.full(500, window % 2)
+        (first, kept), (again, _) = report(design, state, window, answers), report(design, state, window, answers)
+        rows.append((first.symbol.tolist(), first.sign.tolist()))
+        assert (again.person.tolist(), again.symbol.tolist(), again.sign.tolist()) == (first.person.tolist(), *rows[-1])
+        for other in (window, window + 2):
+            with pytest.raises(ValueError, match=r"each once, in order|must be one of"):
+                report(design, kept, other, answers)
+        assert kept.key != state.key
+        state = kept
+    assert rows[0] != rows[1]
+
+
+def test_answers_that_are_no_integers_are_refused() -> None:
+    for answers in (np.array([np.nan]), np.array([0.5]), np.array([2]), np.array([0, 0])):
+        with pytest.raises(ValueError, match="answers must be integers"):
+            report(HADAMARD, enrol(HADAMARD, 1), 0, answers)
 
 
 def test_the_paper_s_randomised_response_is_what_it_says_but_for_rounding() -> None:

@@ -115,6 +115,13 @@ def test_windows_that_have_not_closed_and_reports_that_never_came_leave_numbers_
     assert levels["stddev"].null_count == 6
 
 
+def test_two_answers_of_a_person_on_one_window_are_refused() -> None:
+    """Which of them counts would depend on the order of rows."""
+    twice = pa.concat_tables([everybody_comes(10)] * 2)
+    with pytest.raises(ValueError, match="two answers"):
+        next(randomised(DESIGN, twice, first=0, people=10))
+
+
 @pytest.mark.slow
 def test_answers_go_through_both_transforms_on_a_runner(tmp_path: Path) -> None:
     """70,000 people, so two blocks. Each of 24 numbers lies within 6 deviations, all but with probability 24 * 2e-9."""
