@@ -201,9 +201,11 @@ def _refuse_output(spec: SanitiseSpec, output: str) -> None:
 
 def _estimates(spec: SanitiseSpec, store: SanitisedStore) -> pa.Table:
     """From what is published alone."""
+    if not (commits := store.open()):
+        raise RefusedError("--estimates: nothing is sanitised yet, since the files hold no records")
     where = f"{spec.output.public.rstrip('/')}/{PLAN}"
     record, separator, format_ = read_plan(read_bytes(where).decode(), where)
-    paths = [path for commit in store.open() for path in store.paths(commit)]
+    paths = [path for commit in commits for path in store.paths(commit)]
     tables = [read_published(read_bytes(path), format_, _types(record)) for path in paths]
     try:
         return estimated(pa.concat_tables(tables), record, separator=separator)

@@ -162,9 +162,9 @@ class SanitisedStore:
         """Remove what dead runs have left without a commit: it holds names."""
         runs = self._attempts.runs()
         alive = {id_ for id_, run in runs.items() if run is None or run.alive() is not False}
-        committed = {commit.attempt for commit in self._commits()}  # after the question who lives
-        for id_ in runs.keys() - alive - committed:
-            if not self._attempts.began_to_commit(id_):
+        commits = self._commits()  # after the question who lives: what a dead run has committed is there by now
+        for id_ in runs.keys() - alive - {commit.attempt for commit in commits}:
+            if (Attempt.epoch_of(id_) or 0) <= len(commits) or not self._attempts.began_to_commit(id_):
                 self._attempts.remove(id_)
 
     def show(self) -> None:

@@ -32,6 +32,8 @@ from privacy.sanitised.subset_response import SubsetResponse
 LARGEST_EPSILON = 40.0
 """Of one attribute; with more the odds of a lie would be less than a part of 2^62, and nothing would be protected."""
 
+SMALLEST_EPSILON = 1e-9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
@@ -263,9 +265,9 @@ class Curve:
 
     def __post_init__(self) -> None:
         _check(self)
+        _refuse_wide(self.name, self.noise.scale)
         if (self.noise.points, self.noise.steps) != (len(self.points), self.grid.steps):
             raise ValueError(f"{self.name}: the noise is for other curves than these")
-        _refuse_wide(self.name, self.noise.scale)
         if self.noise.epsilon > self.epsilon or self.noise.delta > self.delta:
             raise ValueError(f"{self.name}: the noise costs more than epsilon={self.epsilon}, delta={self.delta}")
 
@@ -337,6 +339,8 @@ def _positive(name: str, epsilon: float) -> None:
     positive("epsilon", epsilon)
     if epsilon > LARGEST_EPSILON:
         raise ValueError(f"{name}: epsilon={epsilon} protects nothing; at most {LARGEST_EPSILON:g}")
+    if epsilon < SMALLEST_EPSILON:
+        raise ValueError(f"{name}: epsilon={epsilon} tells nothing; at least {SMALLEST_EPSILON:g}")
 
 
 def _check(attribute: "Attribute") -> None:

@@ -75,13 +75,35 @@ class FiniteMechanism:
     @staticmethod
     def of(rows: Sequence[Sequence[Exact]]) -> "FiniteMechanism":
         """From fractions, integers, or texts such as '1/3' and '0.25'."""
-        return FiniteMechanism(tuple(tuple(Fraction(cell) for cell in row) for row in rows))
+        try:
+            return FiniteMechanism(tuple(tuple(Fraction(cell) for cell in row) for row in rows))
+        except ZeroDivisionError:
+            raise ValueError("a probability is divided by zero") from None
 
     def least_delta(self, epsilon: float) -> Loss:
         """The least delta with which the mechanism is (epsilon, delta)-differentially private, for epsilon >= 0."""
         if not 0 <= epsilon <= LARGEST_EPSILON:
             raise ValueError(f"epsilon={epsilon} must be at least 0 and at most {LARGEST_EPSILON:,}")
-        factor = exp_below(epsilon)
+        return self._worst(exp_below(epsilon))
+
+    def least_epsilon(self, delta: Exact | float = 0) -> float:
+        """The least epsilon with which it is (epsilon, delta)-private, rounded up; infinite if there is none.
+
+        As a function of t = e^epsilon, delta(i, j) is linear between the ratios P[i, o] / P[j, o], so that the t at
+        which it meets delta is a fraction. From t = 1 on, that of the worst pair is taken until none is too much: no
+        pair comes up twice, and few do at all.
+        """
+        allowed, factor = Fraction(delta), Fraction(1)
+        while (loss := self._worst(factor)).delta > allowed:
+            one, other = loss.pair
+            enough = _least_factor(self.rows[one], self.rows[other], allowed)
+            if enough is None:
+                return math.inf
+            factor = enough
+        return above(log_above(factor))
+
+    def _worst(self, factor: Fraction) -> Loss:
+        """The loss at e^epsilon = `factor`."""
         parts, counts = factor.denominator, factor.numerator
         scaled = self._numerators * parts
         worst, pair = -1, (0, 0)
@@ -97,19 +119,6 @@ class FiniteMechanism:
             pair=pair,
             outputs=tuple(int(place) for place in np.flatnonzero(gain > 0)),
         )
-
-    def least_epsilon(self, delta: Exact | float = 0) -> float:
-        """The least epsilon with which it is (epsilon, delta)-private, rounded up; infinite if there is none.
-
-        As a function of t = e^epsilon, delta(i, j) is linear between the ratios P[i, o] / P[j, o], so that the t at
-        which it meets delta is a fraction.
-        """
-        allowed = Fraction(delta)
-        pairs = ((p, q) for p in self.rows for q in self.rows if p is not q)
-        factors = [_least_factor(p, q, allowed) for p, q in pairs]
-        if None in factors:
-            return math.inf
-        return above(log_above(max((factor for factor in factors if factor is not None), default=Fraction(1))))
 
     @cached_property
     def _denominator(self) -> int:

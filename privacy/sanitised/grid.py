@@ -35,12 +35,12 @@ class Grid:
         positive("step", step)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"min={low} must be less than max={high}, and both finite")
+        if (high - low) / step > MOST_STEPS + 1:
+            raise ValueError(f"more than 2^30 steps from min={low} to max={high}; take a larger step")
         steps = round((high - low) / step)
         # Decimals are off by a few last places, and never by a part of a step that counts.
         if steps < 1 or abs(low + steps * step - high) > min(2.0**-48 * max(abs(low), abs(high)), 1e-3 * step):
             raise ValueError(f"step={step} does not lead from min={low} to max={high} in whole steps")
-        if steps > MOST_STEPS:
-            raise ValueError(f"{steps} steps from min to max are more than 2^30; take a larger step")
         return Grid(low=low, step=step, steps=steps)
 
     def codes(self, values: Floats, *, missing: int) -> Integers:

@@ -179,3 +179,25 @@ def test_a_release_in_gs_goes_on_and_no_object_of_it_ever_changes(
         assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
     attempts = {name.split("/")[2] for name in last if name.startswith("private/attempts/")}
     assert attempts == {epoch["attempt"] for epoch in epochs[-2:]}
+
+
+def test_records_are_sanitised_once_on_gs(bucket, tmp_path, capsys):
+    rows = "person,work\n" + "".join(f"{person},none\n" for person in range(9))
+    bucket.bucket("in").blob("data/all.csv").upload_from_string(rows)
+    (tmp_path / "spec.yaml").write_text(
+        "sanitise: survey\n"
+        "records: {format: csv, path: gs://in/data/*.csv, entry: person}\n"
+        "columns: [{name: work, kind: category, values: [none, full], missing: none, epsilon: 1.0}]\n"
+        "output: {public: gs://out/public, private: gs://out/private, format: csv}\n"
+    )
+    slackwater = CommandLine(tmp_path, capsys)
+
+    first, before = slackwater("sanitise", "spec.yaml"), held(bucket)
+    second = slackwater("sanitise", "spec.yaml")
+
+    assert (first.code, first.err) == (0, "")
+    assert "nothing new; all 9 rows" in second.out
+    public = {name: content for name, content in before.items() if name.startswith("public/")}
+    assert {name: content for name, content in held(bucket).items() if name.startswith("public/")} == public
+    (name,) = [name for name in public if "/records/" in name]
+    assert len(public[name].splitlines()) == 10

@@ -299,6 +299,17 @@ def refuses(said: Said, why: str) -> bool:
     return said.code == 2 and why in said.err
 
 
+def test_files_without_records_release_nothing(slackwater):
+    (slackwater.folder / "data/first.csv").write_text("person,work,age,ills,h0,h1\n")
+
+    said = slackwater("sanitise", "spec.yaml")
+    asked = slackwater("sanitise", "spec.yaml", "--estimates", "out.csv")
+
+    assert (said.code, "nothing new" in said.out) == (0, True)
+    assert (asked.code, "nothing is sanitised yet" in asked.err) == (1, True)
+    assert not (slackwater.folder / "public").exists()
+
+
 def test_flags_that_cannot_be_meant_are_refused(slackwater):
     assert refuses(slackwater("sanitise", "spec.yaml", "--runner=FlinkRunner"), "sanitise runs no pipeline")
     assert refuses(slackwater("sanitise", "spec.yaml", "--estimates", "public/x.csv"), "lies in the public folder")

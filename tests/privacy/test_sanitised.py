@@ -76,6 +76,11 @@ def test_a_mechanism_of_floats_that_do_not_add_up_is_refused():
         FiniteMechanism.of([["1/2", "1/2"], [Fraction(0.9), Fraction(0.1)]])
 
 
+def test_a_probability_divided_by_zero_is_refused():
+    with pytest.raises(ValueError, match="divided by zero"):
+        FiniteMechanism.of([["1/0"]])
+
+
 def test_exponentials_and_logarithms_are_on_their_side():
     """1 = exp(log(1)), and the series of e to sixty terms is right to 1/60!."""
     e = sum(Fraction(1, math.factorial(n)) for n in range(61))

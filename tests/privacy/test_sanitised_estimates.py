@@ -173,6 +173,7 @@ def test_a_record_costs_the_sum_of_its_attributes():
         (1, 1, 1, "must be less than max"),
         (0, 2**31, 1, "take a larger step"),
         (1e9, 1e9 + 1, 0.3, "in whole steps"),
+        (0, 1e300, 1e-300, "take a larger step"),
     ],
 )
 def test_a_grid_that_does_not_fit_its_range_is_refused(low, high, step, why):
