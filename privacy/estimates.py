@@ -53,14 +53,14 @@ def estimate(
     Args:
         measure: what is estimated.
         sums: noisy component sums in grid steps, each [numbers, cells].
-        deviations: standard deviations of their noise, likewise in steps, each [numbers].
-        widths: half widths h in steps, each [numbers]: the noise is within h with probability at least
-            `confidence_of` the number of components (privacy.noise.weighted.spreads gives both).
+        deviations: standard deviations of their noise, likewise in steps, each [numbers] or [numbers, cells].
+        widths: half widths h in steps, likewise: the noise is within h with probability at least `confidence_of` the
+            number of components (privacy.noise.weighted.spreads gives both).
     """
     grids = [component.grid for component in measure.components]
     values = [np.asarray(numbers, dtype=np.float64) * grid for numbers, grid in zip(sums, grids, strict=True)]
-    spreads = [deviation[:, None] * grid for deviation, grid in zip(deviations, grids, strict=True)]
-    reaches = [width[:, None] * grid for width, grid in zip(widths, grids, strict=True)]
+    spreads = [_by_cell(deviation) * grid for deviation, grid in zip(deviations, grids, strict=True)]
+    reaches = [_by_cell(width) * grid for width, grid in zip(widths, grids, strict=True)]
     if len(values) == 1:
         return Estimates(
             value=values[0],
@@ -69,6 +69,11 @@ def estimate(
             ci_high=values[0] + reaches[0],
         )
     return _ratio(measure, sums, values, spreads, reaches)
+
+
+def _by_cell(sizes: Floats) -> Floats:
+    """[numbers, cells], or one column for all cells."""
+    return sizes[:, None] if sizes.ndim == 1 else sizes
 
 
 def _ratio(

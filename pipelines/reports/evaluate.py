@@ -96,8 +96,7 @@ def _sums(
     query, timeline = job.aggregation.queries[number], job.aggregation.timeline
     bounded, exact = (gathered(sums[variant, number, family, chunk]) for variant in (BOUNDED, EXACT))
     cells, rows = job.aggregation.cells_of((BOUNDED, number, family, chunk)), range(timeline.windows + 1)
-    together = query.consistent or query.adaptive is not None
-    few = len(cells) if together else max(1, TOGETHER // len(rows))
+    few = len(cells) if query.together else max(1, TOGETHER // len(rows))
     for first in range(cells.start, cells.stop, few):
         some = range(first, min(first + few, cells.stop))
         yield first, dense(bounded, query, rows=rows, cells=some), dense(exact, query, rows=rows, cells=some)
@@ -171,7 +170,7 @@ def _compare(
         found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
         found.add("bounding_rmse", aim - goal)
     cells = bounded.shape[2]
-    together = 1 if job.aggregation.queries[released.query].consistent else max(1, TOGETHER // bounded[0].size)
+    together = 1 if job.aggregation.queries[released.query].together else max(1, TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
         count = min(together, runs - start)
         noisy = add_noise(np.tile(bounded, (1, 1, count)), released)

@@ -121,7 +121,8 @@ def _parameters(option: Option, plan: Plan) -> dict[str, Any]:
 
 def _of_part(part: Part, plan: Plan) -> dict[str, Any]:
     leaf = {"leaf": duration_text(part.leaf * plan.window)} if part.leaf > 1 else {}
-    return {**part.strategy.parameters, **leaf}
+    over = {} if part.over is None else {"cells": part.over.name}
+    return {**part.strategy.parameters, **leaf, **over}
 
 
 def _why(options: tuple[Option, ...], number: int, said: str) -> str:
@@ -189,6 +190,8 @@ def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
 def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
     """Errors of one series under an option; null for ratios, whose error depends on the data."""
     document: dict[str, Any] = series_document(series, plan)
+    if plan.demands[place].over.asks and series.family == "net":
+        document["of"] = plan.demands[place].over.workload
     none = {"rmse": None, "stddev_first": None, "stddev_last": None}
     if len(plan.demands[place].measure.components) > 1:
         return {**document, **none}

@@ -24,6 +24,7 @@ from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import microseconds
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
+from privacy.cells.choice import CellChoice
 from privacy.constraint import Constraint
 from privacy.planning.plan import Split
 from privacy.protection import EVERYTHING, Protection
@@ -226,6 +227,7 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
         expected=section.expected,
         consistent=section.consistent,
         strategy=_choice(section, strategy if section.strategy is None else section.strategy),
+        over=CellChoice() if section.over is None else section.over.choice(),
         adaptive=None if (adaptive := adaptive_of(section, strategy)) is None else adaptive.choice(every),
     )
 
@@ -257,6 +259,9 @@ def _sha256(model: SpecModel) -> str:
     for section, key in _CAME_LATER:
         if values[section][key] in (None, False, "everything"):
             del values[section][key]
+    for query in values["queries"]:
+        if query["over"] is None:  # so did this key
+            del query["over"]
     for strategy in (values["strategy"], *(query["strategy"] for query in values["queries"])):
         for kind in ("adaptive", "direct"):  # that came later
             if isinstance(strategy, dict) and strategy[kind] is None:

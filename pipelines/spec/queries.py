@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
 
+from pipelines.spec.cells import CellsSection
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
 from pipelines.spec.fields import (
@@ -198,6 +199,7 @@ class QuerySection(Section):
     expected: Annotated[Number, Field(gt=0)] | None = None
     consistent: bool = False
     strategy: Strategy | None = None
+    over: CellsSection | None = Field(default=None, alias="cells")
 
     @property
     def cells(self) -> int:
@@ -227,8 +229,21 @@ class QuerySection(Section):
             problems.append((("by",), f"{self.cells:,} cells; {fewer}, below {MOST_CELLS:,} in all"))
         if self.consistent:
             problems.extend((("consistent",), text) for text in self._inconsistent())
+        if self.over is not None:
+            problems.extend((("cells",), text) for text in self._not_over_cells(ordered=bool(ordered)))
         refuse(problems)
         return self
+
+    def _not_over_cells(self, *, ordered: bool) -> list[str]:
+        """Why there is no strategy over cells."""
+        problems = []
+        if not ordered:
+            problems.append("for keys whose cells have an order; give one under by: as {from: 0, to: 100, step: 5}")
+        if self.consistent:
+            problems.append("does not go with consistent, which takes each cell's noise as its own; remove one of them")
+        if {"entered", "left"}.issuperset(n for n in self.publish if isinstance(n, str)) and not self.slides:
+            problems.append("entered and left are counted in each cell by itself; publish level, or remove it")
+        return problems
 
     def _inconsistent(self) -> list[str]:
         """Why the numbers cannot be made consistent."""

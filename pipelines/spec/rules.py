@@ -119,6 +119,8 @@ def _not_adaptive(
             yield f"adaptive publishes levels alone; write publish: [level] in query {query.name}"
         if query.measure.column is not None and query.measure.sum is None:
             yield f"adaptive is for counts and sums; give query {query.name} another strategy"
+        if query.over is not None:
+            yield f"adaptive has noise of its own for each cell; remove cells from query {query.name}"
         if query.consistent:
             yield f"adaptive does not go with consistent; remove it from query {query.name}"
     if privacy.settled_mechanism != "laplace" or privacy.composition != "naive":

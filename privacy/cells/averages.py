@@ -101,8 +101,8 @@ def _parent(children: _Node, weight: float) -> _Node:
 
 def _ramps(row: _Node) -> Floats:
     """alpha of each node in the sum of all prefixes: those that end in it, and one for each that ends after it."""
-    after = row.cells.sum() - np.cumsum(row.cells)
-    return row.ramp + after
+    ramps: Floats = row.ramp + row.cells.sum() - np.cumsum(row.cells)
+    return ramps
 
 
 def _at_roots(roots: _Node, cells: int) -> tuple[float, float, float]:

@@ -106,6 +106,12 @@ class Layers:
         ends = begins + np.repeat(self.sizes, self.counts)
         return begins.astype(np.int64), np.minimum(ends, self.cells).astype(np.int64)
 
+    def layer(self) -> Ints:
+        return np.repeat(np.arange(len(self.sizes)), self.counts)
+
+    def of_nodes(self) -> Ints:
+        return np.repeat(np.array(self.weights), self.counts)
+
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
         """A cell twice; and two cells on both sides of a border of all layers, with the root alone in common."""
         whole = sum(weight**power for weight in self.weights)

@@ -50,6 +50,12 @@ class Prefixes:
     def ranges(self) -> tuple[Ints, Ints]:
         return np.zeros(self.cells, dtype=np.int64), np.arange(1, self.cells + 1, dtype=np.int64)
 
+    def layer(self) -> Ints:
+        return np.zeros(self.cells, dtype=np.int64)
+
+    def of_nodes(self) -> Ints:
+        return np.ones(self.cells, dtype=np.int64)
+
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
         """Cells a and b are in A and B nodes, in min(A, B) both: linear in (A, B) on either side of A = B."""
         few, many = 1, self.cells

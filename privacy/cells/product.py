@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from privacy.cells.averages import Workload
+from privacy.cells.averages import WORKLOADS, Workload
 from privacy.cells.corners import Corner, products
 from privacy.cells.layers import Layers
 from privacy.cells.prefixes import Prefixes
@@ -60,6 +60,14 @@ class Along(Protocol):
         """The cells of each node: the first, and one past the last."""
         ...
 
+    def layer(self) -> Ints:
+        """The layer of each node, [nodes]."""
+        ...
+
+    def of_nodes(self) -> Ints:
+        """The weight of each node, [nodes]."""
+        ...
+
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
         """Of two cells, at most so far apart; None: any two (privacy.cells.corners)."""
         ...
@@ -93,16 +101,22 @@ class Along(Protocol):
 class Product:
     """A strategy over cells: one strategy for each axis, the last axis running fastest.
 
+    Attributes:
+        workload: for each axis, which queries are averaged over; empty: each cell.
+
     >>> both = Product(axes=(Layers(cells=2), Layers(cells=4, sizes=(1, 2), weights=(1, 1))))
     >>> both.cells, both.nodes, both.spread(np.arange(8)).tolist()
     (8, 12, [0, 1, 2, 3, 1, 5, 4, 5, 6, 7, 9, 13])
     """
 
     axes: tuple[Along, ...]
+    workload: tuple[Workload, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.axes:
             raise ValueError("axes: at least one")
+        if self.workload and len(self.workload) != len(self.axes):
+            raise ValueError(f"workload={self.workload}: one for each of {len(self.axes)} axes")
 
     @property
     def cells(self) -> int:
@@ -129,15 +143,18 @@ class Product:
 
     def spread(self, values: Ints) -> Ints:
         """[.., cells] to [.., nodes]."""
-        return self._walked(values, [axis.cells for axis in self.axes], [axis.spread for axis in self.axes])
+        found: Ints = self._walked(values, [axis.cells for axis in self.axes], [axis.spread for axis in self.axes])
+        return found
 
     def gather(self, nodes: Floats) -> Floats:
         """[.., nodes] to [.., cells]: the best linear estimate of the cells."""
-        return self._walked(nodes, [axis.nodes for axis in self.axes], [axis.gather for axis in self.axes])
+        found: Floats = self._walked(nodes, [axis.nodes for axis in self.axes], [axis.gather for axis in self.axes])
+        return found
 
     def solve(self, queries: Floats) -> Floats:
         """[.., cells] to [.., cells]: the covariance of a linear query's estimate with those of the cells."""
-        return self._walked(queries, [axis.cells for axis in self.axes], [axis.solve for axis in self.axes])
+        found: Floats = self._walked(queries, [axis.cells for axis in self.axes], [axis.solve for axis in self.axes])
+        return found
 
     def variance(self, query: Floats) -> float:
         """Of a linear query, [cells], where the noise of a node has variance 1."""
@@ -154,35 +171,69 @@ class Product:
             found = np.multiply.outer(found, axis.variances()).ravel()
         return found
 
-    def average(self, workload: tuple[Workload, ...]) -> float:
-        """The mean variance of the products of the axes' queries, a workload for each axis."""
-        return math.prod(axis.average(asked) for axis, asked in zip(self.axes, workload, strict=True))
+    def weights(self) -> Ints:
+        """Of each node, [nodes]."""
+        found = np.ones(1, dtype=np.int64)
+        for axis in self.axes:
+            found = np.multiply.outer(found, axis.of_nodes()).ravel()
+        return found
 
-    def to_json(self) -> list[Json]:
-        """As a document, an object for each axis."""
-        return [{"kind": axis.kind, **axis.to_json()} for axis in self.axes]
+    def average(self) -> float:
+        """The mean variance of the workload: of all products of queries along the axes."""
+        cells: Workload = "cells"
+        asked = self.workload or (cells,) * len(self.axes)
+        found = 1.0
+        for axis, workload in zip(self.axes, asked, strict=True):
+            found *= axis.average(workload)
+        return found
+
+    @property
+    def name(self) -> str:
+        """In the spec's words, for people.
+
+        >>> Product(axes=(Layers(cells=3), Layers(cells=4, sizes=(1, 2), weights=(2, 1)))).name
+        'each x tree 2, weights 2 1'
+        """
+        return " x ".join(_described(axis) for axis in self.axes)
+
+    def to_json(self) -> Json:
+        """As a document."""
+        axes = [{"kind": axis.kind, **axis.to_json()} for axis in self.axes]
+        return {"axes": axes, "workload": list(self.workload)}
 
     def _walked(self, values: Any, sizes: list[int], steps: list[Callable[[Any], Any]]) -> Any:
         """Each axis' step along its own dimension."""
         grid = values.reshape(*values.shape[:-1], *sizes)
         for place, step in enumerate(steps, start=-len(steps)):
             grid = np.moveaxis(step(np.moveaxis(grid, place, -1)), -1, place)
-        return grid.reshape(*values.shape[:-1], -1)
+        return grid.reshape(*values.shape[:-1], math.prod(grid.shape[-len(steps) :]))
 
 
 KINDS: dict[str, type[Layers] | type[Prefixes]] = {kind.kind: kind for kind in (Layers, Prefixes)}
 
 
-def product_from_json(axes: list[Members]) -> Product:
+def product_from_json(members: Members) -> Product:
     """The strategy of a document.
 
     Raises:
         ValueError: a member is missing, unknown or wrong, or they make no strategy.
     """
-    found: list[Along] = []
-    for members in axes:
-        kind = KINDS[members.word("kind", tuple(KINDS))]
-        with members.naming():
-            found.append(kind.from_json(members))
-        members.end()
-    return Product(axes=tuple(found))
+    axes: list[Along] = []
+    for each in members.each("axes"):
+        kind = KINDS[each.word("kind", tuple(KINDS))]
+        with each.naming():
+            axes.append(kind.from_json(each))
+        each.end()
+    words = members.texts("workload")
+    if not set(words) <= set(WORKLOADS):
+        raise members.wrong("workload", f"a list of {', '.join(WORKLOADS)}")
+    members.end()
+    with members.naming():
+        return Product(axes=tuple(axes), workload=tuple(w for word in words for w in WORKLOADS if w == word))
+
+
+def _described(axis: Along) -> str:
+    steps = axis.parameters.get("branching", "")
+    weights = axis.parameters.get("weights")
+    text = f"{axis.name} {steps}".strip()
+    return text if weights is None else f"{text}, weights {' '.join(map(str, weights))}"

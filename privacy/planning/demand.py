@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.cells.choice import CellChoice
 from privacy.cells.space import Space, cells_of
 from privacy.measure import Measure
 from privacy.series import Family, Series
@@ -21,6 +22,7 @@ class Demand:
         series: which numbers are published.
         weight: share of the budget, relative to the other queries.
         choice: what is said of the strategy.
+        over: what is said of a strategy over the cells, where axes have an order.
         adaptive: how levels are published where the data decide when; None where a strategy publishes all windows.
         expected: a public guess of how large a number is, for `relative_error`.
     """
@@ -34,12 +36,17 @@ class Demand:
     expected: float | None = None
     adaptive: AdaptiveChoice | None = None
     axes: Space = ()
+    over: CellChoice = field(default_factory=CellChoice)
 
     def __post_init__(self) -> None:
         if self.axes and (cells_of(self.axes) != self.cells or not any(axis.ordered for axis in self.axes)):
             raise ValueError(f"query {self.name}: axes are for {self.cells} cells, one of them with an order at least")
+        if self.over.asks and not self.axes:
+            raise ValueError(f"query {self.name}: a strategy over cells is for keys whose cells have an order")
         if self.adaptive is None:
             return
+        if self.over.asks:
+            raise ValueError(f"query {self.name}: adaptive publication has noise of its own for each cell")
         if self.series != (Series(kind="level"),):
             raise ValueError(f"query {self.name}: adaptive publication is of levels alone")
         if len(self.measure.components) > 1:

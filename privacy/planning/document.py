@@ -18,6 +18,8 @@ from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
 from privacy.adaptive.choice import choice_from_json
 from privacy.adaptive.policy import adaptive_from_json
 from privacy.adaptive.scales import scales_from_json
+from privacy.cells.choice import CellChoice
+from privacy.cells.product import product_from_json
 from privacy.cells.space import Axis
 from privacy.exact import Json, Members
 from privacy.measure import KINDS as MEASURES
@@ -125,6 +127,7 @@ def digest(plan: Plan) -> str:
                     [part.family, part.leaf, [_series_to_json(series) for series in part.series]],
                     strategy_to_json(part.strategy, exactly=True),
                     [_noise_to_json(noise) for noise in part.noise],
+                    *([] if part.over is None else [part.over.to_json()]),
                 ]
                 for part in _of_query(plan, place)
             ],
@@ -171,6 +174,7 @@ def _demand_to_json(demand: Demand, share: float) -> Json:
         "weight": float(demand.weight).hex(),
         "expected": None if demand.expected is None else float(demand.expected).hex(),
         "choice": demand.choice.to_json(),
+        **({"over": demand.over.to_json()} if demand.over.asks else {}),
         "share": share.hex(),
     }
 
@@ -213,6 +217,7 @@ def _query_from_json(members: Members, place: int) -> _Query:
         choice=_choice_from_json(members.of("choice")),
         adaptive=None if asked is None else choice_from_json(asked.of("choice")),
         axes=tuple(_axis_from_json(axis) for axis in members.each("axes")) if members.has("axes") else (),
+        over=CellChoice.from_json(members.of("over")) if members.has("over") else CellChoice(),
     )
     weight = members.number("share")
     if asked is not None:
@@ -234,6 +239,7 @@ def _query_from_json(members: Members, place: int) -> _Query:
                 noise=tuple(_noise_from_json(noise) for noise in each.each("noise")),
                 share=each.number("share"),
                 paper_epsilon=each.optional_number("paper_epsilon"),
+                over=part.over,
             )
         )
         if len(released[-1].noise) != len(demand.measure.components):
@@ -276,6 +282,7 @@ def _part_to_json(part: Part | Released, *, exactly: bool) -> Json:
         "leaf": part.leaf,
         "series": [_series_to_json(series) for series in part.series],
         "strategy": strategy_to_json(part.strategy, exactly=exactly),
+        **({} if part.over is None else {"over": part.over.to_json()}),
         "sensitivity": {
             "l1": part.sensitivity.l1.hex(),
             "l2": part.sensitivity.l2.hex(),
@@ -294,6 +301,7 @@ def _part_from_json(members: Members) -> Part:
         leaf=members.positive_count("leaf"),
         series=tuple(_series_from_json(series) for series in members.each("series")),
         strategy=strategy_from_json(members.of("strategy")),
+        over=product_from_json(members.of("over")) if members.has("over") else None,
         sensitivity=Sensitivity(
             l1=sensitivity.number("l1"),
             l2=sensitivity.number("l2"),

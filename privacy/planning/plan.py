@@ -19,13 +19,14 @@ from privacy.accounting.accounting import (
     calibrate,
     paper_epsilon,
 )
+from privacy.cells.product import Product
 from privacy.constraint import Constraint
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution, widened
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.planning.adaptive_part import AdaptivePart, adaptive_of, at_once, calibrated, one_measurement
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
-from privacy.planning.planner import Option, Part, Question, certified, nominal, options
+from privacy.planning.planner import Option, Part, Question, certified, mean_variances, nominal, options
 from privacy.planning.pricing import measured, share, share_for, total_variance
 from privacy.planning.statement import conditions, protected
 from privacy.protection import EVERYTHING, Protection
@@ -47,6 +48,7 @@ class Released:
         strategy: which nodes there are, and how numbers are made from them.
         series: what is published from them, in windows.
         sensitivity: in normalised units.
+        over: the strategy over cells; None where each has noise of its own.
         noise: the distribution of each component's noise, in grid steps.
         share: of the budget; `Plan.share_unit` says in what.
         paper_epsilon: what the paper's composition would state for this noise; None where it has none.
@@ -61,10 +63,11 @@ class Released:
     noise: tuple[NoiseDistribution, ...]
     share: float
     paper_epsilon: float | None
+    over: Product | None = None
 
     def variances(self, series: Series, windows: int) -> NDArray[np.float64]:
-        """[numbers]: how often the variance of one node's noise is in each number."""
-        return self.strategy.variances(series.merged(self.leaf), windows // self.leaf)
+        """[numbers]: how often the variance of one node's noise is in each number, in the mean over cells."""
+        return mean_variances(self.strategy, self.over, series.merged(self.leaf), windows // self.leaf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +313,7 @@ def _released(
             noise=tuple(kind(math.nextafter(scale * c.largest, math.inf)) for c in demands[place].measure.components),
             share=share,
             paper_epsilon=epsilon,
+            over=part.over,
         )
         for (place, part), scale, share, epsilon in zip(
             planned, calibration.scales, calibration.shares, stated, strict=False
@@ -362,7 +366,8 @@ def _typical_error(plan: Plan) -> float:
 def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.float64]:
     """Exact standard deviation of each published number, [numbers], in the measure's units.
 
-    Only for counts and sums, whose error does not depend on the data.
+    Under a strategy over cells the root mean square over what the cells are for. Only for counts and sums, whose error
+    does not depend on the data.
     """
     released = plan.publishing(query, series)
     if len(released.noise) > 1:
@@ -371,7 +376,10 @@ def stddev(plan: Plan, query: int, series: Series, windows: int) -> NDArray[np.f
     strategy = released.strategy
     deviations: NDArray[np.float64]
     if (stretch := strategy.stretch(strategy.nodes(windows // released.leaf))) is not None:
-        deviations = np.array([math.sqrt(widened(noise, width).variance * grid**2) for width in stretch.tolist()])
+        over = 1.0 if released.over is None else released.over.average()
+        deviations = np.array(
+            [math.sqrt(widened(noise, width).variance * grid**2 * over) for width in stretch.tolist()]
+        )
     else:
         deviations = np.sqrt(released.variances(series, windows) * (noise.variance * grid**2))
     return deviations

@@ -9,6 +9,9 @@ them cost a factor k of variance with Gaussian noise and k^2 with Laplace noise.
 `auto` takes the option with the least root mean square error over all numbers that the query publishes. A query's share
 is fixed by its weight, so that each query is planned by itself.
 
+Where the spec asks for more of ordered cells than each by itself, strategies over cells (privacy.cells) are multiplied
+with those in time, and compared with them: by the mean variance of what is asked of the cells.
+
 Pan's theorems 4.8 and 4.9, which say when sliding windows should be derived from a tree, are the special case of two
 candidates: privacy.planning.paper has their conditions, and a test holds them against the question.demand.choice.
 """
@@ -17,7 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from privacy.accounting.composition import Accounting, Mechanism
-from privacy.constraint import Constraint
+from privacy.cells.fitting import strategies
+from privacy.cells.product import Product
+from privacy.constraint import AtOnce, Constraint, parts
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.pricing import root_mean_square
@@ -29,6 +34,7 @@ from privacy.strategies.base import Floats, Strategy
 from privacy.strategies.candidates import Asked, Candidate
 from privacy.strategies.choice import Name
 from privacy.strategies.table import EVENTS, OFFERS
+from privacy.strategies.touched import touched
 
 NOMINAL = 1024
 """Over so many windows the error of a release without end is averaged."""
@@ -45,6 +51,7 @@ class Part:
         leaf: windows that are merged into one leaf of the strategy.
         series: in windows.
         sensitivity: of all its nodes.
+        over: the strategy over cells; None where each has noise of its own.
     """
 
     family: Family
@@ -52,10 +59,11 @@ class Part:
     strategy: Strategy
     series: tuple[Series, ...]
     sensitivity: Sensitivity
+    over: Product | None = None
 
     def variances(self, series: Series, windows: int) -> Floats:
-        """[numbers]: sums of squares of weights, see privacy.strategies.base."""
-        return self.strategy.variances(series.merged(self.leaf), windows // self.leaf)
+        """[numbers]: sums of squares of weights, see privacy.strategies.base; in the mean over what cells are for."""
+        return mean_variances(self.strategy, self.over, series.merged(self.leaf), windows // self.leaf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,7 @@ class Question:
         windows: how many, or None if the release has no end.
         adaptive: whether data may react to what is published, so that only strategies will do that are proved for it.
         accounting: how measurements will be composed; `paper` charges every touched node alone.
+        over: the strategy over cells that is looked at.
     """
 
     demand: Demand
@@ -96,6 +105,7 @@ class Question:
     protects: Protection = EVERYTHING
     adaptive: bool = False
     accounting: Accounting = "naive"
+    over: Product | None = None
 
     @property
     def net(self) -> tuple[Series, ...]:
@@ -110,8 +120,16 @@ class Question:
     def nominal(self) -> int:
         return nominal(self.windows, self.demand.series)
 
+    @property
+    def changes(self) -> int:
+        """How many changes of an entry cost its diameter, about."""
+        if isinstance(self.constraint, AtOnce):  # only its radius counts
+            return 1
+        most = max(touched(part, self.window).appearing for part in parts(self.constraint))
+        return most if self.windows is None else min(most, self.windows + 1)
+
     def unit(self, leaf: int) -> Contribution:
-        """What a unit contributes to leaves of so many windows."""
+        """What a unit contributes to net changes in leaves of so many windows."""
         return Contribution(
             components=self.demand.measure.components,
             cells=self.demand.cells,
@@ -119,7 +137,14 @@ class Question:
             window=self.window * leaf,
             owner=self.owner,
             protects=self.protects,
+            over=self.over,
         )
+
+
+def mean_variances(strategy: Strategy, over: Product | None, series: Series, windows: int) -> Floats:
+    """[numbers]: the variance in time, times the mean one over what the cells are for."""
+    variances = strategy.variances(series, windows)
+    return variances if over is None else variances * over.average()
 
 
 def nominal(windows: int | None, series: Sequence[Series]) -> int:
@@ -139,16 +164,33 @@ def options(question: Question) -> list[Option]:
     if not question.net:
         return [_option("tree" if question.demand.choice.name == "tree" else "disjoint", events, question)]
     found = [
-        _option(name, (*_net_parts(question, candidate), *events), question)
-        for name, candidate in _candidates(question)
+        _option(name, (*_net_parts(asked, candidate), *events), asked)
+        for asked in _over_cells(question)
+        for name, candidate in _candidates(asked)
     ]
     if not found:
         raise ValueError(f"strategy {question.demand.choice.name} cannot be had here: {_lacking(question)}")
     best: dict[tuple[str, ...], Option] = {}
     for option in sorted(found, key=_cost):
         # Options of one kind differ in their numbers alone.
-        best.setdefault((option.name, *(part.strategy.variant for part in option.parts)), option)
+        variants = (part.strategy.variant + _over_name(part) for part in option.parts)
+        best.setdefault((option.name, *variants), option)
     return list(best.values())
+
+
+def _over_name(part: Part) -> str:
+    return "" if part.over is None else " ".join(axis.name for axis in part.over.axes)
+
+
+def _over_cells(question: Question) -> Iterator[Question]:
+    """The question for each strategy over cells that is worth a look; as it is where none is asked for."""
+    demand = question.demand
+    if not demand.over.asks:
+        yield question
+        return
+    power = 1 if question.mechanism == "laplace" else 2
+    for over in strategies(demand.axes, demand.over, power=power, changes=question.changes):
+        yield replace(question, over=over)
 
 
 def _cost(option: Option) -> float:
@@ -233,6 +275,7 @@ def _net_parts(question: Question, candidate: Candidate) -> tuple[Part, ...]:
             strategy=piece.strategy,
             series=piece.series,
             sensitivity=of_net(piece.strategy, question.unit(piece.leaf)),
+            over=question.over,
         )
         for piece in candidate
     )
@@ -249,5 +292,5 @@ def _events_part(question: Question, family: Family) -> Part:
         leaf=1,
         strategy=strategy,
         series=tuple(s for s in question.demand.series if s.family == family),
-        sensitivity=of_family(family, strategy, question.unit(1)),
+        sensitivity=of_family(family, strategy, replace(question, over=None).unit(1)),
     )

@@ -155,6 +155,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
         window=plan.window * released.leaf,
         owner=plan.owner,
         protects=plan.protects,
+        over=released.over,
     )
     near = of_family(released.family, strategy, unit)
     return Sensitivity(

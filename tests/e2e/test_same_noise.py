@@ -57,10 +57,12 @@ queries:
 {queries}
 output: {{public: public, private: private}}
 """
-QUERY = "  - {{name: q{}, measure: {}, strategy: {}, publish: {}, by: {{{}}}}}"
+QUERY = "  - {{name: q{}, measure: {}, strategy: {}, publish: {}, by: {{{}}}{}}}"
 WARDS = "ward: [a, b, other]"
 AGES = "ward: [a, other], age: {from: 30, to: 31.5, step: 0.5}"
 """Of the query whose number is 2: stays move through ages, day by day."""
+OVER_CELLS = ", cells: {strategy: optimised, for: ranges}"
+"""Of the same, where it is not adaptive."""
 
 
 def recorded(_: object, nodes: Nodes, *, component: int, cells: int) -> Ints:
@@ -91,7 +93,10 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, 
     for folder in folders.values():
         (folder / "data").mkdir(parents=True)
         queries = "\n".join(
-            QUERY.format(number, *query, AGES if number == 2 else WARDS) for number, query in enumerate(asked)
+            QUERY.format(
+                number, *query, *((AGES, OVER_CELLS if asked is QUERIES else "") if number == 2 else (WARDS, ""))
+            )
+            for number, query in enumerate(asked)
         )
         (folder / "spec.yaml").write_text(SPEC.format(budget=budget, queries=queries))
 

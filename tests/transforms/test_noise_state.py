@@ -11,7 +11,7 @@ from transforms.release import noise_state
 from transforms.release.noise_state import Held, state_from_bytes, state_to_bytes
 
 CELLS = 5
-GIVEN = {"windows": 9, "cells": CELLS, "plan": "a digest"}
+GIVEN = {"windows": 9, "columns": [CELLS, CELLS], "plan": "a digest"}
 
 
 def rows(count: int, kind: type) -> np.ndarray:

@@ -57,10 +57,9 @@ class Aggregation:
         return Projection(queries=self.queries, owner=self.owner, by_class=by_class)
 
     def chunk_cells(self, query: int) -> int:
-        """Cells in one chunk of a query; all of them where they are made consistent, or decided about, together."""
+        """Cells in one chunk of a query: all of them where they are worked on together."""
         asked = self.queries[query]
-        together = asked.consistent or asked.adaptive is not None
-        return asked.cells if together else min(asked.cells, CHUNK_CELLS)
+        return asked.cells if asked.together else min(asked.cells, CHUNK_CELLS)
 
     def cells_of(self, key: NodeKey) -> range:
         """The cells of a chunk."""

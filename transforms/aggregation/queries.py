@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis, Space
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
@@ -32,7 +33,7 @@ class Query:
         where: which states satisfy the query; None for all.
         by: public keys with their listed values, or with ranges; a query has one cell for each combination.
         publish: which numbers, without repeats; widths and steps in windows.
-        weight, expected, strategy, adaptive: as in the plan's `Demand`.
+        weight, expected, strategy, over, adaptive: as in the plan's `Demand`.
         consistent: whether levels, entered and left are made non-negative, with sums that agree.
     """
 
@@ -47,6 +48,7 @@ class Query:
     expected: float | None = None
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
+    over: CellChoice = field(default_factory=CellChoice)
     adaptive: AdaptiveChoice | None = None
 
     @property
@@ -60,6 +62,7 @@ class Query:
             series=self.publish,
             weight=self.weight,
             choice=self.strategy,
+            over=self.over,
             expected=self.expected,
             adaptive=self.adaptive,
         )
@@ -87,6 +90,11 @@ class Query:
     def ordered(self) -> tuple[tuple[str, OrderedKey], ...]:
         """The keys whose cells have an order."""
         return tuple((name, key) for name, key in self.by if isinstance(key, OrderedKey))
+
+    @property
+    def together(self) -> bool:
+        """Whether all cells of a window are worked on at once."""
+        return self.consistent or self.adaptive is not None or self.over.asks
 
     @property
     def columns(self) -> frozenset[str]:

@@ -78,12 +78,15 @@ def opened(payload: bytes, *, windows: int, plan: str) -> pa.Table:
     return table
 
 
-def state_from_bytes(payload: bytes, leaves: Sequence[int], *, windows: int, cells: int, plan: str) -> list[list[Held]]:
+def state_from_bytes(
+    payload: bytes, leaves: Sequence[int], *, windows: int, columns: Sequence[int], plan: str
+) -> list[list[Held]]:
     """What `state_to_bytes` was given.
 
     Args:
         leaves: for each part, how many windows make a leaf.
         windows: after how many the state must be.
+        columns: for each part, on how many its strategy works.
         plan: the digest of the plan that goes on.
 
     Raises:
@@ -94,7 +97,7 @@ def state_from_bytes(payload: bytes, leaves: Sequence[int], *, windows: int, cel
     try:
         for column in table.column_names:
             part, component, name = column.split(".", 2)
-            rows = table[column].combine_chunks().values.to_numpy().reshape(-1, cells)
+            rows = table[column].combine_chunks().values.to_numpy().reshape(-1, columns[int(part)])
             found[int(part)].setdefault(int(component), {})[name] = rows
         return [
             [_held(components[component], leaf, windows) for component in sorted(components)]

@@ -16,12 +16,18 @@ class Protected:
     """Noisy nodes and numbers of some cells and windows, in grid steps.
 
     Attributes:
-        nodes: for each component [nodes, cells], those that the windows complete.
+        nodes: for each component [nodes, columns], those that the windows complete; columns are cells, or nodes of a
+            strategy over cells.
         sums: for each series and component [numbers, cells], those that end in them.
     """
 
     nodes: list[np.ndarray]
     sums: list[list[np.ndarray]]
+
+
+def columns_of(part: Released, cells: int) -> int:
+    """What a strategy in time works on: cells, or nodes of a strategy over them."""
+    return cells if part.over is None else part.over.nodes
 
 
 def protected_to_bytes(parts: Sequence[Protected]) -> bytes:
@@ -40,13 +46,13 @@ def protected_from_bytes(payload: bytes, parts: Sequence[Released], cells: int) 
     """What `protected_to_bytes` was given."""
     table = from_bytes(payload)
 
-    def array(name: str) -> np.ndarray:
-        return table[name].combine_chunks().values.to_numpy(zero_copy_only=False).reshape(-1, cells)
+    def array(name: str, columns: int) -> np.ndarray:
+        return table[name].combine_chunks().values.to_numpy(zero_copy_only=False).reshape(-1, columns)
 
     return [
         Protected(
-            nodes=[array(f"{place}.nodes.{c}") for c in range(len(part.noise))],
-            sums=[[array(f"{place}.{n}.{c}") for c in range(len(part.noise))] for n in range(len(part.series))],
+            nodes=[array(f"{place}.nodes.{c}", columns_of(part, cells)) for c in range(len(part.noise))],
+            sums=[[array(f"{place}.{n}.{c}", cells) for c in range(len(part.noise))] for n in range(len(part.series))],
         )
         for place, part in enumerate(parts)
     ]

@@ -11,6 +11,9 @@ known. Such a query has no nodes: its samples are the estimates themselves.
 All queries of a release share the columns: a key that a query does not have is null. A query with several components
 or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node of a level, the initial one or
 one by itself, has no `node_start`.
+
+Under a strategy over cells nodes are sums over several of them: a key with an order then says from which cell to which,
+and in which layer of its tree. `noisy_value` and `scale` are those of the sum itself, whatever its weight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +21,13 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from privacy.cells.product import Product
 from privacy.consistency import consistent
 from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
 from privacy.noise.distributions import NoiseDistribution, widened
+from privacy.noise.mixed import spreads_of_gathered
 from privacy.noise.weighted import spreads
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Released
@@ -80,22 +86,47 @@ def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggreg
     query = aggregation.queries[released.query]
     windows, since = (count // released.leaf for count in (aggregation.timeline.windows, aggregation.timeline.released))
     merged, confidence = series.merged(released.leaf), confidence_of(len(released.noise))
-    spread = [_spreads(noise, released.strategy, merged, windows, since, confidence) for noise in released.noise]
-    found = estimate(query.measure, sums, [d for d, _ in spread], [w for _, w in spread])
+    over = None if released.over is None or released.over.trivial else released.over
+    spread = [
+        _spreads(noise, released.strategy, merged, windows, since, confidence, gathered=over is not None)
+        for noise in released.noise
+    ]
+    each = np.ones(1) if over is None else np.sqrt(over.variances())
+    found = estimate(
+        query.measure, sums, [np.outer(d, each) for d, _ in spread], [np.outer(w, each) for _, w in spread]
+    )
     return consistent(found) if query.consistent and series.kind in ("level", "entered", "left") else found
 
 
 @lru_cache(maxsize=256)
 def _spreads(
-    distribution: NoiseDistribution, strategy: Strategy, series: Series, windows: int, since: int, confidence: float
+    distribution: NoiseDistribution,
+    strategy: Strategy,
+    series: Series,
+    windows: int,
+    since: int,
+    confidence: float,
+    *,
+    gathered: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviation and half width of each new number, in grid steps; the same for all chunks."""
+    """Standard deviation and half width of each new number, in grid steps; the same for all chunks.
+
+    Args:
+        gathered: from several nodes over cells each, so that this is for a variance of 1 over cells.
+    """
+    estimated = spreads_of_gathered if gathered else spreads
     stretch = strategy.stretch(strategy.nodes(windows, since=since or None))
     if stretch is not None:  # each node is a number
         noise = [widened(distribution, width) for width in stretch.tolist()]
+        if gathered:
+            alone = [
+                estimated(one, variances=np.ones(1), weights=lambda: [np.ones(1)], confidence=confidence)
+                for one in noise
+            ]
+            return np.concatenate([d for d, _ in alone]), np.concatenate([w for _, w in alone])
         widths = [one.half_width(1, confidence) for one in noise]
         return np.array([one.variance**0.5 for one in noise]), np.array(widths)
-    return spreads(
+    return estimated(
         distribution,
         variances=strategy.variances(series, windows, since=since),
         weights=lambda: strategy.weights(series, windows, since=since),
@@ -136,6 +167,7 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
     starts, ends = ((timeline.start + at * length).repeat(cells) for at in (nodes.begin, nodes.end))
     initial = (nodes.begin == BEFORE_ALL).repeat(cells)
     rows = len(starts)
+    weights = np.ones(cells) if released.over is None else released.over.weights()
     tables = []
     for component, values, distribution in zip(query.measure.components, protected.nodes, released.noise, strict=True):
         names = [query.name]
@@ -153,9 +185,13 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
             "layer": pa.array(nodes.layer.astype(np.int32).repeat(cells)),
             "node_start": pa.array(starts, type=pa.int64(), mask=initial).cast(TIME),
             "node_end": pa.array(ends, type=pa.int64()).cast(TIME),
-            **_keys(aggregation, released.query, first_cell, cells, rows),
-            "noisy_value": pa.array(values.ravel() * component.grid),
-            "scale": pa.array(scales * component.grid),
+            **(
+                _keys(aggregation, released.query, first_cell, cells, rows)
+                if released.over is None
+                else _node_keys(aggregation, released.query, released.over, rows)
+            ),
+            "noisy_value": pa.array((values * (component.grid / weights)).ravel()),
+            "scale": pa.array(scales * (component.grid / np.tile(weights, rows // cells))),
             "mechanism": _constant(distribution.name, rows),
         }
         tables.append(pa.table(columns))
@@ -197,6 +233,24 @@ def _keys(aggregation: Aggregation, number: int, first_cell: int, cells: int, ro
         values = published_cells(listed, kind, first, last + 1)
         places = pa.array(np.tile((place - first).astype(np.int32), rows // cells))
         columns[key] = pa.DictionaryArray.from_arrays(places, values).cast(kind)
+    return columns
+
+
+def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) -> dict[str, pa.Array]:
+    """Key columns of nodes over cells: of a key with an order, the first and the last cell and the layer."""
+    columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
+    node = np.arange(over.nodes)
+    for (name, key), axis in reversed(list(zip(aggregation.queries[number].by, over.axes, strict=True))):
+        node, place = np.divmod(node, axis.nodes)
+        kind = columns[name].type
+        labels = published_cells(key, kind, 0, len(key))
+        if isinstance(key, OrderedKey):
+            begin, end = axis.ranges()
+            layer = pc.binary_join_element_wise("layer ", pa.array(axis.layer()).cast(pa.string()), "")
+            ends = pc.binary_join_element_wise(labels.take(begin), labels.take(end - 1), " to ")
+            labels = pc.binary_join_element_wise(ends, layer, ", ")
+        places = pa.array(np.tile(place.astype(np.int32), rows // over.nodes))
+        columns[name] = pa.DictionaryArray.from_arrays(places, labels).cast(kind)
     return columns
 
 

@@ -38,7 +38,7 @@ from transforms.release.adaptive_levels import RunningLevel, levels_from_bytes, 
 from transforms.release.file_names import noise_file, part_names
 from transforms.release.level_state import level_from_bytes, level_to_bytes
 from transforms.release.noise_state import Held, state_from_bytes, state_to_bytes
-from transforms.release.protected import Protected, protected_from_bytes, protected_to_bytes
+from transforms.release.protected import Protected, columns_of, protected_from_bytes, protected_to_bytes
 from transforms.release.published_tables import adaptive_table, estimates_table, nodes_table
 
 NODES = "nodes"
@@ -71,9 +71,17 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     summed = [(q.name, q.measure, q.cells, q.publish, q.adaptive) for q in aggregation.queries]
     if planned != summed:
         raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
+    for released in plan.released:
+        if released.over is not None and aggregation.chunks(released.query) > 1:
+            name = plan.demands[released.query].name
+            raise ValueError(
+                f"query {name}: a strategy over cells works on all of them at once; say so in `Query.over`"
+            )
     for query in aggregation.queries:
         if query.adaptive is not None and query.consistent:
             raise ValueError(f"query {query.name}: adaptive publication does not go with consistent")
+        if query.over.asks and query.consistent:
+            raise ValueError(f"query {query.name}: a strategy over cells does not go with consistent")
     if plan.constraint != aggregation.constraint:
         raise ValueError("the plan was made for another constraint than the one that is enforced")
     if plan.owner != (aggregation.owner is not None):
@@ -158,8 +166,13 @@ def protect(
         return
     held: list[list[Held]] | None = None
     if before is not None:
-        leaf = [released.leaf for released in parts]
-        held = state_from_bytes(before, leaf, windows=timeline.released, cells=cells, plan=plan)
+        held = state_from_bytes(
+            before,
+            [released.leaf for released in parts],
+            windows=timeline.released,
+            columns=[columns_of(released, cells) for released in parts],
+            plan=plan,
+        )
     for block, leaves in enumerate(blocks):
         stepped = [step(part, None if held is None else held[p], leaves) for p, part in enumerate(parts)]
         held = [after for after, _ in stepped]
@@ -203,13 +216,15 @@ def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) ->
 
     Neighbours, sensitivity, guarantee and source: privacy.strategies.base, privacy.planning.sensitivity and
     privacy.accounting. The noise of component i is `released.noise[i]`, independent for each node and cell, and as many
-    times as wide as the strategy says.
+    times as wide as the strategy says. Under a strategy over cells the columns are its nodes, and numbers are made from
+    theirs.
 
     Args:
         held: what the step before left, by component; None in the first, whose row 0 is the initial level.
         leaves: exact sums of these windows, [components, windows, cells].
     """
     series = [one.merged(released.leaf) for one in released.series]
+    leaves = leaves if released.over is None else released.over.spread(leaves)
     after, nodes, sums = [], [], []
     for component, distribution in enumerate(released.noise):
         before = None if held is None else held[component]
@@ -232,7 +247,7 @@ def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) ->
         )
         after.append(Held(carry=carry, leaf=rest, windows=windows))
         nodes.append(found)
-        sums.append(numbers)
+        sums.append(numbers if released.over is None else [released.over.gather(one) for one in numbers])
     return after, Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
 
 

@@ -59,9 +59,10 @@ def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan
     published, low, high = (
         table.column(name).to_numpy().reshape(numbers, query.cells) for name in ("value", "ci_low", "ci_high")
     )
-    found = smooth(published, low, high, parts=parts, covariances=covariances)
+    each = np.ones(1) if released.over is None else np.sqrt(released.over.variances())
+    found = smooth(published / each, low / each, high / each, parts=parts, covariances=covariances)
     for name, column in zip(SMOOTHED, (found.value, found.low, found.high), strict=True):
-        table = table.append_column(name, pa.array(column.ravel()))
+        table = table.append_column(name, pa.array((column * each).ravel()))
     return table
 
 

@@ -1,0 +1,156 @@
+"""Strategies over cells in plans: what is chosen, how much it gains, and that a plan keeps it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privacy.accounting.accounting import Budget, Mechanism
+from privacy.cells.choice import CellChoice
+from privacy.cells.fitting import strategies
+from privacy.cells.layers import Layers
+from privacy.cells.product import Product
+from privacy.cells.space import Axis
+from privacy.constraint import AtMost, AtOnce
+from privacy.measure import Measure
+from privacy.noise.distributions import DiscreteLaplace
+from privacy.noise.mixed import half_width_by_spread
+from privacy.noise.weighted import half_width
+from privacy.planning.demand import Demand
+from privacy.planning.document import digest, plan_from_json, plan_to_json
+from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.spent import proved, spent
+from privacy.protection import EVERYTHING, Protection, Span
+from privacy.series import Series
+from privacy.strategies.choice import Choice
+
+LEVEL = Series(kind="level")
+AGES = (Axis(cells=22, ordered=True),)
+
+
+def plan_of(
+    over: CellChoice,
+    axes: tuple[Axis, ...] = AGES,
+    *,
+    mechanism: Mechanism = "laplace",
+    protects: Protection = EVERYTHING,
+    series: tuple[Series, ...] = (LEVEL,),
+) -> Plan:
+    demand = Demand(
+        name="ages",
+        measure=Measure(kind="count"),
+        cells=math.prod(axis.cells for axis in axes),
+        axes=axes,
+        series=series,
+        choice=Choice(name="disjoint"),
+        over=over,
+    )
+    return make_plan(
+        [demand],
+        constraint=AtMost(4) if protects == EVERYTHING else AtOnce(),
+        protects=protects,
+        window=1,
+        windows=20,
+        owner=False,
+        budget=Budget(epsilon=1, delta=1e-9 if mechanism == "gaussian" else 0.0),
+        mechanism=mechanism,
+        accounting=None,
+    )
+
+
+def mean_square(plan: Plan) -> float:
+    return float(np.mean(stddev(plan, 0, LEVEL, 20) ** 2))
+
+
+@pytest.mark.parametrize(("mechanism", "gain"), [("laplace", 5.0), ("gaussian", 15.0)])
+def test_random_ranges_of_a_thousand_cells_gain_at_least_five_times(mechanism, gain):
+    many = (Axis(cells=1024, ordered=True),)
+    best = plan_of(CellChoice(workload="ranges"), many, mechanism=mechanism)
+    each = plan_of(CellChoice(name="each", workload="ranges"), many, mechanism=mechanism)
+    assert mean_square(each) > gain * mean_square(best)
+    over = best.released[0].over
+    assert over is not None
+    # One range by hand: 300 cells have 300 times the variance of one.
+    query = np.zeros(1024)
+    query[200:500] = 1
+    node = best.released[0].noise[0].variance / each.released[0].noise[0].variance
+    assert over.variance(query) * node < 300 / 3
+
+
+def test_auto_takes_each_cell_by_itself_where_cells_are_all_that_counts():
+    plan = plan_of(CellChoice(name="auto"))
+    assert plan.released[0].over is None
+    asked = plan_of(CellChoice(name="each"))
+    assert asked.released[0].sensitivity == plan.released[0].sensitivity
+    assert asked.released[0].noise == plan.released[0].noise
+    assert mean_square(asked) == pytest.approx(mean_square(plan))
+
+
+@pytest.mark.parametrize("protects", [EVERYTHING, Span(3)])
+def test_a_plan_keeps_its_strategy_over_cells_exactly(protects):
+    plan = plan_of(CellChoice(workload="ranges"), (Axis(cells=2), AGES[0]), protects=protects, mechanism="gaussian")
+    assert plan.released[0].over is not None
+    assert plan.released[0].over.axes[1].name == "tree"
+    assert plan_from_json(plan_to_json(plan)) == plan
+    assert proved(plan) <= 1 + 1e-9
+    assert spent(plan, 1).epsilon <= spent(plan, 20).epsilon <= 1 + 1e-9
+    other = Product(axes=(Layers(cells=2), Layers(cells=22)))
+    assert digest(plan) != digest(replace(plan, released=(replace(plan.released[0], over=other),)))
+
+
+def test_less_noise_than_the_columns_ask_for_is_not_proved():
+    """Were the noise scaled to cells by themselves, or halved, the plan would prove less than it claims."""
+    plan = plan_of(CellChoice(workload="ranges"))
+    alone = plan_of(CellChoice())
+    (part,) = plan.released
+    assert proved(replace(plan, released=(replace(part, noise=alone.released[0].noise),))) > 1.3
+    halved = (DiscreteLaplace(part.noise[0].scale / 2),)
+    assert proved(replace(plan, released=(replace(part, noise=halved),))) == pytest.approx(2)
+
+
+def test_entered_and_left_beside_levels_are_counted_by_cell():
+    plan = plan_of(CellChoice(workload="ranges"), series=(LEVEL, Series(kind="entered")))
+    by_family = {part.family: part.over for part in plan.released}
+    assert by_family["entered"] is None
+    assert by_family["net"] is not None
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("cells", [1, 2, 3, 22])
+def test_every_choice_has_a_strategy_for_any_number_of_cells(cells, power):
+    for name in ("auto", "prefix", "tree", "optimised"):
+        for workload in ("cells", "ranges"):
+            for product in strategies(
+                (Axis(cells=cells, ordered=True),), CellChoice(name=name, workload=workload), power=power, changes=4
+            ):
+                assert product.cells == cells
+                assert math.isfinite(product.average())
+
+
+def test_a_strategy_over_cells_needs_an_order():
+    with pytest.raises(ValueError, match="keys whose cells have an order"):
+        Demand(
+            name="wards",
+            measure=Measure(kind="count"),
+            cells=3,
+            series=(LEVEL,),
+            over=CellChoice(workload="ranges"),
+        )
+
+
+@pytest.mark.parametrize("spread", [1, 2, 7, 40])
+@pytest.mark.parametrize("scale", [7.0, 1000.0])
+def test_half_widths_by_spread_hold_and_are_close_to_those_of_equal_weights(spread, scale):
+    noise = DiscreteLaplace(scale)
+    found = half_width_by_spread(noise, spread, 0.95)
+    exact = noise.half_width(spread, 0.95) / spread**0.5
+    assert exact < found < (1.03 if scale > 100 else 1.25) * exact
+
+
+@pytest.mark.parametrize("weights", [[0.9, 0.3, 0.3, 0.1], [0.5] * 3 + [0.2] * 6 + [0.1], [0.31] * 10 + [0.05] * 15])
+def test_half_widths_by_spread_hold_for_unequal_weights(weights):
+    """What looks at all weights is at most 1 % above the least that holds."""
+    sizes, noise = np.array(weights) / np.linalg.norm(weights), DiscreteLaplace(20.0)
+    found = half_width_by_spread(noise, int(1 / sizes.max() ** 2), 0.95)
+    assert found > half_width(noise, sizes, 0.95) / 1.01
