@@ -25,6 +25,9 @@ Flags = NDArray[np.bool_]
 WHOLE = 1 << 62
 """What odds are parts of."""
 
+KEY = 32
+"""Bytes of a key."""
+
 
 class Chance(Protocol):
     """Independent draws, one for each of `size` people."""
@@ -93,9 +96,9 @@ class Keyed:
 
 def new_key() -> bytes:
     """From the operating system's generator."""
-    return secrets.token_bytes(32)
+    return secrets.token_bytes(KEY)
 
 
 def next_key(key: bytes) -> bytes:
     """The key after this one, which does not tell it."""
-    return shake_256(key + bytes(8)).digest(32)
+    return shake_256(key + bytes(8)).digest(KEY)

@@ -101,16 +101,16 @@ def levels(design: Design, tallies: Mapping[tuple[int, int], Tally], *, people: 
     """
     if design.reported == "once":
         return _stacked([_once(design, tallies.get((0, node)), people) for node in range(windows)])
-    parts = {
-        (layer, node): _change(design, layer, tallies.get((layer, node)), people)
-        for layer in range(len(design.layers))
-        for node in range(windows // design.layers[layer].span)
-    }
-    numbers = []
-    for window in range(windows):
-        cover = [parts[layer, node] for layer, nodes in design.cover(window) for node in nodes]
-        numbers.append((_summed([value for value, _ in cover]), _summed([variance for _, variance in cover])))
-    return _stacked(numbers)
+    spans = [layer.span for layer in design.layers]
+    nothing = np.zeros(design.answers)
+    numbers = [(nothing, nothing)]
+    for end in range(1, windows + 1):
+        # The last of the fewest nodes that make up all windows so far, and the level before it.
+        layer = max(number for number, span in enumerate(spans) if end % span == 0)
+        value, variance = _change(design, layer, tallies.get((layer, end // spans[layer] - 1)), people)
+        before = numbers[end - spans[layer]]
+        numbers.append((before[0] + value, before[1] + variance))
+    return _stacked(numbers[1:])
 
 
 def changes(design: Design, tallies: Mapping[tuple[int, int], Tally], *, people: int, windows: int) -> Estimates:
@@ -193,11 +193,6 @@ def _once(design: Design, tallied: Tally | None, people: int) -> tuple[Floats, F
 
 def _unknown(design: Design) -> tuple[Floats, Floats]:
     return np.full(design.answers, np.nan), np.full(design.answers, np.inf)
-
-
-def _summed(parts: list[Floats]) -> Floats:
-    total: Floats = np.sum(parts, axis=0)
-    return total
 
 
 def _stacked(numbers: list[tuple[Floats, Floats]]) -> Estimates:

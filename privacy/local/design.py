@@ -97,24 +97,6 @@ class Design:
         """How many nodes of a layer are complete in the end."""
         return self.windows // self.layers[layer].span
 
-    def cover(self, window: int) -> list[tuple[int, range]]:
-        """(layer, nodes) that make up all windows up to and with this one, the fewest there are.
-
-        >>> from privacy.local.plan import tree
-        >>> from privacy.local.mutation_space import MutationSpace
-        >>> design = tree(MutationSpace(answers=2), LocalBound(at_most=1), windows=8, arity=2, height=3, epsilon=1.0)
-        >>> design.cover(6)
-        [(2, range(0, 1)), (1, range(2, 3)), (0, range(6, 7))]
-        """
-        start, end, found = 0, window + 1, []
-        for number in reversed(range(len(self.layers))):
-            span = self.layers[number].span
-            nodes = range(start // span, end // span)
-            if len(nodes):
-                found.append((number, nodes))
-                start = nodes.stop * span
-        return found
-
     def differing(self, layer: Layer) -> int:
         """In how many of a person's reports on a layer two people can differ."""
         return 1 if self.reported == "once" else differing(self.bound, layer.span, self.windows // layer.span)

@@ -1,8 +1,14 @@
-"""A design as JSON and back: what devices and the collector are given, and what a release goes on with for ever."""
+"""As JSON and back: a design, which devices and the collector go on with for ever, and what a device keeps, private."""
+
+from typing import Any
+
+import numpy as np
 
 from privacy.exact import Json, Members
 from privacy.local.basis import Basis, Kind
 from privacy.local.bound import LocalBound
+from privacy.local.chance import KEY
+from privacy.local.client import People
 from privacy.local.design import Design, Layer, Reported
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import Signs
@@ -12,6 +18,16 @@ VERSION = 1
 
 _REPORTED: tuple[Reported, ...] = ("changes", "once")
 _KINDS: tuple[Kind, ...] = ("bins", "hadamard")
+_KEPT: dict[str, type[np.integer[Any]]] = {
+    "layer": np.uint8,
+    "turn": np.int64,
+    "patterns": np.uint64,
+    "spent": np.uint8,
+    "counted": np.int64,
+    "began": np.int64,
+    "used": np.int64,
+    "first": np.int64,
+}
 
 
 def design_to_json(design: Design) -> Json:
@@ -59,6 +75,43 @@ def design_from_json(members: Members) -> Design:
     bound.end()
     members.end()
     return design
+
+
+def device_to_json(device: People) -> Json:
+    """What one device keeps from window to window. It has the person's answer in it."""
+    if len(device.layer) != 1:
+        raise ValueError("this is for the device of one person")
+    numbers = {name: int(getattr(device, name)[0]) for name in _KEPT}
+    return {"version": VERSION, "window": device.window, "key": device.key.hex(), **numbers}
+
+
+def device_from_json(members: Members, design: Design) -> People:
+    """What `device_to_json` was given.
+
+    Raises:
+        ValueError: it names the place; or no device of the design keeps this.
+
+    >>> from privacy.local.client import enrol, report
+    >>> from privacy.local.plan import tree
+    >>> design = tree(MutationSpace(answers=2), LocalBound(at_most=2), windows=4, arity=2, height=2, epsilon=1.0)
+    >>> _, device = report(design, enrol(design, 1), 0, np.array([1]))
+    >>> again = device_from_json(Members(device_to_json(device)), design)
+    >>> device_to_json(again) == device_to_json(device), again.counted.tolist(), again.window
+    (True, [1], 1)
+    """
+    if members.count("version") != VERSION:
+        raise ValueError("version: a later version of the program has written it; use that one")
+    window, key = members.count("window"), bytes.fromhex(members.text("key"))
+    kept = {name: np.array([members.count(name)]).astype(kind) for name, kind in _KEPT.items()}
+    members.end()
+    if not (
+        0 <= window <= design.windows
+        and len(key) == KEY
+        and kept["layer"][0] < len(design.layers)
+        and all(0 <= kept[name][0] <= design.answers for name in ("counted", "began"))
+    ):
+        raise ValueError("this is of a device of another design")
+    return People(window=window, key=key, **kept)
 
 
 def _layer_to_json(layer: Layer) -> Json:

@@ -15,12 +15,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from privacy.local.basis import Basis, Floats, best_basis
 from privacy.local.bound import LocalBound, differing
+from privacy.local.chance import Ints
 from privacy.local.design import SHARES, Design, Layer, Reported, per_report
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import MOST_SIGNS, Signs, best_signs
@@ -134,9 +136,9 @@ def variances_of(design: Design, series: Series) -> Floats:
     each = [_variance(design.basis, design.space, layer) * SHARES / layer.share for layer in design.layers]
     if series == "change":
         return np.full(design.windows, each[0])
-    return np.array(
-        [sum(each[layer] * len(nodes) for layer, nodes in design.cover(window)) for window in range(design.windows)]
-    )
+    counts = nodes_of_levels([layer.span for layer in design.layers], design.windows)
+    summed: Floats = np.array(each) @ counts
+    return summed
 
 
 def _designs(
@@ -209,11 +211,21 @@ def _nodes(windows: int, arity: int, height: int, series: Series) -> Floats:
     if series == "change":
         only: Floats = np.eye(1, height, dtype=np.float64).ravel()
         return only
-    ends = np.arange(1, windows + 1)
-    spans = [arity**layer for layer in range(height)]
-    most = [ends // span % arity if layer < height - 1 else ends // span for layer, span in enumerate(spans)]
-    means: Floats = np.array([counts.mean() for counts in most], dtype=np.float64)
+    means: Floats = nodes_of_levels([arity**layer for layer in range(height)], windows).mean(axis=1)
     return means
+
+
+def nodes_of_levels(spans: Sequence[int], windows: int) -> Ints:
+    """How many nodes of each layer a level is made of, [layers, windows]: the digits of how many windows it has.
+
+    >>> nodes_of_levels([1, 2, 4], 7)
+    array([[1, 0, 1, 0, 1, 0, 1],
+           [0, 1, 1, 0, 0, 1, 1],
+           [0, 0, 0, 1, 1, 1, 1]])
+    """
+    ends = np.arange(1, windows + 1)
+    digits = [ends // span % (above // span) for span, above in pairwise(spans)]
+    return np.stack([*digits, ends // spans[-1]])
 
 
 def _shares(weights: Floats) -> list[int]:

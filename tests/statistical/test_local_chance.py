@@ -1,0 +1,64 @@
+"""A device's draws have the odds that they say, and each worker has its own."""
+
+from math import comb
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from privacy.local.chance import WHOLE, Device
+from privacy.local.signs import Signs, draw_patterns
+
+FALSE_ALARM = 1e-7
+"""Of each statistic; there are nine."""
+
+DRAWS = 400_000
+
+
+def fits(observed: np.ndarray, probabilities: np.ndarray) -> bool:
+    """Whether Pearson's statistic is below its quantile; all counts that are expected are above 1,000."""
+    expected = probabilities * observed.sum()
+    assert expected.min() > 1000
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return bool(statistic < chi2.isf(FALSE_ALARM, len(observed) - 1))
+
+
+@pytest.mark.parametrize("limit", [2, 3, 100, 16_385, 3 << 60])
+def test_integers_below_a_limit_are_uniform(limit: int) -> None:
+    """Limits for words of all widths, and one of which a quarter of all words is thrown away."""
+    drawn = Device().below(limit, DRAWS)
+    cells = min(limit, 100)
+
+    counts = np.bincount((drawn.astype(object) * cells // limit).astype(int), minlength=cells)
+
+    borders = [-(-limit * cell // cells) for cell in range(cells + 1)]
+    assert 0 <= drawn.min() <= drawn.max() < limit
+    assert fits(counts, np.diff(np.array(borders, dtype=object)).astype(float) / limit)
+
+
+def test_coins_fall_as_often_as_their_parts_say() -> None:
+    for parts in (WHOLE // 100, WHOLE // 3, WHOLE - WHOLE // 50):
+        heads = int(Device().likely(parts, DRAWS).sum())
+        assert fits(np.array([heads, DRAWS - heads]), np.array([parts, WHOLE - parts]) / WHOLE)
+
+
+def test_patterns_have_the_probabilities_of_their_signs() -> None:
+    signs = Signs(most=4, threshold=2, parts=WHOLE // 2)
+
+    drawn = np.bincount(draw_patterns(signs, Device(), DRAWS).astype(np.int64), minlength=16)
+
+    turned = [bin(pattern).count("1") for pattern in range(16)]
+    assert sum(comb(4, i) * signs.probability(i) for i in range(5)) == 1
+    assert fits(drawn, np.array([float(signs.probability(i)) for i in turned]))
+
+
+def _drawn(_: int) -> bytes:
+    return Device().below(1 << 16, 64).tobytes()
+
+
+def test_forked_workers_share_no_stream() -> None:
+    with get_context("fork").Pool(2) as pool:
+        drawn = pool.map(_drawn, range(8), chunksize=1)
+
+    assert len(set(drawn)) == 8  # two alike: 28 pairs, 2^-1024 each
