@@ -100,7 +100,8 @@ def _bound(t: float, spread: int) -> float:
     turn = t * t / 3
     ends = np.linspace(0.0, turn, STEPS + 1)
     mass = np.diff(gamma.cdf(ends, spread, scale=1 / spread))
-    value, slope = math.erfc(t / math.sqrt(2 * turn)), t / math.sqrt(2 * math.pi) * math.pow(turn, -1.5) * math.exp(-1.5)
+    value = math.erfc(t / math.sqrt(2 * turn))
+    slope = t / math.sqrt(2 * math.pi) * math.pow(turn, -1.5) * math.exp(-1.5)
     beyond, mean_beyond = (float(gamma.sf(turn, spread + more, scale=1 / spread)) for more in (0, 1))
     convex: float = float(erfc(t / np.sqrt(2 * ends[1:])) @ mass)
     return convex + (value - slope * turn) * beyond + slope * mean_beyond

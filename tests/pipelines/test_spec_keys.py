@@ -57,7 +57,7 @@ LEVELS = {
     "constraint": "at_most entries within by classes",
     "classes": "at_most entries within",
     "schedule": "start every until",
-    "query": "name measure where by publish weight expected consistent strategy",
+    "query": "name measure where by publish weight expected consistent strategy cells",
     "publish": "sliding every",
     "tree": "branching height refine",
     "measure": "sum mean second_moment variance min max invalid",
