@@ -16,6 +16,7 @@ from privacy.constraint import AtMost
 from privacy.estimates import confidence_of
 from privacy.measure import Measure
 from privacy.noise.distributions import widened
+from privacy.noise.mixed import spreads_of_gathered
 from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan, stddev
 from privacy.series import Series
@@ -60,24 +61,29 @@ def _of_series(query: Query, plan: Plan, place: int, series: Series, windows: in
 
 
 def _half_widths(plan: Plan, place: int, series: Series, end: int) -> list[float]:
-    """Of each component of the number that ends at a boundary, in the measure's units."""
+    """Of each component of the number that ends at a boundary, in the measure's units.
+
+    Under a strategy over cells those of a query whose variance is the mean of what the cells are for.
+    """
     released = plan.publishing(place, series)
     strategy, merged, until = released.strategy, series.merged(released.leaf), end // released.leaf
     confidence = confidence_of(len(released.noise))
     stretch = strategy.stretch(strategy.nodes(until))
+    gathered = released.over is not None and not released.over.trivial
+    over = 1.0 if released.over is None else math.sqrt(released.over.average())
     found = []
     for noise, component in zip(released.noise, plan.demands[place].measure.components, strict=True):
         if stretch is not None:  # each node is a number
             half = widened(noise, stretch.tolist()[-1]).half_width(1, confidence)
         else:
-            _, halves = spreads(
+            _, halves = (spreads_of_gathered if gathered else spreads)(
                 noise,
                 variances=strategy.variances(merged, until, since=until - 1),
                 weights=lambda: strategy.weights(merged, until, since=until - 1),
                 confidence=confidence,
             )
             half = float(halves[-1])
-        found.append(half * component.grid)
+        found.append(half * over * component.grid)
     return found
 
 

@@ -89,7 +89,7 @@ def answers(
         others = _number_at(minus, ends, series)
         values = values - values[others]
     (noise,) = released.noise
-    of_cells = over_cells(chosen.astype(np.float64), None)
+    of_cells = over_cells(chosen.astype(np.float64), released.over)
     grid = release.plan.demands[place].measure.components[0].grid
     found = [spread(noise, in_time, of_cells, CONFIDENCE) for in_time in _in_time(released, series, wanted, others)]
     deviation, width = np.array(found).reshape(-1, 2).T * grid

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipelines import cli
@@ -57,6 +58,27 @@ def test_ranges_and_differences_are_answered_from_the_public_side_alone(tmp_path
         "write age < 60 or age < 70, or >= in the place of <\n",
     )
     assert "the nearest ends are 2026-01-05T00:00:00Z and 2026-01-06T00:00:00Z" in never.err
+
+
+def test_sums_under_a_strategy_over_cells_have_the_noise_of_its_nodes(tmp_path, capsys):
+    write(tmp_path / "data/day.parquet", changelog())
+    cells = "\n    cells: {strategy: tree, branching: 3, for: ranges}"
+    write_spec(tmp_path, (KEYS[0], KEYS[1] + cells), ("every: 1d", "every: 5d"))
+    assert CommandLine(tmp_path, capsys)("run", "spec.yaml", "--until=2026-01-06T00:00:00Z").code == 0
+    release = published(str(tmp_path / "public"))
+    (query,) = release.spec.queries
+    series, table = next(iter(release.numbers(query)))
+    over = release.plan.released[0].over
+    assert over is not None
+    one = answers(release, query, series, where="ward = 'b' and age >= 40 and age < 50").to_pylist()[0]
+    whole = answers(release, query, series, where="ward = 'b'").to_pylist()[0]
+    row = next(row for row in table.to_pylist() if (row["ward"], row["age"]) == ("b", "[40, 50)"))
+    assert (one["value"], one["stddev"]) == pytest.approx((row["value"], row["stddev"]))
+    assert one["ci_high"] - one["ci_low"] == pytest.approx(row["ci_high"] - row["ci_low"], rel=0.25)
+    in_ward = np.repeat([0.0, 1.0, 0.0], 6).reshape(3, 6).T.ravel()  # age is the first key by name
+    assert whole["stddev"] / one["stddev"] == pytest.approx(
+        (over.variance(in_ward) / over.variances()[np.flatnonzero(in_ward)[2]]) ** 0.5, rel=1e-6
+    )
 
 
 @pytest.fixture(scope="module")
