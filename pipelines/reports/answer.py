@@ -17,7 +17,7 @@ from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
 from privacy.answers.sums import Weights, over_cells, spread, weights_of
 from privacy.estimates import CONFIDENCE
-from privacy.noise.distributions import DiscreteGaussian
+from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution, widened
 from privacy.planning.plan import Plan, Released
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_weights
@@ -88,11 +88,10 @@ def answers(
             raise SpecError("--minus: of one window; give --window with its end")
         others = _number_at(minus, ends, series)
         values = values - values[others]
-    (noise,) = released.noise
-    of_cells = over_cells(chosen.astype(np.float64), released.over)
+    over = None if released.over is None or released.over.trivial else released.over
+    of_cells = over_cells(chosen.astype(np.float64), over)
     grid = release.plan.demands[place].measure.components[0].grid
-    found = [spread(noise, in_time, of_cells, CONFIDENCE) for in_time in _in_time(released, series, wanted, others)]
-    deviation, width = np.array(found).reshape(-1, 2).T * grid
+    deviation, width = _spreads(released, series, of_cells, wanted, others) * grid
     return pa.table(
         {
             "window_start": pa.array(starts[wanted]).cast(TIME),
@@ -116,18 +115,39 @@ def taken(release: Published, query: Query, where: str | None) -> np.ndarray:
     return chosen
 
 
-def _in_time(released: Released, series: Series, wanted: np.ndarray, others: np.ndarray | None) -> list[Weights]:
-    """The weights in time of each number, or of its difference from another."""
+def _spreads(
+    released: Released, series: Series, of_cells: Weights, wanted: np.ndarray, others: np.ndarray | None
+) -> np.ndarray:
+    """Standard deviations and half widths of some numbers, or of the one less another, [2, numbers], in grid steps."""
+    (noise,) = released.noise
     merged, strategy = series.merged(released.leaf), released.strategy
+    ends = wanted * merged.every + merged.width
+    stretch = strategy.stretch(strategy.nodes(int(max([*ends, *([] if others is None else others + merged.width)]))))
+    if stretch is not None:
+        return _apart(noise, stretch, of_cells, wanted, others)
     if others is not None:
         one, other = noise_weights(strategy, merged, [int(wanted[0]), int(others[0])])
-        return [weights_of(one - other)]
-    ends = merged.ends(int(wanted[-1]) * merged.every + merged.width)
-    windows, since = int(ends[-1]), int(ends[wanted[0]]) - 1
-    if isinstance(released.noise[0], DiscreteGaussian):
-        squares = strategy.variances(merged, windows, since=since)
-        return [weights_of(np.sqrt(np.array([square]))) for square in squares]
-    return [weights_of(sizes) for sizes in strategy.weights(merged, windows, since=since)]
+        found = [weights_of(one - other)]
+    elif isinstance(noise, DiscreteGaussian):
+        squares = strategy.variances(merged, int(ends[-1]), since=int(ends[0]) - 1)
+        found = [weights_of(np.sqrt(np.array([square]))) for square in squares]
+    else:
+        found = [weights_of(sizes) for sizes in strategy.weights(merged, int(ends[-1]), since=int(ends[0]) - 1)]
+    return np.array([spread(noise, in_time, of_cells, CONFIDENCE) for in_time in found]).reshape(-1, 2).T
+
+
+def _apart(
+    noise: NoiseDistribution, stretch: np.ndarray, of_cells: Weights, wanted: np.ndarray, others: np.ndarray | None
+) -> np.ndarray:
+    """Where each number is one node with noise of its own size; of two both are within their widths (Bonferroni)."""
+    once, sides = weights_of(np.ones(1)), [wanted] if others is None else [wanted, others]
+    confidence = 1 - (1 - CONFIDENCE) / len(sides)
+    deviation, width = np.zeros((2, len(wanted)))
+    for side in sides:
+        found = [spread(widened(noise, float(stretch[at])), once, of_cells, confidence) for at in side]
+        one, half = np.array(found).T
+        deviation, width = np.hypot(deviation, one), width + half
+    return np.array([deviation, width])
 
 
 def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:

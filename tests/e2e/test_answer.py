@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 
 from pipelines import cli
-from pipelines.reports.answer import answers
+from pipelines.reports.answer import _spreads, answers
 from pipelines.reports.published import published
+from privacy.accounting.accounting import Budget, Mechanism
+from privacy.answers.sums import over_cells
+from privacy.cells.choice import CellChoice
+from privacy.constraint import AtMost
+from privacy.measure import Measure
+from privacy.planning.plan import make_plan
+from privacy.series import Series
+from privacy.smoothing.noise_covariance import noise_weights
 from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write, write_spec
 from tests.releases.continued import unpacked
+from transforms.aggregation.ordered_key import OrderedKey
+from transforms.aggregation.queries import Query
 
 RELEASES = Path(__file__).parents[1] / "releases"
 KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, to: 70, step: 10}}")
@@ -113,3 +123,38 @@ def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
 def test_flags_that_name_nothing_are_refused(kept: Path, flags: list[str], error: str, capsys) -> None:
     assert cli.main(["answer", str(kept), *flags]) == 2
     assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_under_sums_over_cells_a_range_is_as_far_off_as_their_matrix_says(mechanism: Mechanism) -> None:
+    query = Query(
+        name="ages",
+        measure=Measure(kind="count"),
+        by=(("age", OrderedKey(start=0, step=1, steps=62)),),
+        publish=(Series(kind="level"), Series(kind="change")),
+        over=CellChoice(name="tree", branching=4, workload="ranges"),
+    )
+    plan = make_plan(
+        [query.demand],
+        constraint=AtMost(4),
+        window=1,
+        windows=20,
+        owner=False,
+        budget=Budget(epsilon=1.0, delta=0.0 if mechanism == "laplace" else 1e-9),
+        mechanism=mechanism,
+        accounting=None,
+    )
+    chosen = np.zeros(64)
+    chosen[11:40] = 1
+    for series in query.publish:
+        released = plan.publishing(0, series)
+        matrix = released.over.spread(np.eye(64, dtype=np.int64)).T
+        variance = chosen @ np.linalg.inv(matrix.T @ matrix) @ chosen * released.noise[0].variance
+        whole = noise_weights(released.strategy, series, range(20))
+
+        deviation, width = _spreads(released, series, over_cells(chosen, released.over), np.arange(20), None)
+        (less,), _ = _spreads(released, series, over_cells(chosen, released.over), np.array([7]), np.array([3]))
+
+        assert deviation**2 == pytest.approx(variance * (whole**2).sum(axis=1), rel=1e-4)
+        assert less**2 == pytest.approx(variance * ((whole[7] - whole[3]) ** 2).sum(), rel=1e-4)
+        assert ((width / deviation > 1.9) & (width / deviation < 2.2)).all()
