@@ -11,6 +11,7 @@ from pipelines.epochs.results import Result
 from pipelines.local.spec import LocalSpec, load_local
 from pipelines.local.survey import Survey, write_survey
 from pipelines.spec.durations import duration_text
+from privacy.local.bound import loss_of_all_layers
 from privacy.local.design import SHARES, Layer
 from privacy.local.plan import Candidate, candidates
 from privacy.local.signs import Signs
@@ -80,6 +81,7 @@ def _document(spec: LocalSpec, found: list[Candidate]) -> dict[str, Any]:
         "people": spec.people,
         "windows": spec.windows,
         "reports": _reports(spec, best),
+        "paper_can_differ": _paper(spec, best),
         "warnings": _warnings(spec, best),
         "candidates": [
             {
@@ -118,6 +120,14 @@ def _reports(spec: LocalSpec, best: Candidate) -> list[dict[str, Any]]:
         }
         for number, layer in enumerate(design.layers)
     ]
+
+
+def _paper(spec: LocalSpec, best: Candidate) -> int:
+    """How many reports of two people can differ if everybody reports on all layers, as in the paper."""
+    layers = len(best.design.layers)
+    return round(
+        loss_of_all_layers(spec.bound, windows=spec.windows, arity=best.arity or 2, layers=layers, epsilon=1.0)
+    )
 
 
 def _randomiser(layer: Layer) -> dict[str, Any]:
@@ -162,6 +172,10 @@ def _text(document: dict[str, Any]) -> str:
             f"  {each['people']:.1%} of people: {each['of_a_person']} reports, {every}, of which {each['can_differ']} "
             f"can differ between two people; {_how(each)}"
         )
+    lines.append(
+        f"  (By the paper everybody reports on every layer, and {document['paper_can_differ']} reports can differ: each "
+        "would have that part of epsilon.)"
+    )
     lines += [f"warning: {warning}" for warning in document["warnings"]]
     if document["file"] is not None:
         lines.append(f"the design for devices and collector: {document['file']}")

@@ -97,6 +97,8 @@ def test_a_plan_says_what_the_survey_costs_and_which_design_is_best(command: Com
     assert code == 0
     assert chosen["method"] == min(errors, key=lambda name: errors[name])
     assert {name.split(",")[0] for name in errors} == {"once", "signs", "mutations"}
+    assert chosen["method"].endswith("tree of 3 layers, 2 to a node")
+    assert said["paper_can_differ"] == 4 + 2 + 1  # two changes of each of two people, on all nodes that there are
     assert said["loss"] == {"epsilon": 8.0, "delta": 0.001}
     assert "4 of them have a report in the open" in said["warnings"][0]
 
