@@ -172,9 +172,9 @@ def _text(document: dict[str, Any]) -> str:
             f"  {each['people']:.1%} of people: {each['of_a_person']} reports, {every}, of which {each['can_differ']} "
             f"can differ between two people; {_how(each)}"
         )
+    differ = document["paper_can_differ"]
     lines.append(
-        f"  (By the paper everybody reports on every layer, and {document['paper_can_differ']} reports can differ: each "
-        "would have that part of epsilon.)"
+        f"  (In the paper everybody reports on every layer: {differ} reports can differ, of epsilon / {differ} each.)"
     )
     lines += [f"warning: {warning}" for warning in document["warnings"]]
     if document["file"] is not None:
