@@ -6,6 +6,7 @@ each time, and the same from the same reports. So no store keeps what a run has 
 
 import argparse
 import json
+import os
 from typing import Any
 from uuid import uuid4
 
@@ -45,6 +46,8 @@ def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
     for path in paths:
         if format_of(path) is None:
             raise SpecError(f"{path}: the names of files of reports must end in .parquet, .csv, .jsonl")
+        if _whole(path) == _whole(output):
+            raise SpecError(f"-o {output}: is one of the files of reports; give another name")
     folder = f"{FileSystems.split(output)[0] or '.'}/.estimate-{uuid4().hex}"
     try:
         _run(survey, windows, paths, folder, flags)
@@ -90,6 +93,10 @@ def _run(survey: Survey, windows: int, paths: list[str], folder: str, flags: lis
             | "ListAsJson" >> beam.Map(lambda it: (_BROKEN, json.dumps(it).encode()))
             | "Broken" >> beam.Map(write_bytes, folder)
         )
+
+
+def _whole(path: str) -> str:
+    return path if "://" in path else os.path.realpath(path)
 
 
 def _members(quality: Any) -> dict[str, int]:

@@ -96,9 +96,10 @@ def read_survey(path: str) -> Survey:
             every=members.positive_count("every"),
             design=design_from_json(members.of("design")),
         )
-        members.text("until")
+        if members.text("until") != moment_text(survey.start + survey.design.windows * survey.every):
+            raise members.wrong("until", "the end of the last window")
         members.end()
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise SpecError(f"{Path(path).name}: {error}; give the file that `local plan -o` has written") from None
     return survey
 

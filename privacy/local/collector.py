@@ -171,8 +171,10 @@ def _change(design: Design, layer: int, tallied: Tally | None, people: int) -> t
     value = (to - away - p * n * degree) / spread
     variances = (to + away - 2 * p * degree * (to - away) + p**2 * n * degree**2) / spread**2
     if n == people:
-        variances = variances - (to + away - p * n * (degrees[0] + degrees[1])) / spread
-    return scale * value, scale**2 * np.maximum(variances, 0)
+        variances = np.maximum(variances - (to + away - p * n * (degrees[0] + degrees[1])) / spread, 0)
+    else:  # few reports may show no noise, but there is some
+        variances = np.maximum(variances, n * (p * (degrees[0] + degrees[1]) - (p * degree) ** 2) / spread**2)
+    return scale * value, scale**2 * variances
 
 
 def _once(design: Design, tallied: Tally | None, people: int) -> tuple[Floats, Floats]:
@@ -187,7 +189,8 @@ def _once(design: Design, tallied: Tally | None, people: int) -> tuple[Floats, F
         return value, np.full(design.answers, people * scale * design.basis.variance / 4 / gain**2)
     p, spread = float(layer.randomiser.other), float(layer.randomiser.spread)
     (given,) = tallied.sums
-    spun = given * (1 - given / n) * n / (n - 1)
+    least = n * min(p * (1 - p), (p + spread) * (1 - p - spread))
+    spun = np.maximum(given * (1 - given / n) * n / (n - 1), least)
     return scale * (given - p * n) / spread, scale**2 * spun / spread**2
 
 

@@ -91,6 +91,7 @@ def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[
     unusable = len(fits) - int(fits.sum())
     if unusable:
         table = table.filter(pa.array(fits))
+    table = table.cast(SCHEMA)
     window, block = table["window"].to_numpy().astype(np.int64), table["person"].to_numpy() // BLOCK
     key = window * (collection.people // BLOCK + 1) + block
     found = []

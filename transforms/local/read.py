@@ -17,7 +17,7 @@ from transforms.common.ipc import to_bytes
 from transforms.common.published_files import read_published
 from transforms.common.several import Collections
 from transforms.common.sinks import OUTPUT_FORMATS, OutputFormat, read_bytes
-from transforms.local.report_tables import SCHEMA
+from transforms.local.report_tables import SCHEMA, WIDE
 
 BROKEN = "broken"
 
@@ -42,7 +42,7 @@ class _Read(beam.DoFn):
 
 
 def tables_of(path: str) -> Iterator[pa.Table]:
-    """The reports of a file, some rows at a time.
+    """The rows of a file, some at a time.
 
     Raises:
         KeyError, OSError, ValueError, pa.ArrowException: it is not such a file.
@@ -51,15 +51,22 @@ def tables_of(path: str) -> Iterator[pa.Table]:
     if kind is None:
         raise ValueError("no format has this ending")
     if kind != "parquet":
-        types = dict(zip(SCHEMA.names, SCHEMA.types, strict=True))
-        yield read_published(read_bytes(path), kind, types).cast(SCHEMA)
+        yield _narrowed(read_published(read_bytes(path), kind, dict(zip(WIDE.names, WIDE.types, strict=True))))
         return
     with FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:
         file = pq.ParquetFile(stream)
         if missing := set(SCHEMA.names) - set(file.schema_arrow.names):
             raise KeyError(min(missing))
         for batch in file.iter_batches(batch_size=ROWS, columns=SCHEMA.names):
-            yield pa.Table.from_batches([batch]).select(SCHEMA.names).cast(SCHEMA)
+            yield _narrowed(pa.Table.from_batches([batch]).select(SCHEMA.names))
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """In the columns' own types, unless a row is none that a device sends: it is to be left out by itself."""
+    try:
+        return table.cast(SCHEMA)
+    except pa.ArrowInvalid:
+        return table.cast(WIDE)
 
 
 def format_of(path: str) -> OutputFormat | None:

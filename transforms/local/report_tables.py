@@ -18,6 +18,9 @@ SCHEMA = pa.schema(
 )
 """Person and window are numbers from 0; the rest as in `privacy.local.client.Reports`."""
 
+WIDE = pa.schema([(name, pa.int64()) for name in SCHEMA.names])
+"""Of rows that no device sends, which fit in no narrower type."""
+
 
 def table_of(reports: Reports, *, window: int, first: int = 0) -> pa.Table:
     """The reports of a window.

@@ -171,11 +171,13 @@ def test_what_is_wrong_is_said_with_its_line(command: Command, old: str, new: st
 
 def test_files_that_cannot_be_used_are_named(command: Command) -> None:
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    Path("reports.csv").touch()
 
     for arguments, said in (
         (("survey.yaml", "x.csv", "-o", "a.csv"), "survey.yaml: "),
         (("design.json", "x*.csv", "-o", "a.csv"), "x*.csv: no file matches"),
         (("design.json", "survey.yaml", "-o", "a.csv"), "survey.yaml: the names of files of reports"),
+        (("design.json", "./re*.csv", "-o", "reports.csv"), "-o reports.csv: is one of the files of reports"),
         (("design.json", "survey.yaml", "-o", "a.txt"), "-o a.txt: the name must end in"),
     ):
         code, _, err = command("estimate", *arguments)
@@ -211,3 +213,13 @@ def test_the_page_s_spec_and_the_page_s_device_work_as_they_stand(command: Comma
     Path("device.py").write_text(code)
     assert len(runpy.run_path("device.py")["reports"].sign) in (0, 1)
     assert told == {"release", "schedule", *(f"local.{name}" for name in LocalSection.model_fields)}
+
+
+@pytest.mark.parametrize(("key", "value"), [("start", 10**20), ("every", 10**20), ("publish", ["level", "levels"])])
+def test_a_design_that_was_not_written_so_is_refused_and_named(command: Command, key: str, value: object) -> None:
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    design = json.loads(Path("design.json").read_text())
+    Path("design.json").write_text(json.dumps(design | {key: value}))
+
+    with pytest.raises(SpecError, match=r"^design\.json: .*; give the file that"):
+        read_survey("design.json")

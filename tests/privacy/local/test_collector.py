@@ -215,3 +215,13 @@ def test_a_node_without_reports_has_no_estimate() -> None:
 
     assert np.isfinite(found.values).all(axis=1).tolist() == [True, False, False]
     assert np.isinf(found.variances).all(axis=1).tolist() == [False, True, True]
+
+
+def test_few_reports_without_any_noise_in_them_are_not_taken_for_exact() -> None:
+    for name in ("mutations, tree", "once, a symbol"):
+        design = best(name, THREE, 4)
+        silent = {(0, node): Tally(reports=9, sums=empty(design, 0).sums) for node in range(4)}
+
+        found = changes(design, silent, people=40, windows=4)
+
+        assert (found.variances > 0).all(), name

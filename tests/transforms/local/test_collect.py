@@ -19,6 +19,7 @@ from transforms.common.sinks import WriteTables, write_table
 from transforms.local.collect import Collect, Collection, counted, estimates_table, parts_of
 from transforms.local.distinct import Quality
 from transforms.local.randomise import BLOCK, CHANGES, Randomise, randomised
+from transforms.local.read import tables_of
 from transforms.local.report_tables import usable
 
 WINDOWS = 4
@@ -120,6 +121,19 @@ def test_two_answers_of_a_person_on_one_window_are_refused() -> None:
     twice = pa.concat_tables([everybody_comes(10)] * 2)
     with pytest.raises(ValueError, match="two answers"):
         next(randomised(DESIGN, twice, first=0, people=10))
+
+
+def test_rows_that_fit_no_column_are_left_out_by_themselves(tmp_path: Path) -> None:
+    """Else one device could keep all numbers from being made."""
+    rows = {"person": [0, 1], "window": [0, 0], "layer": [0, 300], "symbol": [0, -7], "sign": [1, 200]}
+    for kind in ("parquet", "csv", "jsonl"):
+        path = str(tmp_path / f"a.{kind}")
+        write_table(pa.table(rows), path, format_=kind)  # type: ignore[arg-type]
+
+        (table,) = tables_of(path)
+        (((_, kept),), unusable) = parts_of(collection(10), table)
+
+        assert (kept.num_rows, unusable) == (1, 1)
 
 
 @pytest.mark.slow
