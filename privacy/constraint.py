@@ -12,6 +12,8 @@ rules (docs/design.md, "Rules of contribution bounding"):
 * `AtOnce(n)`: nothing is cut off for good. What counts of a unit is its state at the end of each window: of an owner's
   entries that are in the query then, the first n by their keys. It bounds what a unit is at any one time, not how
   often it changes, and so it is for what protects a span of time (privacy.protection).
+* `AtOnce(changes=k, block=v)`: the same, and in each block of time an entry changes k times at most. What goes beyond
+  is held back until the block ends, and not for ever: there the entry is as it is.
 * `ByClass`: the unit's class is read once, from its first state; the class's own constraint holds.
   A unit of a class that is not listed contributes nothing.
 
@@ -52,12 +54,27 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """What a unit is at the end of each window, whatever it was before: at most `entries` of its entries."""
+    """What a unit is at the end of each window, whatever it was before: at most `entries` of its entries.
+
+    Attributes:
+        changes: of an entry that count in each block of time; None: all. What goes beyond is held back, and caught up
+            at the end of the block's last window, which is one of them.
+        block: how long a block is, in microseconds: whole windows, counted from the start.
+    """
 
     entries: int = 1
+    changes: int | None = None
+    block: int | None = None
 
     def __post_init__(self) -> None:
         at_least("entries", self.entries, 1)
+        if (self.changes is None) != (self.block is None):
+            raise ValueError("give changes with the block that they are counted in")
+        if self.changes is not None and self.block is not None:
+            at_least("at_most", self.changes, 2)
+            at_least("block", self.block, 1)
+            if self.entries > 1:
+                raise ValueError("at_most: an owner's changes are not counted block by block; only entries' are")
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def leaf_sums_of_runs(
         events = _events(mine, timeline, ordered)
         times = [time for time, _, _ in events if time is not None]
         if isinstance(constraint, AtOnce):
-            _add_window_ends(sums, events, query, family, timeline, constraint.entries)
+            _add_window_ends(sums, events, query, family, timeline, constraint)
             continue
         allowed = constraint
         if isinstance(constraint, ByClass):
@@ -137,17 +137,26 @@ def _window(time: int | None, timeline: Timeline) -> int:
 
 
 def _add_window_ends(
-    sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, entries: int
+    sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, constraint: AtOnce
 ) -> None:
     """What one unit is at the end of each window, as far as it counts, against what it was at the end before."""
     states: dict[str, tuple[int, int] | None] = {}
     counted: dict[str, tuple[int, int] | None] = {}
+    used = 0  # changes in a block, of a unit that is one entry
     for window in range(timeline.windows + 1):
         states |= {
             entry: project_state(state, query) for time, entry, state in events if _window(time, timeline) == window
         }
         there = sorted(entry for entry, state in states.items() if state is not None)
-        before, counted = counted, {entry: states[entry] for entry in there[:entries]}
+        before, counted = counted, {entry: states[entry] for entry in there[: constraint.entries]}
+        if (
+            constraint.changes is not None
+            and constraint.block is not None
+            and window % (block := constraint.block // timeline.every)
+        ):
+            used = used if window % block > 1 else 0
+            if before.keys() != counted.keys() or before != counted:
+                counted, used = (counted, used + 1) if used < constraint.changes - 1 else (before, used)
         for entry in sorted(before | counted):
             old, new = before.get(entry), counted.get(entry)
             if family == "net":

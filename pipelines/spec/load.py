@@ -148,7 +148,7 @@ def load(path: str | Path) -> Spec:
         model = SpecModel.model_validate(document.content)
     except ValidationError as error:
         raise SpecError(describe(error, document, SpecModel)) from None
-    privacy = _privacy(model.privacy)
+    privacy = _privacy(model.privacy, model.schedule.every)
     return Spec(
         release=model.release,
         changelog=changelog_of(model.changelog, owner=privacy.owner, every=model.schedule.every),
@@ -191,14 +191,14 @@ def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | N
     return Changelog(source=source, bad_rows=section.bad_rows, shrink=shrink)
 
 
-def _privacy(section: PrivacySection) -> Privacy:
+def _privacy(section: PrivacySection, every: int) -> Privacy:
     states = section.states
     return Privacy(
         unit=section.unit,
         epsilon=section.epsilon,
         delta=section.delta,
         protects=section.protection,
-        constraint=section.enforced(),
+        constraint=section.enforced(every),
         mechanism=section.settled_mechanism,
         accounting=section.composition,
         split=section.split,

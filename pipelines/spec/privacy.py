@@ -63,6 +63,11 @@ class ConstraintSection(Section):
         return self.entries is not None and self.at_most is None
 
     @property
+    def only_changes(self) -> bool:
+        """Whether only changes are bounded."""
+        return self.at_most is not None and self.entries is None
+
+    @property
     def spans(self) -> list[tuple[str, ...]]:
         """Where a time span stands, from here."""
         return self._places("within")
@@ -174,8 +179,19 @@ class PrivacySection(Section):
         """What of a unit is protected."""
         return Span(self.protects.span) if isinstance(self.protects, ProtectsSection) else EVERYTHING
 
-    def enforced(self) -> Constraint:
-        """The constraint of the spec, or else the one that the state machine gives, or else one entry at once."""
+    @property
+    def renewed(self) -> int | None:
+        """How many changes of an entry count in each block of one span; None where that is not said."""
+        return None if self.constraint is None or self.protects == "everything" else self.constraint.at_most
+
+    def enforced(self, every: int) -> Constraint:
+        """The constraint of the spec, or else the one that the state machine gives, or else one entry at once.
+
+        Args:
+            every: length of a window.
+        """
+        if isinstance(self.protection, Span) and self.renewed is not None:
+            return AtOnce(changes=self.renewed, block=self.protection.boundaries(every) * every)
         if self.constraint is not None:
             return self.constraint.constraint()
         bound = None if isinstance(self.protection, Span) else self.bound()
@@ -218,13 +234,18 @@ class PrivacySection(Section):
         return [(("constraint", *place), message) for place in self.constraint.spans]
 
     def _span_problems(self, *, owned: bool) -> list[Problem]:
-        """In a span of time only what a unit is at once is bounded."""
+        """In a span of time what a unit is at once is bounded, and of entries also changes, block by block."""
         problems: list[Problem] = []
         if self.states is not None:
             problems.append((("states",), "bounds changes, which protects: {span: ...} needs no bound of; remove it"))
-        if self.constraint is not None and not self.constraint.at_once:
+        if self.constraint is not None and not owned and self.constraint.only_changes:
+            if self.constraint.at_most == 1:
+                message = "one state in a span is a window of that length; use schedule.every, or at_most: 2"
+                problems.append((("constraint", "at_most"), message))
+        elif self.constraint is not None and not self.constraint.at_once:
             message = "bounds changes, which protects: {span: ...} needs no bound of; "
-            use = "use constraint: {entries: 3}, how many of an owner's entries count at once" if owned else "remove it"
+            use = "use constraint: {entries: 3}, how many of an owner's entries count at once"
+            use = use if owned else "remove it, or use {at_most: 2}, in each block of one span"
             problems.append((("constraint",), message + use))
         elif self.constraint is not None and not owned:
             message = "an entry is one at any time; name the owner under privacy.unit, or remove it"

@@ -125,6 +125,8 @@ def _not_adaptive(
             yield f"adaptive does not go with consistent; remove it from query {query.name}"
     if privacy.settled_mechanism != "laplace" or privacy.composition != "naive":
         yield "adaptive has Laplace noise, and epsilons add up; use privacy.mechanism: laplace and accounting: naive"
+    if privacy.renewed is not None:
+        yield "adaptive is for states as they are; remove privacy.constraint.at_most"
     if privacy.split != "weights":
         yield "the error of adaptive depends on the data; use split: weights"
     span = privacy.protection.boundaries(every) if isinstance(privacy.protection, Span) else None
@@ -148,6 +150,8 @@ def _not_weighted(
             yield f"weights are of levels by themselves; write publish: [level] in query {query.name}"
     if windows is not None and len(section.weights) > windows:
         yield f"{len(section.weights):,} weights for {windows:,} windows; give one for each, or fewer that are repeated"
+    if privacy.renewed is not None:
+        yield "weights are of states as they are; remove privacy.constraint.at_most"
     if privacy.accounting == "paper":
         yield "privacy.accounting: paper charges every window alone, whatever its weight; remove that"
 

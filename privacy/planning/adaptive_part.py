@@ -90,6 +90,8 @@ def at_once(measure: Measure, constraint: Constraint, *, owner: bool) -> int:
 def _entries(constraint: Constraint) -> int:
     """Of an owner, at once."""
     if isinstance(constraint, AtOnce):
+        if constraint.changes is not None:
+            raise ValueError("adaptive publication needs no bound of changes in a span; remove at_most")
         return constraint.entries
     most = 0
     for part in parts(constraint):

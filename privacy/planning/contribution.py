@@ -72,6 +72,11 @@ class Contribution:
         return () if self.over is None else self.over.corners(power)
 
     def __post_init__(self) -> None:
+        if isinstance(self.protects, Span) and isinstance(self.constraint, AtOnce):
+            if self.constraint.block is not None and self.constraint.block < self.protects.length:
+                raise ValueError("a block in which changes are counted is at least as long as the span")
+            if self.owner and self.constraint.changes is not None:
+                raise ValueError("at_most: an owner's changes are not counted block by block; only entries' are")
         if isinstance(self.protects, Span) != isinstance(self.constraint, AtOnce):
             raise ValueError(
                 "what a unit does in a span of time is bounded by what it is at once, and all that it ever does by its "

@@ -251,6 +251,7 @@ def _asked(question: Question) -> Asked:
         initial_level=question.initial_level,
         choice=question.demand.choice,
         boundaries=question.protects.boundaries(question.window) if isinstance(question.protects, Span) else None,
+        counted=not isinstance(question.constraint, AtOnce) or question.constraint.changes is not None,
         gaussian=question.mechanism == "gaussian",
         squared_norm=lambda strategy, leaf: entry_squared(strategy, question.unit(leaf)),
         error=error,

@@ -77,7 +77,7 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     30.0
     """
     if isinstance(unit.protects, Span):
-        return net_apart(strategy, unit)
+        return net_apart(strategy, unit, closely=closely)
     _refuse_spans_of_owners(unit)
     in_one, in_two = _states(unit, 1), _states(unit, 2)
     l2 = _worst(strategy, unit, in_two, root_above, closely)

@@ -25,6 +25,7 @@ import math
 
 from privacy.constraint import AtOnce
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
+from privacy.planning.sensitivity_in_blocks import events_in_blocks, net_in_blocks, squared_in_blocks
 from privacy.protection import Span
 from privacy.states import apart_in_l1, apart_in_l2_squared
 from privacy.strategies.base import Strategy
@@ -34,7 +35,7 @@ MOST_FULL = 10_000
 """More full nodes than these are charged as one number of at least their sum of squares."""
 
 
-def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
+def net_apart(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
     """Sensitivity of net changes.
 
     >>> from privacy.measure import Component
@@ -45,6 +46,8 @@ def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     >>> net_apart(Direct(windows=None), unit).l1
     14.0
     """
+    if _renewed(unit):
+        return net_in_blocks(strategy, unit, closely=closely)
     boundaries, entries = _apart(unit)
     in_one = apart_in_l1(unit.components, unit.cells, entries, unit.corners(1))
     in_two = apart_in_l2_squared(unit.components, entries, unit.corners(2))
@@ -65,6 +68,8 @@ def net_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
 
 def squared_apart(strategy: Strategy, unit: Contribution) -> float:
     """Squared L2 norm of net changes, but for rounding."""
+    if _renewed(unit):
+        return squared_in_blocks(strategy, unit)
     boundaries, entries = _apart(unit)
     states = apart_in_l2_squared(unit.components, entries, unit.corners(2))
     return float(strategy.norm_apart(states, boundaries))
@@ -82,7 +87,8 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     15.0
     """
     boundaries, entries = _apart(unit)
-    events = boundaries + 1 if strategy.windows is None else min(boundaries + 1, strategy.windows)
+    events, entries = events_in_blocks(unit) if _renewed(unit) else (boundaries + 1, entries)
+    events = events if strategy.windows is None else min(events, strategy.windows)
     one = apart_in_l1(unit.components, unit.cells, entries).radius
     two = apart_in_l2_squared(unit.components, entries).radius
     in_layers = [fullest(events, leaves) for leaves in strategy.disjoint_layers]
@@ -107,6 +113,11 @@ def fullest(events: int, size: int) -> list[int]:
     if full <= MOST_FULL:
         return [size] * full + [rest]
     return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
+
+
+def _renewed(unit: Contribution) -> bool:
+    """Whether changes are counted block by block, so that what counts may differ for longer."""
+    return isinstance(unit.constraint, AtOnce) and unit.constraint.changes is not None
 
 
 def _apart(unit: Contribution) -> tuple[int, int]:

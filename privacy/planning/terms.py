@@ -29,7 +29,8 @@ def constraint_to_json(constraint: Constraint) -> Json:
     if isinstance(constraint, Within):
         return {"within": constraint.span}
     if isinstance(constraint, AtOnce):
-        return {"at_once": constraint.entries}
+        renewed = {} if constraint.changes is None else {"changes": constraint.changes, "block": constraint.block}
+        return {"at_once": constraint.entries, **renewed}
     return {"at_most": constraint.changes, "entries": constraint.entries}
 
 
@@ -37,7 +38,8 @@ def constraint_from_json(members: Members) -> Constraint:
     """What `constraint_to_json` was given."""
     if members.has("at_once"):
         with members.naming():
-            at_once = AtOnce(members.count("at_once"))
+            renewed = {name: members.count(name) for name in ("changes", "block") if members.has(name)}
+            at_once = AtOnce(members.count("at_once"), **renewed)
         members.end()
         return at_once
     if not members.has("by"):

@@ -184,7 +184,7 @@ def _candidates(asked: Asked) -> Iterator[Candidate]:
     """In a span of time only where the spec asks for one: whoever comes and goes there moves a filter as far as any
     frequency lets him, and none that was tried has less error than levels by themselves (tests/privacy/test_span_plan).
     """
-    if asked.in_span and asked.choice.name == "auto":
+    if not asked.counted and asked.choice.name == "auto":
         return
     windows, over = asked.horizon(asked.leaf), asked.nominal // asked.leaf
 

@@ -59,6 +59,33 @@ def test_what_is_published_is_what_is_there_at_the_ends_of_windows(nightly: bool
     assert told(published(tmp_path, "estimates")) == wanted(changelog())
 
 
+def test_changes_that_are_held_back_come_when_the_block_ends(tmp_path: Path, capsys) -> None:
+    numbers = []
+    for folder, closing in ((tmp_path / "in parts", [2, WINDOWS]), (tmp_path / "at once", [WINDOWS])):
+        folder.mkdir()
+        slackwater = CommandLine(folder, capsys)
+        write(folder / "data" / "stays.parquet", changelog())
+        write_spec(
+            folder,
+            SPAN,
+            AUTO,
+            EVENTS,
+            ("protects: {span: 3d}", "protects: {span: 3d}\n  constraint: {at_most: 2}"),
+            NO_NOISE,
+        )
+        for day in closing:
+            said = slackwater("run", "spec.yaml", "--until", f"{START + day * DAY:%Y-%m-%dT%H:%M:%SZ}")
+            assert said.code == 0, said.err
+        numbers.append(told(published(folder, "estimates")))
+
+    in_parts, at_once = numbers
+    exact = wanted(changelog())
+    assert in_parts == at_once
+    assert at_once != exact
+    third = [key for key in exact if key[:2] == ("level", START + 3 * DAY)]
+    assert [at_once[key] for key in third] == [exact[key] for key in third]
+
+
 def test_windows_with_weights_have_noise_of_their_own_night_by_night(tmp_path: Path, capsys) -> None:
     """The numbers are exact but for the noise, whose scale is published with each of them."""
     slackwater = CommandLine(tmp_path, capsys)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from privacy.constraint import AtOnce
 from tests.pipelines.spec_text import GOOD, changed, loaded, problems
 
 BROKEN = [
@@ -456,9 +457,14 @@ SPAN = "protects: {span: 14d}"
             "12: privacy.states: bounds changes, which protects: {span: ...} needs no",
         ),
         (
-            f"{SPAN}\n  constraint: {{at_most: 4}}",
+            f"{SPAN}\n  constraint: {{within: 4d}}",
             False,
-            "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; remove it",
+            "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; remove it, or use",
+        ),
+        (
+            f"{SPAN}\n  constraint: {{at_most: 1}}",
+            False,
+            "12: privacy.constraint.at_most: one state in a span is a win",
         ),
         (
             f"{SPAN}\n  constraint: {{at_most: 4, entries: 2}}",
@@ -572,3 +578,9 @@ def test_a_remote_folder_inside_another_is_seen(tmp_path: Path) -> None:
     found = problems(tmp_path, changed("private: out/private", "private: gs://bucket/a/b", text))
 
     assert found[0].startswith("spec.yaml:28: output.private: lies inside public")
+
+
+def test_changes_are_counted_anew_in_each_block_of_whole_windows(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, changed("constraint: {at_most: 4}", "protects: {span: 36h}\n  constraint: {at_most: 4}"))
+
+    assert spec.privacy.constraint == AtOnce(changes=4, block=2 * 86_400_000_000)

@@ -63,6 +63,17 @@ def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(con
     check(sums, with_deletions(arrivals), constraint)
 
 
+@pytest.mark.parametrize("constraint", [AtOnce(changes=2, block=8), AtOnce(changes=3, block=14)], ids=str)
+@given(st.data(), st.integers(1, 3), st.booleans())
+@settings(max_examples=8)
+def test_what_is_held_back_is_caught_up_where_the_block_ends_in_any_runs(constraint, data, shards, on_time):
+    arrivals = data.draw(arrivals_with_truncates(owners=False, on_time=on_time))
+
+    sums, _ = in_runs(arrivals, constraint, FINE, shards=shards)
+
+    check(sums, with_deletions(arrivals), constraint)
+
+
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(st.data(), histories())
 @settings(max_examples=10)
@@ -128,11 +139,11 @@ def of_owner(owner: str, entries: dict[str, History]) -> dict[str, History]:
     return {entry: [(time, owner, state) for time, _, state in history] for entry, history in entries.items()}
 
 
-def levels(mutations: list[Mutation], *closing: int, **form: bool) -> list[list[int]]:
+def levels(mutations: list[Mutation], *closing: int, constraint: AtOnce | None = None, **form: bool) -> list[list[int]]:
     """Beds taken in wards a and b at the end of each window, and at the start; closed in runs, each with its rows."""
     ends = [-(10**9), *(10 * windows for windows in closing)]
     arrivals = [([m for m in mutations if a <= m.time < b], b // 10) for a, b in pairwise(ends)]
-    sums, _ = in_runs(arrivals, AtOnce(1), TIMELINE, (COUNT,), **form)
+    sums, _ = in_runs(arrivals, constraint or AtOnce(1), TIMELINE, (COUNT,), **form)
     return sums[BOUNDED, 0, "net", 0][0, :, :2].cumsum(axis=0).tolist()
 
 
@@ -148,6 +159,17 @@ def test_who_came_first_is_forgotten(first, closing):
     left = [stay("e", None, 35, was="a"), stay("f", None, 45, was="b")]
 
     assert levels(came + left, *closing) == [NONE, B if first == "f" else A, A, A, B, NONE, NONE]
+
+
+@pytest.mark.parametrize("closing", [(6,), (1, 2, 3, 4, 5, 6), (2, 6), (3, 4, 5, 6)], ids=str)
+def test_what_is_held_back_comes_when_the_block_ends_without_a_row(closing):
+    """Of blocks of three days one change counts before the last: f moves twice in the first, and e in the second."""
+    came = [stay("e", "a", 5), stay("f", "b", 5), stay("f", "a", 15, was="b"), stay("f", "b", 25, was="a")]
+    moved = [stay("e", "b", 31, was="a"), stay("e", None, 41, was="b")]
+
+    found = levels(came + moved, *closing, constraint=AtOnce(changes=2, block=30))
+
+    assert found == [NONE, [1, 1], [1, 1], [1, 1], [0, 2], [0, 2], B]
 
 
 def test_whole_numbers_are_in_the_order_of_their_texts():

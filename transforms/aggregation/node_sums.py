@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from privacy.constraint import ByClass, Constraint
+from privacy.constraint import AtOnce, ByClass, Constraint
 from privacy.series import Family
 from transforms.aggregation.leaf_sums import LeafSums
 from transforms.aggregation.projection import Projection
@@ -55,6 +55,16 @@ class Aggregation:
         constraint = self.constraint
         by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
         return Projection(queries=self.queries, owner=self.owner, by_class=by_class)
+
+    @property
+    def block(self) -> int | None:
+        """Windows in a block of time in which changes are counted anew; None where they are not."""
+        if not isinstance(self.constraint, AtOnce) or self.constraint.block is None:
+            return None
+        block, rest = divmod(self.constraint.block, self.timeline.every)
+        if rest:
+            raise ValueError("a block in which changes are counted is made of whole windows")
+        return block
 
     def chunk_cells(self, query: int) -> int:
         """Cells in one chunk of a query: all of them where they are worked on together."""

@@ -36,6 +36,7 @@ from privacy.constraint import AtOnce
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.chains import encode as encode_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
+from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_columns, held_of
 from transforms.aggregation.leaf_sums import cut, sum_leaves
 from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
 from transforms.aggregation.queries import Timeline
@@ -63,6 +64,7 @@ class _Closed:
         superseded: how many were dropped.
         masks: of `chains`, what counts for each query; None under `AtOnce`, which counts no changes.
         usage: of the contribution bound; None under `AtOnce`, which has nothing to use up.
+        renewed: for each query the rows that count under `AtOnce` with a number of changes, and what is held back.
     """
 
     due: pa.Table
@@ -72,6 +74,7 @@ class _Closed:
     chains: Chains
     masks: list[Ints] | None
     usage: Usage | None
+    renewed: list[tuple[Chains, Held]] | None = None
 
 
 def advance_shard(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> tuple[Sums, ShardState]:
@@ -95,7 +98,7 @@ def advance_shard(rows: pa.Table | None, state: ShardState | None, aggregation: 
     after = ShardState(
         until=timeline.until,
         units=_units(chains, closed.usage),
-        entries=_whole_numbers(_entries(chains, closed.due, closed.carried)),
+        entries=_whole_numbers(_entries(chains, closed)),
         frozen=pa.table({"key": chains.units.take(np.zeros(0, np.int64))}),
         pending=_with_past_positions(_whole_numbers(closed.pending)),
         superseded=closed.superseded,
@@ -125,7 +128,7 @@ def _of_the_run_before(state: ShardState | None, aggregation: Aggregation) -> Sh
 
 
 def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggregation) -> _Closed:
-    timeline = aggregation.timeline
+    timeline, block = aggregation.timeline, aggregation.block
     table, truncates = split(rows if state is None else _gather(rows, state))
     first_run, is_open = timeline.released == 0, to_mask(pc.greater_equal(table["time"], timeline.until))
     pending = table.filter(pa.array(is_open)) if is_open.any() else table.slice(0, 0)
@@ -135,11 +138,15 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
         pending = pa.concat_tables([pending, truncates])
         due = pa.concat_tables([due, _truncated(truncates, due, state, timeline)])
     if state is not None:
-        carried = rows_of(state.entries, unit_column(table), due[unit_column(table)])
+        mine = unit_column(table)
+        carried = rows_of(state.entries, mine, due[mine])
         old = _superseded(due, carried, timeline.closed)
         superseded = int(old.sum())
         due = due if not superseded else due.filter(pa.array(~old))
-        carried = carried if not superseded else rows_of(carried, unit_column(table), due[unit_column(table)])
+        carried = carried if not superseded else rows_of(carried, mine, due[mine])
+        if block is not None:
+            behind = caught_up(state.entries, len(aggregation.queries), block=block, timeline=timeline)
+            carried = pa.concat_tables([carried, without(behind, mine, due[mine])])
 
     closed = None if first_run else timeline.closed
     chains = _before(
@@ -150,8 +157,33 @@ def _close(rows: pa.Table | None, state: ShardState | None, aggregation: Aggrega
         known = None if state is None else usage_of(state.units, chains.units.all())
         masks, usage = bound(chains, aggregation.constraint, known)
     return _Closed(
-        due=due, carried=carried, pending=pending, superseded=superseded, chains=chains, masks=masks, usage=usage
+        due=due,
+        carried=carried,
+        pending=pending,
+        superseded=superseded,
+        chains=chains,
+        masks=masks,
+        usage=usage,
+        renewed=None if block is None else _renewed(chains, carried, aggregation, block),
     )
+
+
+def _renewed(
+    chains: Chains, carried: pa.Table | None, aggregation: Aggregation, block: int
+) -> list[tuple[Chains, Held]]:
+    assert isinstance(aggregation.constraint, AtOnce)
+    ends = window_ends(chains, aggregation.timeline)
+    return [
+        held_changes(
+            ends,
+            query,
+            held_of(carried, query, ends),
+            changes=aggregation.constraint.changes or 0,
+            block=block,
+            timeline=aggregation.timeline,
+        )
+        for query in range(len(aggregation.queries))
+    ]
 
 
 def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
@@ -229,6 +261,9 @@ def _bounded(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[Chains
     if not isinstance(constraint, AtOnce):
         yield from ((closed.chains, mask) for mask in closed.masks or [])
         return
+    if closed.renewed is not None:
+        yield from ((counted, changed(counted, number)) for number, (counted, _) in enumerate(closed.renewed))
+        return
     ends = window_ends(closed.chains, aggregation.timeline)
     for number in range(len(aggregation.queries)):
         counted = first_entries(ends, number, constraint.entries, aggregation.timeline)
@@ -247,9 +282,9 @@ def _units(chains: Chains, usage: Usage | None) -> pa.Table:
     return pa.table(columns | {f"used.{query}": used[present] for query, used in enumerate(usage.used)})
 
 
-def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Table:
-    """The last row of each chain."""
-    chain = chains.chain
+def _entries(chains: Chains, closed: _Closed) -> pa.Table:
+    """The last row of each chain, and what counts of it where that may be another state."""
+    chain, due, carried = chains.chain, closed.due, closed.carried
     last = np.flatnonzero(np.append(np.diff(chain) != 0, True)) if len(chain) else np.zeros(0, np.int64)
     codes, row = chain[last], chains.row[last]
     columns: dict[str, pa.Array | pa.ChunkedArray | Ints] = {}
@@ -263,6 +298,8 @@ def _entries(chains: Chains, due: pa.Table, carried: pa.Table | None) -> pa.Tabl
         columns[f"after.{query}.cell"] = cell[last]
         if value is not None:
             columns[f"after.{query}.value"] = value[last]
+    for query, (_, held) in enumerate(closed.renewed or ()):
+        columns |= held_columns(held, query, codes)
     if chains.classes is not None:
         columns["after.class"] = chains.classes[last]
     if chains.image is not None:

@@ -1,0 +1,126 @@
+"""How far one privacy unit can move a release in a span of time, where its changes are counted block by block.
+
+Under `AtOnce(changes=k, block=v)` time is cut into blocks of v windows, no shorter than the span, from the start on.
+What counts of an entry follows its state for k - 1 changes in a block, is held then, and at the block's last end of a
+window it is the state again, which is a change too: k in a block at most. Neighbours (privacy.protection.Span) have the
+same states at all ends of windows but some in a row, which lie in two blocks in a row. So what counts is the same but
+within these two blocks, and there the two courses x and x' change at most 2 k times each; both can be there at once.
+
+Their difference C (x - x') is bounded in two ways, and the smaller is charged (docs/proofs/strategies.md#blocks):
+
+    by changes      g(2 k) + g(2 k - 1), g(m) the norm of one entry with m changes whose states are as far apart as can
+                    be (radius = diameter): both change at most 2 k times, and in the last leaf where they differ one
+                    change does for both. With one component in one cell, where one jumps between two ends, both have as
+                    many changes but for an even number: the larger of 2 g(2 k - 1) and g(2 k) + g(2 k - 2).
+    by boundaries   they are apart at 2 v - 1 ends of windows, charged as 2 v: the norm of such a span (norm_apart). Its
+                    states are differences: of two entries at once, or in one cell as long as the interval.
+
+`entered` and `left`: each course has at most 2 k events, in as many windows, so that both are charged as two entries.
+
+Source: ours; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from privacy.constraint import AtOnce
+from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
+from privacy.states import States, apart_in_l1, apart_in_l2_squared, in_l1, in_l2_squared
+from privacy.strategies.base import Strategy
+from privacy.strategies.touched import at_most
+from privacy.upward import above, root_above
+
+
+def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
+    """Sensitivity of net changes.
+
+    >>> from privacy.measure import Component
+    >>> from privacy.protection import Span
+    >>> from privacy.strategies.tree import Tree
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> unit = Contribution(
+    ...     components=count, cells=1, constraint=AtOnce(changes=2, block=365), window=1, owner=False,
+    ...     protects=Span(365))
+    >>> net_in_blocks(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
+    6.0
+    """
+    changes, boundaries = _blocks(unit)
+    in_one, in_two = _states(unit, in_l1, 1), _states(unit, in_l2_squared, 2)
+    largest = [c.largest for c in unit.components]
+    apart = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=2)
+    l1 = above(strategy.norm_apart(_differences(unit, in_one), boundaries)) if strategy.sparse else 0.0
+    l2 = root_above(strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
+    nodes, coordinates = apart.nodes, apart.coordinates
+    if not _levels(strategy):
+        counted = strategy.moved(at_most(changes), cells=unit.columns, each=unit.filled, largest=largest, shared=False)
+        nodes, coordinates = min(nodes, 2 * counted.nodes), min(coordinates, 2 * counted.coordinates)
+        l2 = min(l2, _by_changes(strategy, unit, in_two, root_above, closely) + 2 * counted.rounding)
+        l1 = min(l1, _by_changes(strategy, unit, in_one, above, closely)) if strategy.sparse else 0.0
+    if not strategy.sparse:
+        return charged_as_one(l2, nodes=1, coordinates=coordinates)
+    return Sensitivity(
+        l1=l1,
+        l2=l2,
+        nodes=nodes,
+        node_l1=above(_differences(unit, in_one).diameter),
+        node_l2=root_above(_differences(unit, in_two).diameter),
+        coordinates=coordinates,
+    )
+
+
+def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
+    """Squared L2 norm of net changes, but for rounding."""
+    in_two = _states(unit, in_l2_squared, 2)
+    _, boundaries = _blocks(unit)
+    bound = float(strategy.norm_apart(_differences(unit, in_two), boundaries))
+    return bound if _levels(strategy) else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
+
+
+def events_in_blocks(unit: Contribution) -> tuple[int, int]:
+    """How many windows hold events of one entry at most, and as how many entries the two courses are charged."""
+    changes, boundaries = _blocks(unit)
+    return min(changes, boundaries), 2
+
+
+def _levels(strategy: Strategy) -> bool:
+    """Whether each level is a node: whoever changes once and stays moves all of them."""
+    return strategy.name == "direct"
+
+
+def _states(unit: Contribution, of: Callable[..., States], power: int) -> States:
+    return of(unit.components, unit.cells, unit.corners(power))
+
+
+def _by_changes(
+    strategy: Strategy, unit: Contribution, states: States, length: Callable[[Fraction], float], closely: bool
+) -> float:
+    changes, _ = _blocks(unit)
+    shifted = States(radius=states.diameter, diameter=states.diameter, hulls=states.hulls, squared=states.squared)
+
+    def norm(number: int) -> Fraction:
+        bound = strategy.norm(shifted, at_most(number), closely=closely) if number else Fraction(0)
+        return Fraction(length(bound))
+
+    whole, but_one = norm(changes), norm(changes - 1)
+    if unit.cells == len(unit.components) == 1:
+        return above(max(2 * but_one, whole + norm(changes - 2)))
+    return above(whole + but_one)
+
+
+def _differences(unit: Contribution, states: States) -> States:
+    """Sizes of the difference of two states that may both be there."""
+    if states.hulls:
+        sign = 4 if states.squared else 2
+        length = sum(states.hulls, Fraction(0))
+        return States(radius=length, diameter=sign * length, hulls=(sign * length,), squared=states.squared)
+    if states.squared:
+        return apart_in_l2_squared(unit.components, 2, unit.corners(2))
+    return apart_in_l1(unit.components, unit.cells, 2, unit.corners(1))
+
+
+def _blocks(unit: Contribution) -> tuple[int, int]:
+    """How many changes there are in two blocks, and at most how many ends of leaves."""
+    assert isinstance(unit.constraint, AtOnce)
+    assert unit.constraint.changes is not None
+    assert unit.constraint.block is not None
+    return 2 * unit.constraint.changes, -(-2 * unit.constraint.block // unit.window)

@@ -1,0 +1,183 @@
+"""What is charged where changes are counted block by block, against all neighbours of small sizes."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privacy.accounting.accounting import Budget
+from privacy.constraint import AtOnce
+from privacy.measure import Measure
+from privacy.planning.contribution import Contribution
+from privacy.planning.demand import Demand
+from privacy.planning.document import plan_from_json, plan_to_json
+from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.sensitivity import of_events, of_net
+from privacy.planning.spent import proved, spent
+from privacy.protection import Span
+from privacy.series import Series
+from privacy.strategies.base import Strategy
+from privacy.strategies.choice import Choice, Name
+from privacy.strategies.direct import Direct
+from privacy.strategies.factorised import Factorised
+from privacy.strategies.sliding import Sliding
+from privacy.strategies.tree import Tree
+from tests.privacy.test_apart import COUNT, FINE, nodes_of
+
+LEVEL, CHANGE = Series(kind="level"), Series(kind="change")
+
+
+def held(states: np.ndarray, changes: int, block: int) -> np.ndarray:
+    """What counts of states [boundaries, courses]: `changes` - 1 changes in a block, and as they are at its end."""
+    counted, used = states.copy(), np.zeros(states.shape[1:], dtype=int)
+    for at in range(1, len(states)):
+        if at % block == 0:
+            used[:] = 0
+            continue
+        follows = (states[at] != counted[at - 1]) & (used < changes - 1)
+        counted[at] = np.where(follows, states[at], counted[at - 1])
+        used += follows
+    return counted
+
+
+def neighbours(block: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of states at the boundaries of two blocks (0: none) that differ in a span, where one is none."""
+    boundaries, found = 2 * block + 1, []
+    either = [(0, 0), *((c, 0) for c in range(1, cells + 1)), *((0, c) for c in range(1, cells + 1))]
+    for first in range(boundaries - block + 1):
+        outside = [at for at in range(boundaries) if not first <= at < first + block]
+        common = np.array(list(itertools.product(range(cells + 1), repeat=len(outside)))).T
+        inside = np.array(list(itertools.product(either, repeat=block))).transpose(1, 0, 2)
+        both = np.zeros((boundaries, common.shape[1], inside.shape[1], 2), dtype=int)
+        both[outside] = common[:, :, None, None]
+        both[first : first + block] = inside[:, None]
+        found.append(both.reshape(boundaries, -1, 2))
+    pairs = np.concatenate(found, axis=1)
+    return pairs[..., 0], pairs[..., 1]
+
+
+def differences(changes: int, block: int, cells: int) -> np.ndarray:
+    """Of what counts, one-hot: [boundaries, ways, cells]."""
+    one, other = (held(states, changes, block) for states in neighbours(block, cells))
+    codes = np.unique(one * (cells + 1) + other, axis=1)
+    one, other = codes // (cells + 1), codes % (cells + 1)
+    return np.stack([(one == c).astype(int) - (other == c) for c in range(1, cells + 1)], axis=2)
+
+
+def unit(changes: int, block: int, cells: int, strategy: Strategy) -> Contribution:
+    return Contribution(
+        components=COUNT if strategy.sparse else FINE,
+        cells=cells,
+        constraint=AtOnce(changes=changes, block=block),
+        window=1,
+        owner=False,
+        protects=Span(block),
+    )
+
+
+def strategies(windows: int) -> list[Strategy]:
+    trees = [
+        Tree(branching=c, height=h, refine="none", windows=windows, initial_level=initial)
+        for c, h in ((2, 1), (2, 3), (3, 2))
+        for initial in (True, False)
+    ]
+    filters = [Factorised(form="square_root", windows=windows, initial_level=initial) for initial in (True, False)]
+    return [*trees, *filters, Sliding(width=3, every=1, windows=windows), Direct(windows=windows)]
+
+
+@pytest.mark.parametrize(
+    ("block", "changes", "cells"), [(2, 2, 1), (3, 2, 1), (4, 2, 1), (4, 3, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2)]
+)
+def test_no_neighbours_are_further_apart_than_charged(block, changes, cells):
+    g = differences(changes, block, cells)
+    assert (g != 0).any(axis=2).sum(axis=0).max() <= 2 * block - 1
+    for strategy in strategies(2 * block):
+        scale = 1 if strategy.sparse else 2**24
+        nodes = nodes_of(strategy, g.reshape(len(g), -1), scale).reshape(-1, *g.shape[1:])
+        claimed = of_net(strategy, unit(changes, block, cells, strategy))
+        assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12), strategy
+        if strategy.sparse:
+            assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1, strategy
+            assert (nodes != 0).any(axis=2).sum(axis=0).max() <= claimed.nodes, strategy
+            assert (nodes != 0).sum(axis=(0, 2)).max() <= claimed.coordinates, strategy
+            assert np.abs(nodes).sum(axis=2).max() <= claimed.node_l1, strategy
+
+
+@pytest.mark.parametrize(("block", "changes"), [(3, 2), (4, 2), (4, 3)])
+def test_changes_of_one_count_are_charged_as_they_can_be(block, changes):
+    """4 k - 2, which is reached: halving it, or forgetting what is caught up, would fall below."""
+    tree = Tree(branching=2, height=1, refine="none", windows=2 * block, initial_level=False)
+    nodes = nodes_of(tree, differences(changes, block, 1)[:, :, 0])
+
+    assert np.abs(nodes).sum(axis=0).max() == of_net(tree, unit(changes, block, 1, tree)).l1 == 4 * changes - 2
+
+
+@pytest.mark.parametrize("leaf", [2, 3, 4])
+def test_leaves_of_several_windows_need_not_fit_the_blocks(leaf):
+    g = differences(2, 3, 2)
+    g = np.concatenate([g, np.zeros((8 - len(g), *g.shape[1:]), dtype=int)])  # equal for ever after
+    for shift in range(leaf):
+        at_leaves = g[shift::leaf]
+        tree = Tree(branching=2, height=1, refine="none", windows=max(1, len(at_leaves) - 1), initial_level=True)
+        nodes = nodes_of(tree, at_leaves.reshape(len(at_leaves), -1)).reshape(-1, *g.shape[1:])
+        claimed = of_net(tree, replace(unit(2, 3, 2, tree), window=leaf))
+        assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1
+        assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("family", ["entered", "left"])
+def test_events_of_what_counts_are_charged_as_those_of_two_entries(family):
+    tree = Tree(branching=2, height=2, refine="none", windows=6, initial_level=False)
+    one, other = (held(states, 2, 3) for states in neighbours(3, 2))
+    claimed, events = of_events(family, tree, unit(2, 3, 2, tree)), []
+    for states in (one, other):
+        now, before = (states[1:], states[:-1]) if family == "entered" else (states[:-1], states[1:])
+        events.append(np.stack([(now == c) & (before != c) for c in (1, 2)], axis=2).astype(int))
+    leaves = events[0] - events[1]
+    nodes = np.concatenate([leaves, leaves.reshape(3, 2, -1, 2).sum(axis=1)])
+
+    assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1
+    assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12)
+
+
+def planned(series: Series, changes: int | None, name: Name = "auto") -> Plan:
+    demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(series,), choice=Choice(name=name))
+    return make_plan(
+        [demand],
+        constraint=AtOnce() if changes is None else AtOnce(changes=changes, block=365),
+        window=1,
+        windows=None,
+        owner=False,
+        protects=Span(365),
+        budget=Budget(epsilon=1.0),
+        mechanism="laplace",
+        accounting="naive",
+    )
+
+
+@pytest.mark.parametrize(("series", "share"), [(LEVEL, 0.15), (CHANGE, 0.012)], ids=str)
+def test_few_changes_in_a_year_of_days_are_far_less_than_all_its_days(series, share):
+    every, few = planned(series, None, "direct"), planned(series, 2)
+
+    assert stddev(few, 0, series, 1024).mean() < share * stddev(every, 0, series, 1024).mean()
+
+
+def test_a_plan_with_blocks_is_kept_and_spent():
+    plan = planned(CHANGE, 3)
+    document = plan_to_json(plan)
+
+    assert document["constraint"] == {"at_once": 1, "changes": 3, "block": 365}
+    assert plan_from_json(document) == plan
+    assert proved(plan) <= 1.0
+    assert 0 < spent(plan, 1).epsilon < spent(plan, 10).epsilon <= 1.0
+
+
+def test_blocks_are_as_long_as_the_span_and_of_entries():
+    tree = Direct(windows=None)
+    with pytest.raises(ValueError, match="at least as long as the span"):
+        replace(unit(2, 3, 1, tree), protects=Span(4))
+    with pytest.raises(ValueError, match="only entries' are"):
+        replace(unit(2, 3, 1, tree), owner=True)
+    with pytest.raises(ValueError, match="at_most"):
+        AtOnce(changes=1, block=3)
