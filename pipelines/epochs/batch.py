@@ -20,7 +20,7 @@ from pipelines.epochs.flags import begin_pipeline, is_embedded
 from pipelines.epochs.job import Job
 from pipelines.epochs.progress import Display
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
-from transforms.aggregation.node_sums import NodeKey
+from transforms.aggregation.node_sums import MATCHED, NodeKey
 from transforms.aggregation.projection import Project
 from transforms.aggregation.shard_state import STATE
 from transforms.common import exchange
@@ -73,13 +73,14 @@ def submit_release(
 
 
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
-    """The exact sums of every chunk, without noise: private, for `evaluate`."""
+    """The exact sums of every chunk, without noise, and what queries match: private, for `evaluate`."""
     sums_folder = FileSystems.join(folder, "sums")
     with _exchange(folder, flags) as files, Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards, exchange=files)
         named = bounded[SUMS] | "GatherParts" >> beam.GroupByKey() | "NameParts" >> beam.Map(_name)
         named | "WriteSums" >> WriteTables(sums_folder)
-    sums: dict[NodeKey, list[bytes]] = {key: [] for key in job.aggregation.node_keys()}
+    matched: list[NodeKey] = [(MATCHED, number, "net", 0) for number in range(len(job.aggregation.queries))]
+    sums: dict[NodeKey, list[bytes]] = {key: [] for key in (*job.aggregation.node_keys(), *matched)}
     for key, payloads in sums.items():
         path = FileSystems.join(sums_folder, f"{_part_name(key)}.parquet")
         if is_there(path):

@@ -19,6 +19,7 @@ from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of
 from pipelines.epochs.plans import plan_for
 from pipelines.epochs.results import Result, nothing_due
+from pipelines.reports.matching import matching, matching_text, warnings
 from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.load import Spec
 from pipelines.spec.paths import within
@@ -55,12 +56,16 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
             store.discard(attempt)
         if arguments.truth is not None:
             _write_private(arguments.truth, spec, truth(job, sums))
+        queries = errors_of(job, sums, runs=arguments.runs)
+        for query, matched in zip(queries, matching(job.aggregation.queries, sums), strict=True):
+            query["matched"] = matched
         document = {
             "notice": NOTICE,
             "release": spec.release,
             "windows": timeline.windows,
             "runs": arguments.runs,
-            "queries": errors_of(job, sums, runs=arguments.runs),
+            "queries": queries,
+            "warnings": [*warnings(queries)],
         }
     return document, evaluate_text(document)
 
@@ -111,7 +116,9 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     Returns:
         for each query `name`, `strategy` and `numbers`: `kind` (`width`, `every`), `rmse_observed` and
         `rmse_predicted` (of the noise, against the bounded truth), `bounding_rmse` (bounded against exact truth),
-        `rmse_total` (what is published against the exact truth) and `rows`. Cells in which a ratio has no truth are
+        `rmse_total` (what is published against the exact truth) and `rows`; `truth`, the root mean square of the exact
+        numbers, and `relative_error`, that of `rmse_total` to it; `bias`, of bounded numbers in the mean, and
+        `bias_last`, in the last window. Cells in which a ratio has no truth are
         left out of its errors. The error of adaptive publication depends on the data: `rmse_predicted` is None, and to
         choose a policy by the others is a look at the data, which no accounting covers.
     """
@@ -132,13 +139,28 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     return queries
 
 
+_ERRORS = ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
+
+
 class _Errors:
     """Sums of squared errors over chunks."""
 
     def __init__(self) -> None:
-        self.squares = dict.fromkeys(("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total"), 0.0)
+        self.squares = dict.fromkeys((*_ERRORS, "truth"), 0.0)
         self.numbers = dict.fromkeys(self.squares, 0)
         self.rows = 0
+        self.biases = dict.fromkeys(("bias", "bias_last"), 0.0)
+        self.biased = dict.fromkeys(self.biases, 0)
+
+    def compare(self, aim: np.ndarray, goal: np.ndarray) -> None:
+        """Bounded numbers beside the exact ones, [numbers, cells]."""
+        self.rows += aim.size
+        self.add("bounding_rmse", aim - goal)
+        self.add("truth", goal)
+        for name, off in (("bias", aim - goal), ("bias_last", (aim - goal)[-1:])):
+            known = off[~np.isnan(off)]
+            self.biases[name] += float(known.sum())
+            self.biased[name] += known.size
 
     def add(self, name: str, errors: np.ndarray) -> None:
         known = errors[~np.isnan(errors)]
@@ -150,7 +172,10 @@ class _Errors:
             name: (total / self.numbers[name]) ** 0.5 if self.numbers[name] else None
             for name, total in self.squares.items()
         }
-        return {**rmse, "rows": self.rows}
+        total, truth = rmse["rmse_total"], rmse["truth"]
+        relative = None if total is None or not truth else total / truth
+        biases = {name: total / self.biased[name] if self.biased[name] else None for name, total in self.biases.items()}
+        return {**rmse, "rows": self.rows, "relative_error": relative, **biases}
 
 
 def _compare(
@@ -165,10 +190,9 @@ def _compare(
     goals = [numbers_of(exact, series) for series in released.series]
     for series, aim, goal in zip(released.series, aims, goals, strict=True):
         found = errors[series]
-        found.rows += aim.size
+        found.compare(aim, goal)
         certain = estimates_of(series, [totals(series, c) for c in bounded], job.aggregation, released)
         found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
-        found.add("bounding_rmse", aim - goal)
     cells = bounded.shape[2]
     together = 1 if job.aggregation.queries[released.query].together else max(1, TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
@@ -187,8 +211,7 @@ def _compare_adaptive(
     """Its error depends on the data, so none is predicted."""
     (level,), grid = errors, job.aggregation.queries[part.query].measure.components[0].grid
     found, aim, goal = errors[level], totals(level, bounded[0]), totals(level, exact[0])
-    found.rows += aim.size
-    found.add("bounding_rmse", (aim - goal) * grid)
+    found.compare(aim * grid, goal * grid)
     for _ in range(runs):
         _, values, _ = step(part.adaptive, part.scales, None, aim, lambda distribution, size: distribution.noise(size))
         found.add("rmse_observed", (values - aim) * grid)
@@ -200,18 +223,33 @@ def evaluate_text(document: dict[str, Any]) -> str:
     lines = [
         document["notice"],
         f"{document['release']}: {document['windows']} windows, noise sampled {document['runs']} times",
+        *(f"warning: {one}" for one in document["warnings"]),
         "",
-        f"{'query':<16} {'kind':<14} "
-        f"{'observed':>10} {'predicted':>10} {'bounding':>10} {'in total':>10} {'numbers':>9}",
+        f"{'query':<16} {'kind':<14} {'truth':>10} {'in total':>10} {'of truth':>9} "
+        f"{'observed':>10} {'predicted':>10} {'bounding':>10} {'bias':>10} {'the last':>10} {'numbers':>9}",
     ]
     for query in document["queries"]:
         for number in query["numbers"]:
-            errors = [
+            truth, total, observed, predicted, bounding, bias, last = (
                 "-" if number[name] is None else f"{number[name]:.4g}"
-                for name in ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
-            ]
-            lines.append(
-                f"{query['name']:<16} {series_text(number):<14} "
-                f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {errors[3]:>10} {number['rows']:>9}"
+                for name in (
+                    "truth",
+                    "rmse_total",
+                    "rmse_observed",
+                    "rmse_predicted",
+                    "bounding_rmse",
+                    "bias",
+                    "bias_last",
+                )
             )
-    return "\n".join(lines)
+            relative = "-" if number["relative_error"] is None else f"{number['relative_error']:.0%}"
+            lines.append(
+                f"{query['name']:<16} {series_text(number):<14} {truth:>10} {total:>10} {relative:>9} "
+                f"{observed:>10} {predicted:>10} {bounding:>10} {bias:>10} {last:>10} {number['rows']:>9}"
+            )
+    lines += [
+        "",
+        "truth: its root mean square; in total: the error of what is published, and as a share of the truth; bias: of "
+        "what contribution bounding cuts off, in the mean and in the last window.",
+    ]
+    return "\n".join([*lines, *matching_text(document["queries"])])

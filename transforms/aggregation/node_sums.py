@@ -23,6 +23,8 @@ NodeKey = tuple[str, int, Family, int]
 
 BOUNDED = "bounded"
 EXACT = "exact"
+MATCHED = "matched"
+"""Beside the exact sums, under the first chunk of each query: transforms.aggregation.matched."""
 
 CHUNK_CELLS = 2**16
 """Most cells in one chunk: a night of a million cells has sixteen chunks, each with a few files."""

@@ -38,7 +38,8 @@ from transforms.aggregation.chains import encode as encode_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
 from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_columns, held_of
 from transforms.aggregation.leaf_sums import cut, sum_leaves
-from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey, encode
+from transforms.aggregation.matched import count_matched
+from transforms.aggregation.node_sums import BOUNDED, EXACT, MATCHED, Aggregation, NodeKey, encode
 from transforms.aggregation.queries import Timeline
 from transforms.aggregation.shard_rows import BEFORE_ALL, with_carried
 from transforms.aggregation.shard_state import ShardState, freeze, merge, rows_of, usage_of, without
@@ -246,6 +247,10 @@ def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, b
         variants = {BOUNDED: bounded}
         if aggregation.exact:
             variants[EXACT] = closed.chains, changed(closed.chains, number)
+            counted = None if closed.masks is None else closed.masks[number]
+            after = closed.pending.num_rows - closed.pending["entry"].null_count  # which truncates have not
+            told = count_matched(closed.chains, counted, number, aggregation.timeline, after=after)
+            yield (MATCHED, number, "net", 0), told
         for variant, (chains, mask) in variants.items():
             if not mask.any():
                 continue  # as in most shards on a quiet night
