@@ -225,3 +225,14 @@ def test_few_reports_without_any_noise_in_them_are_not_taken_for_exact() -> None
         found = changes(design, silent, people=40, windows=4)
 
         assert (found.variances > 0).all(), name
+
+
+def test_who_is_absent_is_part_of_the_variance_of_mutations() -> None:
+    """Half of 100 people have come and half of all report: at an epsilon of 40, that is all that is uncertain."""
+    design = tree(TWO, LocalBound(at_most=1), windows=1, arity=2, height=1, epsilon=40.0, method="mutations")
+    reported = {(0, 0): Tally(reports=50, sums=np.array([[0, 0], [25, 0]]))}
+
+    found = changes(design, reported, people=100, windows=1)
+
+    assert found.values[0, 0] == pytest.approx(50)
+    assert found.variances[0, 0] >= 100**2 / 50 * (1 - 50 / 100) * 25 / 99  # of samples without replacement

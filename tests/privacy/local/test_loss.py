@@ -7,6 +7,7 @@ import pytest
 
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, loss_of_all_layers
+from privacy.local.chance import Device
 from privacy.local.client import enrol, report
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.mutation_space import MutationSpace, declared
@@ -123,6 +124,23 @@ def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:
                     layers=(Layer(span=1, share=SHARES, randomiser=randomiser),),
                     epsilon=1.0,
                 )
+
+
+def test_declared_changes_of_single_windows_are_no_symbols_for_longer_nodes() -> None:
+    """One after the other they can lead where none is declared, and the device would have no symbol for it."""
+    with pytest.raises(ValueError, match="does not cover"):
+        made(declared(2, [(2, 0), (0, 1)]), TWICE, "mutations", 4, 2, 0.0)
+
+
+@pytest.mark.parametrize("limit", [3, 7, 16384])
+def test_each_integer_below_a_limit_has_as_many_words(limit: int) -> None:
+    """All words of two bytes, each once; those beyond the last multiple of the limit are drawn anew."""
+    words = [np.arange(1 << 16, dtype="<u2").tobytes()]
+    drawn = Device(lambda size: words.pop() if words else bytes(size)).below(limit, 1 << 16)
+
+    counts = np.bincount(drawn, minlength=limit)
+    counts[0] -= (1 << 16) % limit  # drawn anew, and 0 then
+    assert set(counts.tolist()) == {(1 << 16) // limit}
 
 
 def test_odds_that_are_turned_over_cost_as_much_as_the_right_way_round() -> None:
