@@ -41,7 +41,7 @@ def explained_text(document: dict[str, Any]) -> str:
 def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
     lines = []
     mark = "*" if candidate["chosen"] else " "
-    settings = ", ".join(str(v) for v in candidate["parameters"].values() if isinstance(v, int | str))
+    settings = ", ".join(str(v) for v in candidate["parameters"].values() if type(v) in (int, str))
     strategy = f"{candidate['strategy']} ({settings})" if settings else candidate["strategy"]
     share = "" if candidate["share"] is None else shown(sum(candidate["share"].values()), 4)
     paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
@@ -69,6 +69,7 @@ def _weights_text(parameters: dict[str, Any]) -> str:
     return (
         f"{len(weights)} weights from {min(weights):g} to {max(weights):g}: the weighted squared error is at most "
         f"{above} % above the least that any budgets of windows can have"
+        + (", were they to go on for ever" if parameters["for_ever"] else "")
     )
 
 

@@ -63,7 +63,7 @@ def off_by(number: dict[str, Any]) -> str:
 
 
 def strategy_text(candidate: dict[str, Any]) -> str:
-    settings = [str(v) for v in candidate["parameters"].values() if isinstance(v, int | str)]
+    settings = [str(v) for v in candidate["parameters"].values() if type(v) in (int, str)]
     return f"{candidate['strategy']} ({', '.join(settings)})" if settings else str(candidate["strategy"])
 
 

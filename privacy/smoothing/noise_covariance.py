@@ -1,9 +1,8 @@
 """How the noise of published numbers goes together: numbers that share noisy nodes have noise in common.
 
 A published number is A x + W z (privacy.strategies.base), with W known to everyone and z independent noise of one
-variance, so the covariance of the numbers' noise is W W^T times that variance. (Noise that is wider by a known factor
-counts in W by that factor.) W is what the strategy's own step makes
-of unit vectors in the place of noise, so any strategy will do.
+variance, so the covariance of the numbers' noise is W W^T times that variance. W is what the strategy's own step makes
+of unit vectors in the place of noise, so any strategy will do whose nodes have noise of one width.
 """
 
 from collections.abc import Sequence
@@ -37,7 +36,7 @@ def noise_covariances(strategy: Strategy, series: Series, parts: Sequence[Segmen
     windows = (max(part.last for part in parts) - 1) * series.every + series.width
     begin, nodes = 0, 1
     while begin < nodes:
-        noise = _Unit(begin, strategy)
+        noise = _Unit(begin)
         nothing = np.zeros((1 + windows, COLUMNS), dtype=np.int64)
         weights = strategy.step(None, nothing, series=[series], sample=noise)[1][0] / UNIT
         for covariance, part in zip(found, parts, strict=True):
@@ -58,7 +57,7 @@ def noise_weights(strategy: Strategy, series: Series, numbers: Sequence[int]) ->
     rows: list[Floats] = []
     begin, nodes = 0, 1
     while begin < nodes:
-        noise = _Unit(begin, strategy)
+        noise = _Unit(begin)
         nothing = np.zeros((1 + windows, COLUMNS), dtype=np.int64)
         weights = strategy.step(None, nothing, series=[series], sample=noise)[1][0] / UNIT
         rows.append(weights[np.array(numbers)])
@@ -69,14 +68,13 @@ def noise_weights(strategy: Strategy, series: Series, numbers: Sequence[int]) ->
 class _Unit:
     """Noise that is known: one for node `begin` in the first column, for the next in the second, and so on."""
 
-    def __init__(self, begin: int, strategy: Strategy) -> None:
-        self.begin, self.asked, self.stretch = begin, 0, strategy.stretch
+    def __init__(self, begin: int) -> None:
+        self.begin, self.asked = begin, 0
 
     def __call__(self, nodes: Nodes) -> Ints:
         rows = np.zeros((len(nodes.layer), COLUMNS), dtype=np.int64)
         column = np.arange(len(rows)) + self.asked - self.begin
         there = (column >= 0) & (column < COLUMNS)
-        stretch = self.stretch(nodes)
-        rows[there, column[there]] = UNIT if stretch is None else np.rint(UNIT * stretch[there])
+        rows[there, column[there]] = UNIT
         self.asked += len(rows)
         return rows

@@ -19,6 +19,9 @@ FORMS: tuple[Form, ...] = get_args(Form)
 MOST_WEIGHTS = 4096
 """Longer lists are refused: a solver's minute, and a page of a spec."""
 
+LARGEST = 1e9
+"""Only how many times a weight is another one counts; squares of these are far from the ends of all floats."""
+
 WIDEST = 1000.0
 """The largest weight is at most so many times the smallest, so that all shares are far from 0."""
 
@@ -71,5 +74,7 @@ def check_weights(weights: Sequence[float]) -> None:
         raise ValueError(f"weights: expected 1 to {MOST_WEIGHTS:,} of them, not {len(weights):,}")
     if not all(math.isfinite(weight) and weight > 0 for weight in weights):
         raise ValueError("weights: must be above 0: every window is published; for fewer take longer windows")
+    if max(weights) > LARGEST or min(weights) < 1 / LARGEST:
+        raise ValueError(f"weights: must be between {1 / LARGEST:g} and {LARGEST:g}; how many times as large counts")
     if max(weights) > WIDEST * min(weights):
         raise ValueError(f"weights: the largest may be {WIDEST:g} times the smallest at most")

@@ -23,12 +23,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privacy.checks import at_least
+from privacy.checks import at_least, positive
 from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
 from privacy.strategies.candidates import Asked, Candidate, whole
+from privacy.strategies.choice import MOST_WEIGHTS, check_weights
 from privacy.strategies.direct_budgets import WHOLE, Shares, best_shares, most, squared_error
 from privacy.strategies.touched import Touched
 from privacy.upward import above
@@ -40,7 +41,8 @@ class WeightedLevels:
 
     Attributes:
         windows: the horizon, None if there is none.
-        worth: the weights of the windows 1, 2, ...; where there are more windows, from the first one again.
+        worth: the weights of the windows 1, 2, ...; where there are more windows, from the first one again. All windows
+            of a horizon have their own, unless they are very many.
         shares: of each window of the list.
     """
 
@@ -55,6 +57,8 @@ class WeightedLevels:
         if self.windows is not None:
             at_least("windows", self.windows, 1)
         at_least("shares", min(self.shares.parts, default=0), 1)
+        check_weights(self.worth)
+        positive("least", self.shares.least)
         if len(self.worth) != len(self.shares.parts) or max(self.shares.parts) > WHOLE:
             raise ValueError(f"shares: expected one for each of {len(self.worth)} weights, up to {WHOLE}")
 
@@ -65,7 +69,12 @@ class WeightedLevels:
     @property
     def parameters(self) -> dict[str, Any]:
         error = squared_error(self.worth, self.shares.parts)
-        return {"weights": list(self.worth), "above_least": max(error / self.shares.least - 1, 0.0)}
+        for_ever = self.windows is None or self.windows > len(self.worth)
+        return {
+            "weights": list(self.worth),
+            "above_least": max(error / self.shares.least - 1, 0.0),
+            "for_ever": for_ever,
+        }
 
     @property
     def variant(self) -> str:
@@ -180,6 +189,8 @@ def weighted(asked: Asked, weights: tuple[float, ...]) -> Iterator[Candidate]:
     among = windows if asked.boundaries is None else asked.boundaries
     if among is None or any(series.kind != "level" for series in asked.series):
         return
-    repeated = windows is None or len(weights) < windows
+    repeated = windows is None or windows > MOST_WEIGHTS
+    if windows is not None and not repeated:  # the first and the last windows are in fewer runs, and may have more
+        weights = (weights * -(-windows // len(weights)))[:windows]
     shares = best_shares(weights, among, repeated=repeated, gaussian=asked.gaussian)
     yield whole(asked, WeightedLevels(windows=windows, worth=weights, shares=shares))

@@ -16,8 +16,6 @@ from privacy.planning.plan import Plan, make_plan, stddev
 from privacy.planning.spent import covered, spent
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
-from privacy.smoothing.noise_covariance import noise_covariances
-from privacy.smoothing.segments import Segment
 from privacy.strategies.choice import Choice
 from privacy.strategies.direct_budgets import WHOLE, best_shares, most, squared_error
 
@@ -136,6 +134,23 @@ def test_shares_are_kept_as_they_are_and_others_are_another_plan():
         plan_from_json(document)
 
 
+def test_budgets_are_best_for_the_windows_that_there_are():
+    """Three windows under one budget, of which the middle one matters most: a^(2/3) as if there were no others."""
+    (released,) = planned((1.0, 8.0), span=None, windows=3).released
+
+    shares = [part / WHOLE for part in released.strategy.shares.parts]
+    assert shares == pytest.approx([1 / 6, 4 / 6, 1 / 6], rel=1e-4)
+    assert released.strategy.parameters["above_least"] < 1e-6
+    (long,) = planned((1.0, 8.0), span=2, windows=5000).released
+    assert (len(long.strategy.shares.parts), long.strategy.parameters["for_ever"]) == (2, True)
+
+
+@pytest.mark.parametrize("weights", [(1e-300, 1e-298), (1e300, 1e302)])
+def test_weights_beyond_what_can_be_squared_are_refused(weights):
+    with pytest.raises(ValueError, match="weights: must be between 1e-09 and 1e"):
+        best_shares(weights, 2, repeated=True, gaussian=False)
+
+
 def test_weights_are_for_levels_alone():
     with pytest.raises(ValueError, match="weights are of levels alone"):
         make_plan(
@@ -149,12 +164,3 @@ def test_weights_are_for_levels_alone():
             mechanism="laplace",
             accounting="naive",
         )
-
-
-def test_smoothing_knows_that_windows_have_noise_of_several_widths():
-    (released,) = planned(WEEK, span=14, windows=None).released
-    strategy = released.strategy
-
-    (found,) = noise_covariances(strategy, LEVEL, [Segment(first=0, kept=0, last=20)])
-
-    np.testing.assert_allclose(found, np.diag(strategy.stretch(strategy.nodes(20)) ** 2), rtol=1e-5)

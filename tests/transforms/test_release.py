@@ -20,11 +20,13 @@ from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan, Released, make_plan
 from privacy.protection import Span
 from privacy.series import Family, Kind, Series, totals
+from privacy.smoothing.segments import Segment
 from privacy.strategies.choice import FORMS, REFINES, Choice
 from tests.dense import dense
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey
 from transforms.aggregation.queries import Query, Timeline
 from transforms.release.release import ReleasePlan, add_noise, protect, remember
+from transforms.release.smoothed_tables import covariances_of
 
 FALSE_ALARM = 1e-6
 CONSTRAINT = AtMost(3)
@@ -123,7 +125,7 @@ def test_noise_of_half_the_scale_would_be_caught() -> None:
     assert not agrees(noisy.ravel(), distribution)
 
 
-def test_windows_with_weights_get_noise_as_wide_as_their_shares_say() -> None:
+def weighted(epsilon: float) -> Released:
     level = Demand(
         name="beds",
         measure=MEASURES[0],
@@ -135,21 +137,32 @@ def test_windows_with_weights_get_noise_as_wide_as_their_shares_say() -> None:
         [level],
         constraint=AtOnce(),
         window=DAY,
-        windows=400,
+        windows=None,
         owner=False,
         protects=Span(2 * DAY),
-        budget=Budget(epsilon=1.0, delta=0.0),
+        budget=Budget(epsilon=epsilon, delta=0.0),
         mechanism="laplace",
         accounting="naive",
     ).released
+    return released
 
-    noisy = nodes_of(np.zeros((1, 401, 500), dtype=np.int64), released)[0]
+
+def test_windows_with_weights_get_noise_as_wide_as_their_shares_say() -> None:
+    noisy = nodes_of(np.zeros((1, 401, 500), dtype=np.int64), weighted(1.0))[0]
 
     # Of two days in a row one has a fifth of epsilon, the other four fifths.
     wide, narrow = DiscreteLaplace(5.0), DiscreteLaplace(1.25)
     assert agrees(noisy[0::2].ravel(), wide)
     assert agrees(noisy[1::2].ravel(), narrow)
     assert not agrees(noisy[0::2].ravel(), narrow)
+
+
+def test_smoothing_knows_how_far_off_each_width_is() -> None:
+    """A multiple of narrow noise is no wider noise: at epsilon 5 it has less than a fifth of its variance."""
+    (found,) = covariances_of(weighted(5.0), Series(kind="level"), [Segment(first=2, kept=2, last=6)])
+
+    wide, narrow = DiscreteLaplace(1.0).variance, DiscreteLaplace(0.25).variance
+    np.testing.assert_allclose(found, np.diag([wide, narrow, wide, narrow]), rtol=1e-5)
 
 
 def test_the_noise_pays_for_the_joint_sensitivity_of_all_that_is_released() -> None:

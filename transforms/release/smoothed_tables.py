@@ -6,17 +6,20 @@
 Post-processing: it reads what is published alone. A row stays as it is when later windows are published.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.planning.plan import Plan
+from privacy.noise.distributions import widened
+from privacy.planning.plan import Plan, Released
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_covariances
-from privacy.smoothing.segments import segments
+from privacy.smoothing.segments import Segment, segments
 from privacy.smoothing.walk import smooth
+from privacy.strategies.base import Floats
 from transforms.aggregation.queries import Query
 from transforms.common.errors import InputError
 from transforms.release.published_tables import published_cells
@@ -53,9 +56,8 @@ def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan
     table = of_series(estimates, query, series, start=start, window=plan.window)
     numbers = len(table) // query.cells
     parts = segments(numbers, None if plan.windows is None else len(series.ends(plan.windows)))
-    (noise,) = released.noise
-    node = noise.variance * plan.demands[place].measure.components[0].grid ** 2  # which is finer than the query's
-    covariances = [node * found for found in noise_covariances(released.strategy, series.merged(released.leaf), parts)]
+    grid = plan.demands[place].measure.components[0].grid  # which is finer than the query's
+    covariances = [grid**2 * found for found in covariances_of(released, series, parts)]
     published, low, high = (
         table.column(name).to_numpy().reshape(numbers, query.cells) for name in ("value", "ci_low", "ci_high")
     )
@@ -64,6 +66,17 @@ def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan
     for name, column in zip(SMOOTHED, (found.value, found.low, found.high), strict=True):
         table = table.append_column(name, pa.array((column * each).ravel()))
     return table
+
+
+def covariances_of(released: Released, series: Series, parts: Sequence[Segment]) -> list[Floats]:
+    """Of the noise of the numbers of each segment, in grid steps; under a strategy over cells for a variance of 1."""
+    (noise,), strategy = released.noise, released.strategy
+    stretch = strategy.stretch(strategy.nodes(max(part.last for part in parts)))
+    if stretch is None:
+        return [noise.variance * found for found in noise_covariances(strategy, series.merged(released.leaf), parts)]
+    # Each node is a number. Narrow noise is no narrower copy of wide noise, so each width has its own variance.
+    variances = np.array([widened(noise, width).variance for width in stretch.tolist()])
+    return [np.diag(variances[part.first : part.last]) for part in parts]
 
 
 def _place(query: Query, plan: Plan) -> int:
