@@ -45,7 +45,8 @@ class People:
 
     Attributes:
         window: the next one to report on.
-        key: what the draws of the next report follow from.
+        key: what the draws of the next report follow from, for all rows together. Rows that are taken apart need keys
+            of their own: two parts with one key would draw the same, and who knows one part could read the other.
         layer: in which layer of the tree; public.
         turn: in which window an answer is reported once; public.
         patterns: signs drawn beforehand, a bit for each.

@@ -25,6 +25,7 @@ e^epsilon; k independent signs with odds e^(epsilon / k) are one f among many, s
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -78,6 +79,7 @@ class Signs:
         return sum((comb(k, i) * self.probability(i) * Fraction(k - 2 * i, k) for i in range(k + 1)), Fraction(0))
 
 
+@cache
 def best_signs(most: int, epsilon: Fraction) -> Signs:
     """The largest gain for epsilon.
 
