@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.spec.document import document_of
 from pipelines.spec.load import Spec, load
@@ -28,6 +29,7 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError, SpecError
 from transforms.common.published_files import read_published
 from transforms.release.published_tables import SAMPLED, TIME, key_types
+from transforms.release.quantile_tables import QUANTILE
 from transforms.release.release import ESTIMATES
 from transforms.release.smoothed_tables import of_series
 
@@ -78,8 +80,16 @@ class Published:
         for series in query.publish:
             yield series, of_series(estimates, query, series, start=schedule.start, window=schedule.every)
 
+    def quantiles(self, query: Query) -> pa.Table:
+        """The rows of a query's quantiles, window after window; none if it publishes none."""
+        estimates = self.estimates(query)
+        if not query.quantiles:
+            return estimates.slice(0, 0)
+        found = estimates.filter(pc.is_valid(estimates.column(QUANTILE)))
+        return found.sort_by([(name, "ascending") for name in ("kind", "window_end", "window_start", QUANTILE)])
+
     def estimates(self, query: Query) -> pa.Table:
-        """All published numbers of a query; with `sampled` if the data decide when it is published."""
+        """All published numbers of a query; with `sampled` if the data decide when, with `quantile` if it has any."""
         kind = self.spec.output.format
         types = {
             **dict.fromkeys(("query", "kind"), pa.string()),
@@ -87,6 +97,7 @@ class Published:
             **key_types(self.spec.queries),
             **dict.fromkeys(_NUMBERS, pa.float64()),
             **({} if query.adaptive is None else {SAMPLED: pa.bool_()}),
+            **({QUANTILE: pa.float64()} if query.quantiles else {}),
         }
         families = "|".join({series.family for series in query.publish})
         own = re.compile(rf"{ESTIMATES}/{re.escape(query.name)}-({families})-\d+\.\w+")

@@ -34,7 +34,14 @@ def show(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if output is not None and within(output, release.folder):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
     queries = asked(release.spec, arguments.query)
-    tables = [table for query in queries for _, table in release.numbers(query)]
+    tables = [
+        table
+        for query in queries
+        for table in (
+            *(table for _, table in release.numbers(query)),
+            *([release.quantiles(query)] if query.quantiles else []),
+        )
+    ]
     table = pa.concat_tables(tables, promote_options="default")
     document: dict[str, Any] = {
         "release": release.spec.release,

@@ -18,7 +18,7 @@ from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
 from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
 from pipelines.spec.privacy import PrivacySection
-from pipelines.spec.queries import Published, QuerySection, key_of
+from pipelines.spec.queries import PlainKind, QuantilesSection, QuerySection, SlidingSection, key_of
 from pipelines.spec.rules import adaptive_of
 from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import microseconds
@@ -222,7 +222,8 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
         invalid=section.measure.invalid,
         where=None if section.where is None else Condition.parse(section.where),
         by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
-        publish=tuple(_series(number, every) for number in section.publish),
+        publish=tuple(_series(number, every) for number in section.publish if not isinstance(number, QuantilesSection)),
+        quantiles=section.quantiles,
         weight=section.weight,
         expected=section.expected,
         consistent=section.consistent,
@@ -232,7 +233,7 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
     )
 
 
-def _series(number: Published, every: int) -> Series:
+def _series(number: PlainKind | SlidingSection, every: int) -> Series:
     if isinstance(number, str):
         return Series(kind=number)
     step = every if number.every is None else number.every

@@ -3,13 +3,12 @@
 import math
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
 
 from pipelines.spec.cells import CellsSection
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
 from pipelines.spec.fields import (
-    EITHER,
     LIST_OR_SETTINGS,
     LISTED,
     SETTINGS,
@@ -30,6 +29,9 @@ from transforms.aggregation.queries import Scalar
 from transforms.common.errors import SpecError
 
 MOST_CELLS = 10_000_000
+
+MOST_OF_QUANTILES = 10_000
+"""Quantiles take time with the square of the cells along their key."""
 
 PUBLISHED = (
     *("query", "kind", "window_start", "window_end", "value", "stddev", "ci_low", "ci_high"),
@@ -129,6 +131,18 @@ class SlidingSection(Section):
         return self
 
 
+class QuantilesSection(Section):
+    """Quantiles of the values of an ordered key, of each of the numbers that are listed beside them."""
+
+    quantiles: Annotated[list[Annotated[Number, Field(gt=0, lt=1)]], BeforeValidator(as_list), Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        again = [place for place, one in enumerate(self.quantiles) if one in self.quantiles[:place]]
+        refuse((("quantiles", place), f"{self.quantiles[place]} is listed twice; list it once") for place in again)
+        return self
+
+
 PlainKind = Literal["change", "level", "entered", "left"]
 _PLAIN: tuple[PlainKind, ...] = get_args(PlainKind)
 
@@ -143,16 +157,26 @@ def _number(value: Any) -> Any:
     return value
 
 
-Published = PlainKind | SlidingSection
+def _kind_of_number(value: Any) -> str:
+    if isinstance(value, str):
+        return "word"
+    return "quantiles" if isinstance(value, QuantilesSection) or "quantiles" in value else "settings"
+
+
+Published = PlainKind | SlidingSection | QuantilesSection
 
 
 def _once(numbers: list[Published]) -> list[Published]:
     """Windows of one width may not be listed with two steps: where both fall, a window would have two numbers."""
+    quantiles = [place for place, number in enumerate(numbers) if isinstance(number, QuantilesSection)]
+    refuse(((place,), "a second list of quantiles; write one") for place in quantiles[1:])
+    if len(quantiles) == len(numbers):
+        refuse([((quantiles[0],), "of no numbers; list these beside it, as in [level, {quantiles: [0.5]}]")])
     listed = [n.sliding if isinstance(n, SlidingSection) else n for n in numbers]
     refuse(
         ((place,), f"{_shown(one)} is listed twice; list it once")
         for place, one in enumerate(listed)
-        if one in listed[:place]
+        if not isinstance(one, QuantilesSection) and one in listed[:place]
     )
     return numbers
 
@@ -176,8 +200,10 @@ Cells = Annotated[
 Numbers = Annotated[
     list[
         Annotated[
-            Annotated[PlainKind, WORD] | Annotated[SlidingSection, SETTINGS],
-            EITHER,
+            Annotated[PlainKind, WORD]
+            | Annotated[SlidingSection, SETTINGS]
+            | Annotated[QuantilesSection, Tag("quantiles")],
+            Discriminator(_kind_of_number),
             BeforeValidator(_number),
         ]
     ],
@@ -207,6 +233,11 @@ class QuerySection(Section):
         return math.prod(len(key_of(cells)) for cells in self.by.values())
 
     @property
+    def quantiles(self) -> tuple[float, ...]:
+        """Which quantiles are published."""
+        return next((tuple(n.quantiles) for n in self.publish if isinstance(n, QuantilesSection)), ())
+
+    @property
     def slides(self) -> bool:
         """Whether sliding windows are published."""
         return any(isinstance(number, SlidingSection) for number in self.publish)
@@ -229,10 +260,26 @@ class QuerySection(Section):
             problems.append((("by",), f"{self.cells:,} cells; {fewer}, below {MOST_CELLS:,} in all"))
         if self.consistent:
             problems.extend((("consistent",), text) for text in self._inconsistent())
+        if self.quantiles:
+            problems.extend((("publish",), text) for text in self._no_quantiles())
         if self.over is not None:
             problems.extend((("cells",), text) for text in self._not_over_cells(ordered=bool(ordered)))
         refuse(problems)
         return self
+
+    def _no_quantiles(self) -> list[str]:
+        """Why there are no quantiles."""
+        ordered = [cells.key() for cells in self.by.values() if isinstance(cells, OrderedSection)]
+        problems = []
+        if len(ordered) != 1 or ordered[0].moments:
+            problems.append("quantiles are along one key with ranges of numbers, as {from: 0, to: 100, step: 5}")
+        elif len(ordered[0]) > MOST_OF_QUANTILES:
+            problems.append(f"quantiles are along {MOST_OF_QUANTILES:,} cells at most; take larger steps")
+        if self.measure.column is not None:
+            problems.append("quantiles are of counts; write measure: count")
+        if self.consistent:
+            problems.append("quantiles are made from counts as they are; remove them, or consistent")
+        return problems
 
     def _not_over_cells(self, *, ordered: bool) -> list[str]:
         """Why there is no strategy over cells."""

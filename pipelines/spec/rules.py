@@ -15,6 +15,7 @@ from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSect
 from privacy.protection import Span
 from privacy.strategies.choice import Form
 from transforms.release.published_tables import SAMPLED
+from transforms.release.quantile_tables import QUANTILE
 
 MOST_WINDOWS = 10_000_000
 
@@ -76,12 +77,15 @@ def strategy_problems(
 
 def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
     """All queries of a release share the published columns, and one of them stands there for adaptive ones alone."""
-    if all(adaptive_of(query, strategy) is None for query in queries):
-        return
+    taken = {
+        SAMPLED: "adaptive queries" if any(adaptive_of(query, strategy) is not None for query in queries) else None,
+        QUANTILE: "quantiles" if any(query.quantiles for query in queries) else None,
+    }
     for place, query in enumerate(queries):
         for key in query.by:
-            if key.lower() == SAMPLED:
-                message = f"the published files have a column {SAMPLED}, for adaptive queries; rename it in the source"
+            what = taken.get(key.lower())
+            if what is not None:
+                message = f"the published files have a column {key.lower()}, for {what}; rename it in the source"
                 yield ("queries", place, "by", key), message
 
 

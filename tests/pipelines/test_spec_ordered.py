@@ -103,3 +103,49 @@ def test_a_column_is_a_number_in_all_queries_or_a_time(tmp_path: Path) -> None:
     assert found == [
         "spec.yaml:20: queries[0].by.waited: ranges of times of what is elsewhere a number; use one kind",
     ]
+
+
+AGES = "{ward: [a, b], age: {from: 0, to: 100, step: 5}}"
+
+
+def test_quantiles_are_of_the_numbers_beside_them(tmp_path: Path) -> None:
+    query = loaded(
+        tmp_path, changed("[level, change]", "[level, {quantiles: [0.25, 0.5]}, {sliding: 7d}]", by(AGES))
+    ).queries[0]
+
+    assert [series.kind for series in query.publish] == ["level", "sliding"]
+    assert query.quantiles == (0.25, 0.5)
+    assert query.together
+
+
+@pytest.mark.parametrize(
+    ("keys", "publish", "error"),
+    [
+        (AGES, "[{quantiles: [0.5]}]", "publish[0]: of no numbers; list these beside it"),
+        (AGES, "[level, {quantiles: [0.5, 1]}]", "publish[1].quantiles[1]: expected a number below 1"),
+        (AGES, "[level, {quantiles: [0.5, 0.5]}]", "publish[1].quantiles[1]: 0.5 is listed twice"),
+        (AGES, "[level, {quantiles: []}]", "publish[1].quantiles: expected at least 1"),
+        (AGES, "[level, {quantiles: 0.5}, {quantiles: 0.9}]", "publish[2]: a second list of quantiles"),
+        (WARDS, "[level, {quantiles: [0.5]}]", "publish: quantiles are along one key with ranges of numbers"),
+        (
+            "{at: {from: 2026-01-01T00:00:00Z, to: 2026-02-01T00:00:00Z, step: 1d}}",
+            "[level, {quantiles: [0.5]}]",
+            "publish: quantiles are along one key with ranges of numbers",
+        ),
+        (
+            "{age: {from: 0, to: 100, step: 0.001}}",
+            "[level, {quantiles: [0.5]}]",
+            "publish: quantiles are along 10,000 cells at most; take larger steps",
+        ),
+        (
+            "{quantile: {from: 0, to: 100, step: 5}}",
+            "[level, {quantiles: [0.5]}]",
+            "by.quantile: the published files have a column quantile, for quantiles; rename it",
+        ),
+    ],
+)
+def test_quantiles_that_cannot_be_are_refused(tmp_path: Path, keys: str, publish: str, error: str) -> None:
+    found = problems(tmp_path, changed("[level, change]", publish, by(keys)))
+
+    assert len(found) == 1
+    assert f"queries[0].{error}" in found[0]

@@ -34,6 +34,7 @@ class Query:
         by: public keys with their listed values, or with ranges; a query has one cell for each combination.
         publish: which numbers, without repeats; widths and steps in windows.
         weight, expected, strategy, over, adaptive: as in the plan's `Demand`.
+        quantiles: of the values of the one ordered key, for each number that is published.
         consistent: whether levels, entered and left are made non-negative, with sums that agree.
     """
 
@@ -46,6 +47,7 @@ class Query:
     publish: tuple[Series, ...] = (Series(kind="change"),)
     weight: float = 1.0
     expected: float | None = None
+    quantiles: tuple[float, ...] = ()
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
     over: CellChoice = field(default_factory=CellChoice)
@@ -94,7 +96,7 @@ class Query:
     @property
     def together(self) -> bool:
         """Whether all cells of a window are worked on at once."""
-        return self.consistent or self.adaptive is not None or self.over.asks
+        return self.consistent or self.adaptive is not None or self.over.asks or bool(self.quantiles)
 
     @property
     def columns(self) -> frozenset[str]:

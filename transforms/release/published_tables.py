@@ -8,6 +8,9 @@ Where the data decide about a query when it is published anew, estimates have on
 window was; null for other queries. Where it was not, `value` is what was published last, and of its error nothing is
 known. Such a query has no nodes: its samples are the estimates themselves.
 
+Where a query publishes quantiles, estimates have a column `quantile`, which is null for all other rows
+(transforms.release.quantile_tables).
+
 All queries of a release share the columns: a key that a query does not have is null. A query with several components
 or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node of a level, the initial one or
 one by itself, has no `node_start`.
@@ -17,6 +20,7 @@ and in which layer of its tree. `noisy_value` and `scale` are those of the sum i
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -38,6 +42,7 @@ from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Scalar
 from transforms.release.adaptive_levels import PublishedLevels
 from transforms.release.protected import Protected
+from transforms.release.quantile_tables import QUANTILE, listed_alone, quantile_kind, quantile_numbers
 
 SAMPLED = "sampled"
 
@@ -55,10 +60,41 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Re
             "ci_low": found.ci_low.ravel(),
             "ci_high": found.ci_high.ravel(),
         }
-        if any(query.adaptive is not None for query in aggregation.queries):
-            numbers[SAMPLED] = pa.nulls(found.value.size, pa.bool_())
+        numbers |= _only_of_some(aggregation, found.value.size)
         tables.append(_by_number(aggregation, released.query, series, first_cell, sums[0].shape[1], numbers))
+        tables += _quantiles(aggregation, released, series, sums)
     return pa.concat_tables(tables)
+
+
+def _only_of_some(aggregation: Aggregation, rows: int) -> dict[str, np.ndarray | pa.Array]:
+    """Columns that a release has only if one of its queries needs them, empty."""
+    kinds = {
+        SAMPLED: pa.bool_() if any(query.adaptive is not None for query in aggregation.queries) else None,
+        QUANTILE: pa.float64() if any(query.quantiles for query in aggregation.queries) else None,
+    }
+    return {name: pa.nulls(rows, kind) for name, kind in kinds.items() if kind is not None}
+
+
+def _quantiles(
+    aggregation: Aggregation, released: Released, series: Series, sums: Sequence[np.ndarray]
+) -> list[pa.Table]:
+    """Rows of quantiles of one series; of the keys they have the listed ones."""
+    query = aggregation.queries[released.query]
+    if not query.quantiles:
+        return []
+    others = [listed_alone(one) if place == released.query else one for place, one in enumerate(aggregation.queries)]
+    listed, tables = replace(aggregation, queries=tuple(others)), []
+    for share, numbers in quantile_numbers(series, sums[0], aggregation, released):
+        rows = len(numbers["value"])
+        columns = {**numbers, **_only_of_some(aggregation, rows), QUANTILE: np.full(rows, share)}
+        table = _by_number(listed, released.query, series, 0, others[released.query].cells, columns)
+        table = table.set_column(1, "kind", _constant(quantile_kind(series), rows))
+        for name, kind in key_types(aggregation.queries).items():
+            if name not in table.column_names:
+                table = table.append_column(name, pa.nulls(rows, kind))
+        order = [*table.column_names[:4], *key_types(aggregation.queries), *columns]
+        tables.append(table.select(order))
+    return tables
 
 
 def adaptive_table(published: PublishedLevels, aggregation: Aggregation, part: AdaptivePart) -> pa.Table:
@@ -76,6 +112,7 @@ def adaptive_table(published: PublishedLevels, aggregation: Aggregation, part: A
         "stddev": pa.array(found.stddev.ravel(), mask=unknown),
         "ci_low": pa.array(found.ci_low.ravel(), mask=unknown),
         "ci_high": pa.array(found.ci_high.ravel(), mask=unknown),
+        **_only_of_some(aggregation, len(unknown)),
         SAMPLED: pa.array(~unknown),
     }
     return _by_number(aggregation, part.query, query.publish[0], 0, cells, numbers)

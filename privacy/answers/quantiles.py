@@ -1,0 +1,136 @@
+"""Quantiles of what is counted along ordered cells, from noisy counts, each with an interval that holds it.
+
+Let P_c be the exact count of the cells up to c, P all of it, and T_c = P_c - q P: it never falls, and the cell of the
+q-quantile is the first c* with T_c >= 0. With the noisy T^_c and half widths h_c, within which the noise of each is by
+itself with a probability of 95 %, the interval goes from the first cell to the last of those for which
+
+    T^_c >= -h_c    and    T^_(c-1) < h_(c-1).
+
+That c* is none of them takes noise of T_(c*) below -h or noise of T_(c*-1) of h and more: noise is symmetric, so either
+has 2.5 %, and no further cell needs to be looked at. So the interval holds c* with 95 % at least, and the quantile of
+the counted values with it, those below the first edge and above the last taken for the edge itself.
+
+The value in between is where the noisy T^ crosses zero, with the values of a cell spread evenly over it; of several
+crossings the middle of the first and the last. With a noisy P of zero or less nothing is known: the middle of the
+range is given, and all of it as the interval.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacy.cells.product import Along
+from privacy.cells.sums import Floats
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
+from privacy.noise.mixed import half_width_by_spread
+from privacy.noise.weighted import half_width
+
+BLOCK = 2**22
+"""About so many numbers are solved for at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """Arrays of one shape, in the unit of the edges."""
+
+    value: Floats
+    ci_low: Floats
+    ci_high: Floats
+
+
+def quantiles(counts: Floats, share: float, *, low: Floats, high: Floats, reach: Floats) -> Quantiles:
+    """The quantile of each row.
+
+    Args:
+        counts: noisy, [.., cells].
+        share: q, above 0 and below 1.
+        low, high: where each cell begins and ends, [cells], increasing.
+        reach: h of each T_c, [.., cells].
+
+    >>> counts, edges = np.array([0.0, 10.0, 10.0, 0.0]), np.array([0.0, 0.0, 5.0, 10.0, 10.0])
+    >>> found = quantiles(counts, 0.25, low=edges[:-1], high=edges[1:], reach=np.full(4, 1.0))
+    >>> float(found.value), float(found.ci_low), float(found.ci_high)
+    (2.5, 0.0, 5.0)
+    """
+    sums = np.cumsum(counts, axis=-1)
+    total = sums[..., -1:]
+    above = sums - share * total
+    before = np.concatenate([-share * total, above[..., :-1]], axis=-1)
+    inside = above >= -reach
+    inside[..., -1] = True  # of the last cell T >= 0 for certain, and of what is before the first T < 0
+    inside[..., 1:] &= before[..., 1:] < reach[..., :-1]
+    known = (total[..., 0] > 0) & inside.any(axis=-1)
+    cells = counts.shape[-1]
+    first, last = np.argmax(inside, axis=-1), cells - 1 - np.argmax(inside[..., ::-1], axis=-1)
+    ci_low, ci_high = np.where(known, low[first], low[0]), np.where(known, high[last], high[-1])
+    one = _crossing(above, before, np.argmax(above >= 0, axis=-1), low, high)
+    other = _crossing(above, before, np.minimum(cells - np.argmax(above[..., ::-1] < 0, axis=-1), cells - 1), low, high)
+    never = ~(above < 0).any(axis=-1)  # all is in the first cell
+    value = np.where(never, one, (one + other) / 2)
+    value = np.where(known, np.clip(value, ci_low, ci_high), (low[0] + high[-1]) / 2)
+    return Quantiles(value=value, ci_low=ci_low, ci_high=ci_high)
+
+
+def _crossing(above: Floats, before: Floats, cell: np.ndarray, low: Floats, high: Floats) -> Floats:
+    """Where T^ is zero in a cell, if it grows evenly from one end to the other."""
+    end, begin = (np.take_along_axis(values, cell[..., None], -1)[..., 0] for values in (above, before))
+    rise = end - begin
+    part = np.clip(-begin / np.where(rise > 0, rise, 1.0), 0.0, 1.0)
+    found: Floats = low[cell] + part * (high[cell] - low[cell])
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balances:
+    """The noise of each T_c, [cells], where the noise of a node over cells has variance 1.
+
+    Attributes:
+        squares: its variance.
+        largest: the largest share that one node can have of that.
+    """
+
+    squares: Floats
+    largest: Floats
+
+
+def balances(cells: int, share: float, along: Along | None) -> Balances:
+    """Of T_c = P_c - q P: the weight of a cell is 1 - q up to c and -q beyond.
+
+    Args:
+        along: the strategy over these cells; None if each has noise of its own.
+
+    >>> balances(4, 0.5, None).squares.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    up_to = np.arange(1, cells + 1, dtype=np.float64)
+    if along is None:
+        squares = up_to * (1 - share) ** 2 + (cells - up_to) * share**2
+        heaviest = np.where(up_to < cells, max(share, 1 - share), 1 - share)
+        return Balances(squares=squares, largest=heaviest**2 / squares)
+    squares = np.empty(cells)
+    rows = max(1, BLOCK // cells)
+    for begin in range(0, cells, rows):
+        some = np.arange(begin, min(begin + rows, cells))
+        weights: Floats = np.where(np.arange(cells) <= some[:, None], 1 - share, -share)
+        squares[some] = (weights * along.solve(weights)).sum(axis=1)
+    return Balances(squares=squares, largest=np.ones(cells))
+
+
+def reach_of(
+    distribution: NoiseDistribution, in_time: float, largest: float, of: Balances, confidence: float
+) -> Floats:
+    """Half widths of the T_c of one number, [cells], in grid steps.
+
+    Args:
+        in_time: the sum of squares of the number's weights in time.
+        largest: the largest of these squares, as a share of the sum.
+        confidence: of each half width.
+    """
+    deviations: Floats = np.sqrt(of.squares * in_time)
+    if not isinstance(distribution, DiscreteLaplace):
+        return deviations * half_width(distribution, np.ones(1), confidence)
+    spread = 2 ** np.floor(np.log2((1 + 1e-9) / (largest * of.largest))).astype(np.int64)  # few, each a bound for more
+    kinds, place = np.unique(np.maximum(spread, 1), return_inverse=True)
+    half = np.array([half_width_by_spread(distribution, int(kind), confidence) for kind in kinds])
+    widths: Floats = deviations * half[place]
+    return widths

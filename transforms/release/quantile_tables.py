@@ -1,0 +1,97 @@
+"""Published quantiles: rows of `estimates` of their own, made from the noisy counts of ordered cells alone.
+
+    query, kind (`level_quantile` and so on), window_start, window_end, <keys>, value, stddev, ci_low, ci_high, quantile
+
+One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from privacy.answers.quantiles import Balances, balances, quantiles, reach_of
+from privacy.estimates import CONFIDENCE
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, widened
+from privacy.planning.plan import Released
+from privacy.series import Series
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.ordered_key import OrderedKey
+from transforms.aggregation.queries import Query
+
+QUANTILE = "quantile"
+"""The column that is added to `estimates` of a release that has any; and the end of the rows' kind."""
+
+InTime = tuple[NoiseDistribution, float, float]
+"""Of a number: the noise of a node, the sum of squares of its weights in time, and the largest share of that."""
+
+
+def quantile_kind(series: Series) -> str:
+    """What the rows of quantiles of a series are called.
+
+    >>> quantile_kind(Series(kind="level"))
+    'level_quantile'
+    """
+    return f"{series.kind}_{QUANTILE}"
+
+
+def quantile_numbers(
+    series: Series, sums: np.ndarray, aggregation: Aggregation, released: Released
+) -> list[tuple[float, dict[str, np.ndarray | pa.Array]]]:
+    """For each quantile of a query the columns of its rows, [numbers x combinations of listed values].
+
+    Args:
+        sums: noisy counts of all cells, [numbers, cells], in grid steps.
+    """
+    query = aggregation.queries[released.query]
+    name, key = query.ordered[0]
+    place = [one for one, _ in query.by].index(name)
+    counts = np.moveaxis(sums.reshape(len(sums), *(len(one) for _, one in query.by)), 1 + place, -1)
+    counts = counts.reshape(len(sums), -1, len(key)).astype(np.float64)
+    edges = key.edges(0, key.steps + 1)
+    low, high = np.concatenate([edges[:1], edges]), np.concatenate([edges, edges[-1:]])
+    in_time = _in_time(series, aggregation, released)
+    found = []
+    for share in query.quantiles:
+        of = _balances(released, place, len(key), share)
+        reach = [reach_of(noise, squares, largest, of, CONFIDENCE) for noise, squares, largest in in_time]
+        made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), 1, -1))
+        rows = made.value.size
+        columns: dict[str, np.ndarray | pa.Array] = {
+            "value": made.value.ravel(),
+            "stddev": pa.nulls(rows, pa.float64()),
+            "ci_low": made.ci_low.ravel(),
+            "ci_high": made.ci_high.ravel(),
+        }
+        found.append((share, columns))
+    return found
+
+
+def listed_alone(query: Query) -> Query:
+    """The same with the cells of its listed keys only."""
+    return replace(query, by=tuple((name, key) for name, key in query.by if not isinstance(key, OrderedKey)))
+
+
+def _balances(released: Released, place: int, cells: int, share: float) -> Balances:
+    """Of each combination of listed values alike: their axes have noise of their own for each."""
+    if released.over is None or released.over.trivial:
+        return balances(cells, share, None)
+    found = balances(cells, share, released.over.axes[place])
+    others = [axis.variances()[0] for at, axis in enumerate(released.over.axes) if at != place]
+    return replace(found, squares=found.squares * float(np.prod(others)))
+
+
+def _in_time(series: Series, aggregation: Aggregation, released: Released) -> Sequence[InTime]:
+    """Of each new number."""
+    timeline, strategy = aggregation.timeline, released.strategy
+    windows, since = (count // released.leaf for count in (timeline.windows, timeline.released))
+    merged, (noise,) = series.merged(released.leaf), released.noise
+    stretch = strategy.stretch(strategy.nodes(windows, since=since or None))
+    if stretch is not None:  # each node is a number
+        return [(widened(noise, width), 1.0, 1.0) for width in stretch.tolist()]
+    squares = strategy.variances(merged, windows, since=since)
+    if not isinstance(noise, DiscreteLaplace):
+        return [(noise, float(each), 1.0) for each in squares]
+    weights = strategy.weights(merged, windows, since=since)
+    return [(noise, float(each), float(w.max() ** 2 / each)) for each, w in zip(squares, weights, strict=True)]
