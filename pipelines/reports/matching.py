@@ -106,11 +106,13 @@ def warnings(queries: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _of_number(where: str, number: dict[str, Any], cut: float) -> Iterator[str]:
-    truth, relative = number["truth"], number["relative_error"]
-    if truth is not None and number["bounding_rmse"] > MUCH_CUT * truth:
+    truth, off, last = number["truth"], number["bounding_rmse"], number["bias_last"]
+    relative = number["relative_error"]
+    last = "" if last is None else f" and {last:+.4g} in the last window"  # where no ratio may have a truth
+    if truth is not None and off is not None and off > MUCH_CUT * truth:
         yield (
             f"{where}: biased: the contribution bound cuts changes of {cut:.0%} of the units off, and numbers are off "
-            f"by {number['bias']:+.4g} in the mean and {number['bias_last']:+.4g} in the last window, before noise"
+            f"by {number['bias']:+.4g} in the mean{last}, before noise"
         )
     if relative is not None and relative > MOSTLY_NOISE:
         yield f"{where}: mostly noise: the error is {relative:.0%} of the size of the truth"

@@ -61,11 +61,22 @@ WARNED: list[tuple[dict[str, int], list[int], dict[str, Any], str]] = [
         "query beds, level: biased: the contribution bound cuts changes of 25% of the units off, and numbers are off "
         "by +20 in the mean and +55 in the last window, before noise",
     ),
+    (
+        {"units_cut": 100},
+        CELLS,
+        {"bounding_rmse": 30.0, "bias": 20.0, "bias_last": None},  # a mean of nothing there
+        "query beds, level: biased: the contribution bound cuts changes of 25% of the units off, and numbers are off "
+        "by +20 in the mean, before noise",
+    ),
     ({}, CELLS, {"relative_error": 0.6}, "query beds, level: mostly noise: the error is 60% of the size of the truth"),
 ]
 
 
-@pytest.mark.parametrize(("counts", "cells", "number", "warning"), WARNED, ids=[warning[:60] for *_, warning in WARNED])
+@pytest.mark.parametrize(
+    ("counts", "cells", "number", "warning"),
+    WARNED,
+    ids=[f"{place}: {case[-1][:50]}" for place, case in enumerate(WARNED)],
+)
 def test_what_makes_numbers_useless_is_warned_of(counts, cells, number, warning):
     (found,) = warnings(evaluated(counts, cells, number))
 
