@@ -41,13 +41,14 @@ def test_a_decimal_is_in_the_cell_that_exact_arithmetic_says(key: OrderedKey, da
     assert key.codes(read).tolist() == expected
 
 
-@given(st.integers(-(10**12), 10**12), st.integers(1, 6))
-def test_a_column_of_decimals_is_read_as_its_texts_are(units: int, scale: int) -> None:
-    number = Decimal(units).scaleb(-scale)
+@given(st.lists(st.integers(-(10**12), 10**12) | st.integers(-(10**18), 10**18), max_size=4), st.integers(0, 9))
+def test_a_column_of_decimals_is_read_as_its_texts_are(units: list[int], scale: int) -> None:
+    numbers = [Decimal(unit).scaleb(-scale) for unit in units]
+    column = pa.array([None, *numbers, None], pa.decimal128(30, scale))
 
-    read, _ = to_kind(pa.array([number], pa.decimal128(20, scale)), "float64")
+    read, _ = to_kind(column.slice(1), "float64")
 
-    assert read.to_pylist() == [float(number)]
+    assert read.to_pylist() == [*map(float, numbers), None]
 
 
 def test_whole_numbers_of_any_size_null_nan_and_infinity_have_their_places() -> None:
