@@ -131,6 +131,21 @@ def test_a_declared_type_is_taken_as_it_is(tmp_path):
     assert layout.states == (("zip", "string"),)
 
 
+def test_columns_with_ranges_are_numbers_and_times_in_text_too_and_other_rows_are_dead_letters(tmp_path):
+    rows = [
+        ["1", NOON, "0.3", "2013-02-08"],
+        ["2", NOON, "some", NOON],
+        ["3", NOON, "", "soon"],
+        ["4", NOON, "1e3", ""],
+    ]
+    write_csv(tmp_path / "a.csv", ["id", "at", "after_x", "after_due"], rows)
+
+    layout = look(tmp_path / "a.csv", "csv", numbers="x", times="due", others="x due", before=None)
+
+    assert layout.states == (("due", "timestamp"), ("x", "float64"))
+    assert [(row["entry"], row["after.x"]) for row in read(layout)] == [("1", 0.3), ("4", 1000.0)]
+
+
 def test_the_owner_is_a_column_of_the_mutation_if_there_is_one(tmp_path):
     write_parquet(tmp_path / "a.parquet", {**COLUMNS, "person": [3]})
 
@@ -152,6 +167,8 @@ def test_the_owner_is_a_column_of_the_mutation_if_there_is_one(tmp_path):
         ({"owner": "person"}, "'before_person'"),
         ({"numbers": "ward"}, "measured or has ranges but is not a number"),
         ({"numbers": "x", "types": (("x", "string"),)}, "measured or has ranges but is not a number"),
+        ({"times": "ward"}, "'before_ward' .* has ranges of times but is no time"),
+        ({"times": "x"}, "'before_x' .* has ranges of times but is no time"),
     ],
 )
 def test_a_column_that_is_missing_or_cannot_be_measured_is_named(tmp_path, needs, message):

@@ -74,6 +74,15 @@ def dead(layout: Layout) -> list[tuple[int | None, str]]:
     return [(letter["row"], letter["reason"]) for table in tables for letter in table.to_pylist()]
 
 
-def look(where: Path | str, format_: str = "parquet", *, numbers: str = "", others: str = "", **changes: Any) -> Layout:
+def look(
+    where: Path | str,
+    format_: str = "parquet",
+    *,
+    numbers: str = "",
+    others: str = "",
+    times: str = "",
+    **changes: Any,
+) -> Layout:
     """Inspect with the needed columns as words."""
-    return inspect(source(where, format_, **changes), frozenset(numbers.split()), frozenset(others.split()))
+    needed = (frozenset(names.split()) for names in (numbers, others, times))
+    return inspect(source(where, format_, **changes), *needed)
