@@ -6,9 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := privacy transforms pipelines tests examples benchmarks templates setup.py
+CODE := privacy transforms pipelines slackwater tests examples benchmarks templates setup.py
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
-UNITS := -m "not hypothesis and not slow" privacy transforms pipelines tests/privacy tests/transforms tests/pipelines tests/test_house.py
+UNITS := -m "not hypothesis and not slow" privacy transforms pipelines slackwater tests/privacy tests/transforms tests/pipelines tests/test_house.py
 ROWS ?= 1000000
 RELEASE ?= flights-flink
 
@@ -81,7 +81,7 @@ style: $(READY)  ## what `lint` would change
 
 type: $(READY)  ## types: strict in privacy/, plain elsewhere
 	@$(BIN)/mypy --strict privacy
-	@$(BIN)/mypy transforms pipelines
+	@$(BIN)/mypy transforms pipelines slackwater
 
 bench: $(READY)  ## throughput and memory beside DuckDB and PipelineDP; ROWS=12500000 for the full size
 	@$(BIN)/python -m benchmarks.throughput --rows $(ROWS)

@@ -9,7 +9,7 @@ setup(
     license="Apache-2.0",
     classifiers=["Private :: Do Not Upload"],
     python_requires=">=3.11",
-    # By name: the three names are common words, and a search would also find `tests`.
+    # By name: three of the names are common words, and a search would also find `tests`.
     packages=[
         "privacy",
         "privacy.accounting",
@@ -42,8 +42,9 @@ setup(
         "pipelines.sanitised",
         "pipelines.spec",
         "pipelines.store",
+        "slackwater",
     ],
-    package_data={"pipelines.pages": ["assets/*"]},
+    package_data={"pipelines.pages": ["assets/*"], "slackwater": ["py.typed"]},
     install_requires=[
         "apache-beam>=2.77,<2.78",
         "clarabel>=0.11,<0.12",

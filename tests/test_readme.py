@@ -119,13 +119,19 @@ def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "tests"), [("test", ""), ("check", ' -m "not hypothesis and not slow" privacy transforms pipelines ')]
+    ("target", "tests"),
+    [("test", ""), ("check", ' -m "not hypothesis and not slow" privacy transforms pipelines slackwater ')],
 )
 def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str) -> None:
     steps = [line.removeprefix(".venv/bin/") for line in recipe(target)]
 
     *others, suite = [line for line in steps if re.match(r"(ruff|mypy|python -m pytest) ", line)]
-    assert others == ["ruff format --check .", "ruff check .", "mypy --strict privacy", "mypy transforms pipelines"]
+    assert others == [
+        "ruff format --check .",
+        "ruff check .",
+        "mypy --strict privacy",
+        "mypy transforms pipelines slackwater",
+    ]
     assert suite.startswith("python -m pytest -n auto --dist loadgroup --no-loadscope-reorder" + tests)
     assert bool(tests) or suite.endswith("-reorder")  # all of the suite
 

@@ -33,10 +33,9 @@ FREE = "made from what is published, so it costs no privacy"
 def answer(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "answer")
     release = published(arguments.spec)
-    query = _query(release, arguments.query)
-    series = _series(query, release.plan, arguments.kind, arguments.width)
+    named = {name: getattr(arguments, name) for name in ("query", "kind", "width", "where", "window", "minus")}
     try:
-        table = answers(release, query, series, where=arguments.where, window=arguments.window, minus=arguments.minus)
+        query, series, table = asked_of(release, **named)
     except SpecError as error:
         raise SpecError(f"--{error}" if str(error).startswith("where") else str(error)) from None
     cells = int(np.count_nonzero(taken(release, query, arguments.where)))
@@ -50,6 +49,26 @@ def answer(arguments: argparse.Namespace, flags: list[str]) -> Result:
         "answers": [{**row, **_times(row)} for row in table.to_pylist()],
     }
     return document, _text(document)
+
+
+def asked_of(
+    release: Published,
+    *,
+    query: str | None,
+    kind: str | None,
+    width: int | None,
+    where: str | None,
+    window: int | None,
+    minus: int | None,
+) -> tuple[Query, Series, pa.Table]:
+    """`answers` to what flags name, with the query and the series that they mean.
+
+    Raises:
+        SpecError: as `answers`; or they mean none, or several.
+    """
+    one = _query(release, query)
+    series = _series(one, release.plan, kind, width)
+    return one, series, answers(release, one, series, where=where, window=window, minus=minus)
 
 
 def answers(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
-from pipelines.reports.published import asked, published
+from pipelines.reports.published import Published, asked, published
 from pipelines.spec.paths import within
 from transforms.common.errors import SpecError
 from transforms.common.sinks import OUTPUT_FORMATS, write_table, write_text
@@ -33,16 +33,7 @@ def show(arguments: argparse.Namespace, flags: list[str]) -> Result:
         raise SpecError(f"-o {output}: the name must end in {', '.join((*_TABLES, *_TEXTS))}")
     if output is not None and within(output, release.folder):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
-    queries = asked(release.spec, arguments.query)
-    tables = [
-        table
-        for query in queries
-        for table in (
-            *(table for _, table in release.numbers(query)),
-            *([release.quantiles(query)] if query.quantiles else []),
-        )
-    ]
-    table = pa.concat_tables(tables, promote_options="default")
+    table = numbers(release, arguments.query)
     document: dict[str, Any] = {
         "release": release.spec.release,
         "until": release.until,
@@ -62,6 +53,19 @@ def show(arguments: argparse.Namespace, flags: list[str]) -> Result:
     else:
         write_table(table, output, format_=_TABLES[str(suffix)])
     return document, f"{document['release']}: {table.num_rows:,} numbers up to {release.until} in {output}"
+
+
+def numbers(release: Published, queries: list[str] | None) -> pa.Table:
+    """The estimates of all epochs, query after query; None: of all queries."""
+    tables = [
+        table
+        for query in asked(release.spec, queries)
+        for table in (
+            *(table for _, table in release.numbers(query)),
+            *([release.quantiles(query)] if query.quantiles else []),
+        )
+    ]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:

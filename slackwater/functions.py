@@ -1,0 +1,225 @@
+"""The commands as functions of a spec; each is one command, called as the command line calls it."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from pipelines.epochs.run import run as run_command
+from pipelines.reports.answer import asked_of
+from pipelines.reports.evaluate import evaluate as evaluate_command
+from pipelines.reports.plan_command import plan as plan_command
+from pipelines.reports.published import published
+from pipelines.reports.show import numbers
+from pipelines.spec.load import Spec, load
+from pipelines.spec.times import MICROSECOND, microseconds
+from slackwater.said import Evaluated, Planned, Ran
+from transforms.common.errors import SpecError
+
+
+def plan(spec: str | Path | Spec, *, until: datetime | None = None) -> Planned:
+    """What a release will cost and how far off its numbers will be; reads no data and costs no privacy.
+
+    Args:
+        until: errors are averaged over the windows up to then; None: to the schedule's end, or to now.
+
+    Raises:
+        SpecError: the spec is wrong, or `until` has no zone.
+
+    >>> planned = plan("templates/specs/wards.yaml")
+    >>> round(planned.epsilon, 9), planned.delta
+    (1.0, 0.0)
+    """
+    arguments = Namespace(
+        spec=_path(spec), until=_moment("until", until), compare=None, vary=None, target=None, explain=False
+    )
+    document, text = plan_command(arguments, [])
+    return Planned(
+        release=document["release"],
+        epsilon=document["loss"]["epsilon"],
+        delta=document["loss"]["delta"],
+        statement=document["statement"],
+        conditions=tuple(document["conditions"]),
+        warnings=tuple(document["warnings"]),
+        document=document,
+        text=text,
+    )
+
+
+def run(
+    spec: str | Path | Spec,
+    *,
+    until: datetime | None = None,
+    shards: int | None = None,
+    options: Sequence[str] = (),
+) -> Ran:
+    """Sample the noise of the windows that have closed, and publish them; what is published is final.
+
+    Noise of a number is sampled once: a second call has nothing to do until the next window closes, and one that was
+    killed is finished by the next.
+
+    Args:
+        until: only windows that have closed by then; None: by now.
+        shards: into how many parts the units are split, in the first run; None: as the size of the input asks.
+        options: Beam's pipeline options as on the command line, such as `--runner=FlinkRunner`.
+
+    Raises:
+        SpecError: the spec, an argument or an option is wrong.
+        InputError: the data cannot be used.
+        RefusedError: the folders hold another release, or another run was first.
+
+    Example:
+        `run("wards.yaml").windows` is how many windows are new.
+    """
+    arguments = Namespace(
+        spec=_path(spec), until=_moment("until", until), shards=_count("shards", shards), poll=None, lag=None
+    )
+    document, text = run_command(arguments, [*options])
+    return Ran(
+        release=document["release"],
+        windows=document["windows"],
+        public=document["public"],
+        files=tuple(document.get("files", ())),
+        document=document,
+        text=text,
+    )
+
+
+def evaluate(
+    spec: str | Path | Spec,
+    *,
+    until: datetime | None = None,
+    runs: int = 10,
+    truth: str | Path | None = None,
+    shards: int | None = None,
+    options: Sequence[str] = (),
+) -> Evaluated:
+    """The mechanism against the truth, for the data controller alone; publishes nothing and spends nothing.
+
+    Args:
+        until: only windows that have closed by then; None: by now.
+        runs: how often noise is sampled.
+        truth: a Parquet file for exact and bounded numbers, on the private side.
+        shards, options: as of `run`.
+
+    Raises:
+        SpecError, InputError: as `run`.
+
+    Example:
+        `evaluate("wards.yaml").warnings` says where numbers would be useless. Nothing of it may be published.
+    """
+    arguments = Namespace(
+        spec=_path(spec),
+        until=_moment("until", until),
+        runs=_count("runs", runs),
+        truth=None if truth is None else str(truth),
+        shards=_count("shards", shards),
+    )
+    document, text = evaluate_command(arguments, [*options])
+    return Evaluated(
+        release=document["release"],
+        windows=document["windows"],
+        warnings=tuple(document.get("warnings", ())),
+        document=document,
+        text=text,
+    )
+
+
+def estimates(spec: str | Path | Spec, *, queries: Sequence[str] | None = None) -> pa.Table:
+    """The published estimates of all epochs, as one Arrow table; from the public side alone, so it costs no privacy.
+
+    Args:
+        spec: or the public folder of a release.
+        queries: their names; None: all.
+
+    Returns:
+        columns `query`, `kind`, `window_start`, `window_end` (UTC), each key, `value`, `stddev`, `ci_low`, `ci_high`.
+
+    Raises:
+        SpecError: there is no such query.
+        RefusedError: nothing is published there, or a file is not what the manifest says.
+
+    Example:
+        `estimates("releases/wards/public").to_pandas()`.
+    """
+    release = published(_path(spec))
+    try:
+        return numbers(release, None if queries is None else [*queries])
+    except SpecError as error:
+        raise _of_argument(error) from None
+
+
+def answer(
+    spec: str | Path | Spec,
+    *,
+    where: str | None = None,
+    query: str | None = None,
+    kind: str | None = None,
+    width: timedelta | None = None,
+    window: datetime | None = None,
+    minus: datetime | None = None,
+) -> pa.Table:
+    """Any further sum over published cells, with its interval; from the public side alone, so it costs no privacy.
+
+    Args:
+        spec: or the public folder of a release.
+        where: which cells, a condition on the query's keys; None: all.
+        query: of a release with several.
+        kind: None: levels, or what alone is published.
+        width: of sliding windows, if there are several widths.
+        window: the end of the one window that is asked for; None: all.
+        minus: less the sum of the window that ends then.
+
+    Returns:
+        columns `window_start`, `window_end`, `value`, `stddev`, `ci_low`, `ci_high`.
+
+    Raises:
+        SpecError: the condition cuts a cell, or there is no such query, kind or window.
+
+    Example:
+        `answer("wards.yaml", where="ward in ('medicine', 'surgery')", query="beds")`.
+    """
+    release = published(_path(spec))
+    try:
+        return asked_of(
+            release,
+            query=query,
+            kind=kind,
+            width=None if width is None else width // MICROSECOND,
+            where=where,
+            window=_moment("window", window),
+            minus=_moment("minus", minus),
+        )[2]
+    except SpecError as error:
+        raise _of_argument(error) from None
+
+
+def _path(spec: str | Path | Spec) -> str:
+    """
+    Raises:
+        SpecError: the file of a spec that was read before says something else now.
+    """
+    if not isinstance(spec, Spec):
+        return str(spec)
+    if load(spec.path) != spec:
+        raise SpecError(f"{spec.path}: has changed since it was read; load it again")
+    return str(spec.path)
+
+
+def _moment(name: str, moment: datetime | None) -> int | None:
+    if moment is not None and moment.tzinfo is None:
+        raise SpecError(f"{name}: the time has no zone; give one, such as datetime(2026, 1, 5, tzinfo=UTC)")
+    return None if moment is None else microseconds(moment)
+
+
+def _count(name: str, count: int | None) -> int | None:
+    if count is not None and count < 1:
+        raise SpecError(f"{name}: expected a whole number of at least 1, not {count}")
+    return count
+
+
+def _of_argument(error: SpecError) -> SpecError:
+    """As the command line names its flag, `--query`, the function names its argument."""
+    return SpecError(str(error).removeprefix("--"))

@@ -1,0 +1,55 @@
+"""`import slackwater`: the page about it runs as it stands, and what is wrong is said at once."""
+
+import re
+from contextlib import chdir
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import slackwater
+from tests.e2e.specs import write_spec
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_page_runs_from_a_spec_to_answers(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/stays.csv").write_text(blocks("README.md", "csv")[0])
+    (tmp_path / "wards.yaml").write_text(blocks("README.md", "yaml")[0])
+    said: dict[str, object] = {}
+    with chdir(tmp_path):
+        for block in blocks("docs/python.md", "python"):
+            if "beam" not in block:
+                exec(block.replace("table.to_pandas()", "table"), said)  # noqa: S102
+        again = slackwater.run("wards.yaml", until=datetime.fromisoformat("2026-01-08T00:00:00Z"))
+        public = slackwater.estimates("releases/wards/public")
+
+    table, elsewhere, ran = said["table"], said["elsewhere"], said["ran"]
+    assert isinstance(table, pa.Table)
+    assert isinstance(elsewhere, pa.Table)
+    assert isinstance(ran, slackwater.Ran)
+    assert (ran.windows, again.windows) == (7, 0)
+    assert public.equals(table)
+    levels = table.filter((pa.compute.field("kind") == "level") & (pa.compute.field("ward") != "surgery"))
+    sums = [sum(levels["value"].to_pylist()[day : day + 2]) for day in range(0, 14, 2)]
+    assert elsewhere["value"].to_pylist() == sums
+
+
+def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
+    path = write_spec(tmp_path)
+    spec = slackwater.load(path)
+
+    with pytest.raises(slackwater.SpecError, match=r"^until: the time has no zone"):
+        slackwater.run(path, until=datetime(2026, 1, 2))  # noqa: DTZ001
+    with pytest.raises(slackwater.SpecError, match=r"^shards: expected a whole number of at least 1, not 0$"):
+        slackwater.run(path, shards=0)
+    path.write_text(path.read_text().replace("at_most: 4", "at_most: 5"))
+    with pytest.raises(slackwater.SpecError, match=r"has changed since it was read; load it again$"):
+        slackwater.plan(spec)
