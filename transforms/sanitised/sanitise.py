@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindows
 
 from privacy.noise.odds import Integers
+from privacy.sanitised.attributes import Subset
 from privacy.sanitised.record import Sanitisation
 from transforms.common.hashing import unit_hash
 from transforms.common.ipc import from_bytes, to_bytes
@@ -29,6 +30,9 @@ from transforms.common.kinds import one_chunk, to_key
 from transforms.sanitised.columns import SEPARATOR, columns_of, source_columns, to_codes, to_columns
 
 SHARDS = 16
+
+AT_ONCE = 1 << 22
+"""Codes that are worked on together: of sets there is one for each element, and a few arrays of them are held."""
 
 
 class Sanitise(beam.PTransform):
@@ -65,7 +69,15 @@ def sanitised(records: pa.Table, record: Sanitisation, *, separator: str = SEPAR
     >>> sanitised(people, Sanitisation(attributes=(ward,))).to_pydict()
     {'ward': ['b', 'other', 'other']}
     """
-    return _noisy(_coded(records, record, separator), record, separator)
+    return pa.concat_tables(
+        [_noisy(_coded(part, record, separator), record, separator) for part in _parts(records, record)]
+    )
+
+
+def _parts(table: pa.Table, record: Sanitisation) -> Iterator[pa.Table]:
+    """Its rows in slices, one at the least."""
+    rows = max(1, AT_ONCE // sum(attribute.width for attribute in record.attributes))
+    return (table.slice(start, rows) for start in range(0, max(table.num_rows, 1), rows))
 
 
 def _coded(records: pa.Table, record: Sanitisation, separator: str) -> list[Integers]:
@@ -113,7 +125,9 @@ def _by_name(payload: bytes, record: Sanitisation, entry: str, separator: str) -
     names = names_of(table, entry)
     coded = {"name": names.cast(pa.large_string())}
     for attribute, codes in zip(record.attributes, _coded(table, record, separator), strict=True):
-        coded[f"codes {attribute.name}"] = pa.FixedSizeListArray.from_arrays(codes.ravel(), attribute.width)
+        kind = pa.int8() if isinstance(attribute, Subset) else pa.int64()
+        flat = pa.array(codes.ravel()).cast(kind)
+        coded[f"codes {attribute.name}"] = pa.FixedSizeListArray.from_arrays(flat, attribute.width)
     table, shard = pa.table(coded), unit_hash(names) % np.uint64(SHARDS)
     for one in np.unique(shard).tolist():
         yield int(one), to_bytes(table.filter(pa.array(shard == one)))
@@ -123,8 +137,12 @@ def _sampled(part: tuple[int, Iterable[bytes]], record: Sanitisation, separator:
     _, payloads = part
     table = pa.concat_tables([from_bytes(payload) for payload in payloads])
     once = table.take(pa.array(first_of_each(one_chunk(table["name"]))))
-    coded = [
-        one_chunk(once[f"codes {attribute.name}"]).flatten().to_numpy().reshape(-1, attribute.width)
-        for attribute in record.attributes
-    ]
-    return to_bytes(_noisy(coded, record, separator))
+    return to_bytes(
+        pa.concat_tables([_noisy(_codes_of(one, record), record, separator) for one in _parts(once, record)])
+    )
+
+
+def _codes_of(coded: pa.Table, record: Sanitisation) -> list[Integers]:
+    """What `_by_name` has written."""
+    columns = [(one_chunk(coded[f"codes {attribute.name}"]), attribute.width) for attribute in record.attributes]
+    return [column.flatten().to_numpy().reshape(-1, width).astype(np.int64) for column, width in columns]
