@@ -7,6 +7,10 @@
                     by taking it out). What differs longer than a span is protected less: s spans of difference cost
                     s times epsilon (group privacy).
 
+With `near` neighbours are others: in that time a unit is in each query by both changelogs or by neither, in states that
+differ in the named columns alone, where they are so far from each other at most (delta-neighbourhood, Fang and Chang).
+That a unit is there is then not protected. What is s times as far is protected s times less.
+
 Times are effective ones: a mutation that comes late counts when it comes (transforms.aggregation.shard_kernel).
 """
 
@@ -22,9 +26,14 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Whatever a unit does in any `length` microseconds."""
+    """Whatever a unit does in any `length` microseconds, or only where it is, up to some distance.
+
+    Attributes:
+        near: names of columns, each with a distance as people read it; empty: whatever it does.
+    """
 
     length: int
+    near: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         at_least("span", self.length, 1)

@@ -81,6 +81,30 @@ def apart_in_l2_squared(components: tuple[Component, ...], entries: int, corners
     return States(radius=radius, diameter=4 * radius, hulls=(4 * radius,), squared=True)
 
 
+def near_in_l1(components: tuple[Component, ...], entries: int, corners: Corners) -> States:
+    """Sizes in L1 of the difference of two trajectories that are near each other at each moment, in the same values.
+
+    Args:
+        corners: of two cells that are as near.
+
+    >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
+    >>> near_in_l1(count, 1, ((9, 5, 5), (9, 9, 9))).diameter
+    Fraction(8, 1)
+    """
+    radius = Fraction(entries * len(components) * _farthest(corners))
+    return States(radius=radius, diameter=2 * radius, hulls=())
+
+
+def near_in_l2_squared(components: tuple[Component, ...], entries: int, corners: Corners) -> States:
+    """Their squares in L2; of many cells, whose sizes may add up to more than on a line."""
+    radius = Fraction(entries * entries * len(components) * _farthest(corners))
+    return States(radius=radius, diameter=4 * radius, hulls=(), squared=True)
+
+
+def _farthest(corners: Corners) -> int:
+    return max(one + other - 2 * both for one, other, both in corners)
+
+
 def _sizes(components: tuple[Component, ...], cells: int, corners: Corners, *, power: int) -> States:
     alone = ((1, 1, 1),) if cells == 1 else ((1, 1, 0), (1, 1, 1))
     radius = Fraction(len(components) * _largest(corners))

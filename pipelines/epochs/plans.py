@@ -101,7 +101,7 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
 
     def asked(demand: Demand) -> object:
         measure = replace(demand.measure, fine=False)
-        return demand.name, measure, demand.cells, demand.axes, demand.series, demand.adaptive
+        return demand.name, measure, demand.cells, demand.axes, demand.apart, demand.series, demand.adaptive
 
     return (
         [asked(demand) for demand in plan.demands] == [asked(demand) for demand in _demands(spec)]

@@ -38,6 +38,11 @@ def who(spec: Spec) -> str:
 def what(spec: Spec) -> str:
     """What of the unit is protected."""
     protects = spec.privacy.protects
+    if isinstance(protects, Span) and protects.near:
+        return (
+            f"For ever, {extent(protects)}. That the unit is there at all, and all else about it, is NOT hidden. What "
+            "is further, or lasts longer, is protected less: epsilon is counted once for each such distance and time."
+        )
     if isinstance(protects, Span):
         return (
             f"For ever, {extent(protects)}, compared with not being there in that time. What lasts longer is "

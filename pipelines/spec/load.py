@@ -8,7 +8,9 @@ modules beside this one.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +19,7 @@ from pydantic import ValidationError
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
 from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
+from pipelines.spec.ordered import OrderedSection
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import PlainKind, QuantilesSection, QuerySection, SlidingSection, key_of
 from pipelines.spec.rules import adaptive_of
@@ -154,7 +157,10 @@ def load(path: str | Path) -> Spec:
         changelog=changelog_of(model.changelog, owner=privacy.owner, every=model.schedule.every),
         privacy=privacy,
         schedule=_schedule(model.schedule),
-        queries=tuple(_query(q, every=model.schedule.every, strategy=model.strategy) for q in model.queries),
+        queries=tuple(
+            _query(q, every=model.schedule.every, strategy=model.strategy, distance=model.privacy.distance)
+            for q in model.queries
+        ),
         output=Output(**model.output.model_dump()),
         path=path,
         base=path.parent,
@@ -213,7 +219,7 @@ def _schedule(section: ScheduleSection) -> Schedule:
     return Schedule(start=microseconds(section.start), every=section.every, until=until)
 
 
-def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
+def _query(section: QuerySection, *, every: int, strategy: Strategy, distance: Mapping[str, Decimal | int]) -> Query:
     """On the plain grid; keys in the order of their names, each with its cells in the order of the spec."""
     return Query(
         name=section.name,
@@ -229,8 +235,17 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy) -> Query:
         consistent=section.consistent,
         strategy=_choice(section, strategy if section.strategy is None else section.strategy),
         over=CellChoice() if section.over is None else section.over.choice(),
+        apart=_apart(section, distance),
         adaptive=None if (adaptive := adaptive_of(section, strategy)) is None else adaptive.choice(every),
     )
+
+
+def _apart(section: QuerySection, distance: Mapping[str, Decimal | int]) -> tuple[int, ...]:
+    """How many cells apart units are that are near each other, along each key."""
+    if not distance:
+        return ()
+    keys = ((section.by[name], distance.get(name)) for name in sorted(section.by))
+    return tuple(key.near(far) or 0 if isinstance(key, OrderedSection) and far is not None else 0 for key, far in keys)
 
 
 def _series(number: PlainKind | SlidingSection, every: int) -> Series:
@@ -267,6 +282,9 @@ def _sha256(model: SpecModel) -> str:
         for kind in ("adaptive", "direct"):  # that came later
             if isinstance(strategy, dict) and strategy[kind] is None:
                 del strategy[kind]
+    protects = values["privacy"].get("protects")
+    if protects is not None and protects["distance"] is None:  # and this one
+        del protects["distance"]
     constraint = values["privacy"]["constraint"] or {}
     for part in (constraint, *(constraint.get("classes") or {}).values()):
         if part and part["entries"] is None:  # this key came later too

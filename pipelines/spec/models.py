@@ -31,6 +31,7 @@ from pipelines.spec.rules import (
     bounds_nothing,
     column_problems,
     consistency_problems,
+    distance_problems,
     kind_problems,
     sliding_problems,
     split_problems,
@@ -256,6 +257,7 @@ class SpecModel(Section):
         problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows, every=every)
         if not bounds_nothing(self.queries, self.strategy, self.privacy):
             problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
+        problems += distance_problems(self.queries, self.strategy, self.privacy)
         problems += column_problems(self.queries, self.strategy)
         problems += kind_problems(self.queries)
         problems += split_problems(self.queries, split=self.privacy.split)

@@ -3,6 +3,7 @@
 import math
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any, Self
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
@@ -123,6 +124,14 @@ class OrderedSection(Section):
             for value in given
         )
         return start, stop, step, digits
+
+    def near(self, distance: Decimal | int) -> int | None:
+        """How many cells lie between two values that are so far apart, at most; None if it is of another kind."""
+        if isinstance(distance, Decimal) != self._numbers:
+            return None
+        _, _, step, digits = self._units()
+        units = distance if isinstance(distance, int) else distance.scaleb(digits)
+        return math.ceil(Fraction(units) / step)
 
     @property
     def _numbers(self) -> bool:

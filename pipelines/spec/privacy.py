@@ -1,11 +1,14 @@
 """The shape of `privacy:` in a spec: who is protected, how well, and what each may contribute."""
 
+from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem, refuse, show, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section, Text
+from pipelines.spec.ordered import Step
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
@@ -115,15 +118,28 @@ def _machine(states: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 class ProtectsSection(Section):
-    """A span of time: whatever a unit does in any so long a time is protected."""
+    """A span of time: whatever a unit does in it is protected, or only where it is, up to a distance."""
 
     span: Duration
+    distance: Annotated[dict[Text, Step], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.span == 0:
             refuse([(("span",), "expected a duration above zero, such as 14d")])
+        refuse(
+            (("distance", name), "expected more than zero") for name, far in (self.distance or {}).items() if far <= 0
+        )
         return self
+
+    def protection(self) -> Span:
+        """What it stands for; columns in the order of their names."""
+        return Span(self.span, tuple((name, distance_text(far)) for name, far in sorted((self.distance or {}).items())))
+
+
+def distance_text(far: Decimal | int) -> str:
+    """As people write it: a number, or a duration of microseconds."""
+    return duration_text(far) if isinstance(far, int) else f"{far.normalize():f}"
 
 
 def _protects(value: Any) -> Any:
@@ -177,7 +193,12 @@ class PrivacySection(Section):
     @property
     def protection(self) -> Protection:
         """What of a unit is protected."""
-        return Span(self.protects.span) if isinstance(self.protects, ProtectsSection) else EVERYTHING
+        return self.protects.protection() if isinstance(self.protects, ProtectsSection) else EVERYTHING
+
+    @property
+    def distance(self) -> dict[str, Decimal | int]:
+        """How far from each other places are that cannot be told apart, by column; empty: presence is protected."""
+        return (self.protects.distance or {}) if isinstance(self.protects, ProtectsSection) else {}
 
     @property
     def renewed(self) -> int | None:

@@ -14,6 +14,7 @@ from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSection, Strategy, StrategySection
 from privacy.protection import Span
 from privacy.strategies.choice import Form
+from transforms.aggregation.expression import Condition
 from transforms.release.published_tables import SAMPLED
 from transforms.release.quantile_tables import QUANTILE
 
@@ -73,6 +74,42 @@ def strategy_problems(
         form = one.factorised if isinstance(one, StrategySection) else None
         if one == "factorised" or form is not None:
             yield from ((above, message) for message in _not_factorised(form, privacy, windows))
+
+
+def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> Iterator[Problem]:
+    """Where only places are protected, what queries see of a unit beside them must be the same for near ones."""
+    above = ("privacy", "protects", "distance")
+    known = {name for query in queries for name, cells in query.by.items() if isinstance(cells, OrderedSection)}
+    for name in privacy.distance:
+        if name not in known:
+            yield (*above, name), "no query has ranges of it; give one under by: as {from: 0, to: 100, step: 1}"
+        if name == privacy.unit:
+            yield (*above, name), "names the owner, who cannot be near another one"
+    if privacy.distance and privacy.constraint is not None and privacy.constraint.at_most is not None:
+        message = "units that are near each other may use up their changes at different times; remove at_most"
+        yield ("privacy", "constraint", "at_most"), message
+    for place, query in enumerate(queries) if privacy.distance else ():
+        where = frozenset[str]() if query.where is None else Condition.parse(query.where).columns
+        ordered = {name: cells for name, cells in query.by.items() if isinstance(cells, OrderedSection)}
+        own = ("queries", place)
+        if not ordered.keys() & privacy.distance.keys():
+            yield own, f"has no range of {', '.join(privacy.distance)}, so nothing of it would be protected; remove it"
+        for name, far in privacy.distance.items():
+            if name in where:
+                yield (*own, "where"), f"reads {name}: units that are near each other would be in the query or not"
+            if name == query.measure.column:
+                yield (*own, "measure"), f"reads {name}, which differs between units that are near each other"
+            if name in query.by and name not in ordered:
+                yield (*own, "by", name), "is to be near; give ranges as {from: 0, to: 100, step: 1}"
+            if name in ordered and ordered[name].near(far) is None:
+                yield (*above, name), f"query {query.name} has ranges of another kind of it"
+        if {"entered", "left"}.intersection(number for number in query.publish if isinstance(number, str)):
+            yield (
+                (*own, "publish"),
+                "entered and left tell where a unit was before, near or not; use level or change",
+            )
+        if adaptive_of(query, strategy) is not None:
+            yield own, "adaptive publication protects whether a unit is there; use another strategy"
 
 
 def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 
 from pipelines.spec.durations import parse_duration
 from pipelines.spec.load import Spec, load
+from pipelines.spec.privacy import ProtectsSection
 from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
 from pipelines.store.store import Store
@@ -113,6 +114,7 @@ def _record(spec: Spec) -> Record:
         epsilon=spec.privacy.epsilon,
         delta=spec.privacy.delta,
         span=protects.length if isinstance(protects := spec.privacy.protects, Span) else None,
+        near=dict(protects.near) if isinstance(protects, Span) else {},
     )
 
 
@@ -162,6 +164,7 @@ def _frozen(record: Record, first: Commit) -> Record:
         epsilon=float(privacy["epsilon"]),
         delta=float(privacy.get("delta", 0)),
         span=parse_duration(protects["span"]) if isinstance(protects, dict) else None,
+        near=dict(ProtectsSection.model_validate(protects).protection().near) if isinstance(protects, dict) else {},
     )
 
 
@@ -180,7 +183,15 @@ def _given(record: Record) -> str:
 def _write(private: str, record: Record) -> None:
     folder = folder_at(private, private=True)
     with folder.lock():
-        folder.write(f"{RECORDS}/{record.id}.json", json.dumps(asdict(record), indent=1).encode())
+        folder.write(f"{RECORDS}/{record.id}.json", json.dumps(_members(record), indent=1).encode())
+
+
+def _members(record: Record) -> dict[str, object]:
+    """Without what earlier versions do not know, where it says nothing."""
+    members = asdict(record)
+    if not record.near:
+        del members["near"]
+    return members
 
 
 def _absolute(path: str) -> str:

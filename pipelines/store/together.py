@@ -9,7 +9,7 @@ a unit ever does there is no sum.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -27,6 +27,7 @@ class Record:
         unit: whom it protects.
         public, private: its folders; local ones from the root.
         span: of time that it protects, in microseconds; None: all that a unit ever does.
+        near: distances by column, where only the place of a unit is protected in it.
     """
 
     id: str = ""
@@ -37,10 +38,11 @@ class Record:
     epsilon: float
     delta: float
     span: int | None = None
+    near: dict[str, str] = field(default_factory=dict)
 
     @property
     def protects(self) -> Protection:
-        return EVERYTHING if self.span is None else Span(self.span)
+        return EVERYTHING if self.span is None else Span(self.span, tuple(sorted(self.near.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +61,25 @@ class Known:
     there: tuple[Record, ...]
     unseen: tuple[str, ...]
 
+    def _counted(self, begun: bool) -> tuple[list[Record], list[Record]]:
+        """What is in the sum, and what protects other distances, so that nothing is known of them together."""
+        every = [*self.others, *([self.own] if begun else [])]
+        near = next((record.near for record in (self.own, *every) if record.near), {})
+        return [r for r in every if r.near in ({}, near)], [r for r in every if r.near not in ({}, near)]
+
     def document(self, *, begun: bool) -> dict[str, Any]:
         """What all cost together, as JSON.
 
         Args:
             begun: whether the release itself counts.
         """
-        counted = [*self.others, *([self.own] if begun else [])]
+        counted, apart = self._counted(begun)
         protects = _common(counted)
         return {
             "epsilon": float(_sum(_epsilon(record, protects) for record in counted)),
             "delta": float(_sum(_delta(record, protects) for record in counted)),
             "protects": extent(protects),
-            "at_least": bool(self.unseen),
+            "at_least": bool(self.unseen or apart),
             "releases": [
                 {
                     "release": r.release,
@@ -80,15 +88,15 @@ class Known:
                     "delta": r.delta,
                     "protects": extent(r.protects),
                 }
-                for r in counted
+                for r in (*counted, *apart)
             ],
             "unseen": list(self.unseen),
         }
 
     def text(self, *, begun: bool = True) -> str:
         """The same for people."""
-        counted = [(record.release, record) for record in self.others]
-        counted += [(f"{self.own.release} (this one)", self.own)] if begun else []
+        within, apart = self._counted(begun)
+        counted = [(f"{r.release} (this one)" if r is self.own else r.release, r) for r in within]
         width = max(len(name) for name, _ in counted)
         units = len({record.unit for _, record in counted}) > 1
         protects = _common([record for _, record in counted])
@@ -102,6 +110,9 @@ class Known:
             of = f", for {extent(record.protects)}" if claimed else ""
             lines.append(f"  {name:<{width}}  {budget}{each}{of}")
         lines.append(f"  {'in sum':<{width}}  epsilon {epsilon}, delta {delta}")
+        if apart:
+            names = ", ".join(record.release for record in apart)
+            lines.append(f"Not in the sum, which does not hold for the distances that they protect: {names}.")
         if self.unseen:
             lines.append(
                 f"Together they are at least ({epsilon}, {delta}){claimed}, and there may be more of them, since it is "
@@ -121,9 +132,11 @@ class Known:
 
 
 def _common(records: Iterable[Record]) -> Protection:
-    """What the sum is for: the shortest span that one of them protects, if there is one."""
+    """What the sum is for: the shortest span that one of them protects, if there is one, and a distance if one does."""
+    records = tuple(records)
     spans = [record.span for record in records if record.span is not None]
-    return Span(min(spans)) if spans else EVERYTHING
+    near = next((record.near for record in records if record.near), {})
+    return Span(min(spans), tuple(sorted(near.items()))) if spans else EVERYTHING
 
 
 def _epsilon(record: Record, protects: Protection) -> Fraction:
@@ -142,7 +155,9 @@ def _delta(record: Record, protects: Protection) -> Fraction:
 
 
 def _twice(record: Record, protects: Protection) -> bool:
-    return record.span is None and protects != EVERYTHING
+    if not isinstance(protects, Span):
+        return False
+    return record.span is None or (bool(protects.near) and not record.near)
 
 
 def _exact(number: float) -> Fraction:

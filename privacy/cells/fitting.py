@@ -43,12 +43,15 @@ PRICED = 3
 LARGEST_WEIGHT = 12
 
 
-def strategies(space: Space, choice: CellChoice, *, power: int, changes: int) -> tuple[Product, ...]:
+def strategies(
+    space: Space, choice: CellChoice, *, power: int, changes: int, apart: tuple[int, ...] = ()
+) -> tuple[Product, ...]:
     """Strategies over the cells of a query, the cheapest first; the ordered axes alone have a choice.
 
     Args:
         power: 1 where L1 norms are charged, 2 for L2.
         changes: of an entry, about.
+        apart: where only the place of a unit is protected, how many cells are near along each axis; else empty.
 
     Raises:
         ValueError: a choice that cannot be had.
@@ -59,11 +62,13 @@ def strategies(space: Space, choice: CellChoice, *, power: int, changes: int) ->
     >>> best.axes[0].name, round(342 / best.average() / best.axes[0].filled, 1) > 15
     ('tree', True)
     """
-    return _strategies(space, choice, power, min(changes, 1 << 20))
+    return _strategies(space, choice, power, min(changes, 1 << 20), apart)
 
 
 @lru_cache(maxsize=256)
-def _strategies(space: Space, choice: CellChoice, power: int, changes: int) -> tuple[Product, ...]:
+def _strategies(
+    space: Space, choice: CellChoice, power: int, changes: int, apart: tuple[int, ...]
+) -> tuple[Product, ...]:
     workload: tuple[Workload, ...] = tuple(choice.workload if axis.ordered else "cells" for axis in space)
     each = Product(axes=tuple(Layers(cells=axis.cells) for axis in space), workload=workload)
     given = HEAVY if cells_of(space) > MANY else NEARLY
@@ -72,15 +77,18 @@ def _strategies(space: Space, choice: CellChoice, power: int, changes: int) -> t
         for axis in space
     ]
     found = [Product(axes=axes, workload=workload) for axes in product(*alongs)]
-    found.sort(key=lambda product: cost(product, power=power, changes=changes))
+    found.sort(key=lambda product: cost(product, power=power, changes=changes, apart=apart))
     if choice.name == "auto":
         return tuple(dict.fromkeys([*found[:PRICED], each]))
     return tuple(found[:1])
 
 
-def cost(product: Product, *, power: int, changes: int) -> float:
+def cost(product: Product, *, power: int, changes: int, apart: tuple[int, ...] = ()) -> float:
     """What is compared, for one release of windows by themselves."""
-    corners = product.corners(power)
+    corners = product.corners(power, apart or None)
+    if apart:
+        moved = max(one + other - 2 * both for one, other, both in corners)
+        return float(moved ** (2 // power) * product.average())
     radius = max(one for one, _, _ in corners)
     diameter = max(radius, *(one + other - 2 * both for one, other, both in corners))
     return float((radius + (changes - 1) * diameter) ** (2 // power) * product.average())

@@ -46,7 +46,8 @@ class Contribution:
         constraint: what is enforced.
         window: length of a leaf in microseconds.
         owner: whether a unit may own several entries.
-        protects: all that it does, or whatever it does in a span of time.
+        protects: all that it does, or whatever it does in a span of time, or where it is.
+        apart: where only that is protected, how many cells neighbours are apart along each axis, at most.
     """
 
     components: tuple[Component, ...]
@@ -56,6 +57,7 @@ class Contribution:
     owner: bool
     protects: Protection = EVERYTHING
     over: Product | None = None
+    apart: tuple[int, ...] = ()
 
     @property
     def columns(self) -> int:
@@ -64,12 +66,13 @@ class Contribution:
 
     @property
     def filled(self) -> int:
-        """In how many columns a state is, at most."""
-        return 1 if self.over is None else self.over.filled
+        """In how many columns a state is, at most, or the difference of two that are near each other."""
+        each = 1 if self.over is None else self.over.filled
+        return 2 * each if self.apart else each
 
     def corners(self, power: int) -> tuple[Corner, ...]:
         """Of the columns of any two cells; none where each cell counts by itself."""
-        return () if self.over is None else self.over.corners(power)
+        return () if self.over is None else self.over.corners(power, self.apart or None)
 
     def __post_init__(self) -> None:
         if isinstance(self.protects, Span) and isinstance(self.constraint, AtOnce):
@@ -77,6 +80,11 @@ class Contribution:
                 raise ValueError("a block in which changes are counted is at least as long as the span")
             if self.owner and self.constraint.changes is not None:
                 raise ValueError("at_most: an owner's changes are not counted block by block; only entries' are")
+        near = isinstance(self.protects, Span) and bool(self.protects.near)
+        if near != bool(self.apart) or (near and (self.over is None or not any(self.apart))):
+            raise ValueError("to protect where a unit is, say how many cells are near along each axis, some above 0")
+        if near and isinstance(self.constraint, AtOnce) and self.constraint.changes is not None:
+            raise ValueError("at_most: units that are near each other may use up their changes at different times")
         if isinstance(self.protects, Span) != isinstance(self.constraint, AtOnce):
             raise ValueError(
                 "what a unit does in a span of time is bounded by what it is at once, and all that it ever does by its "

@@ -23,6 +23,7 @@ class Demand:
         weight: share of the budget, relative to the other queries.
         choice: what is said of the strategy.
         over: what is said of a strategy over the cells, where axes have an order.
+        apart: where only the place of a unit is protected, how many cells are near along each axis; else empty.
         adaptive: how levels are published where the data decide when; None where a strategy publishes all windows.
         expected: a public guess of how large a number is, for `relative_error`.
     """
@@ -37,14 +38,19 @@ class Demand:
     adaptive: AdaptiveChoice | None = None
     axes: Space = ()
     over: CellChoice = field(default_factory=CellChoice)
+    apart: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.axes and (cells_of(self.axes) != self.cells or not any(axis.ordered for axis in self.axes)):
             raise ValueError(f"query {self.name}: axes are for {self.cells} cells, one of them with an order at least")
         if self.over.asks and not self.axes:
             raise ValueError(f"query {self.name}: a strategy over cells is for keys whose cells have an order")
+        if self.apart and (len(self.apart) != len(self.axes) or any(s.family != "net" for s in self.series)):
+            raise ValueError(f"query {self.name}: apart is for levels, changes and sliding sums, one for each axis")
         if self.adaptive is None:
             return
+        if self.apart:
+            raise ValueError(f"query {self.name}: adaptive publication hides whether a unit is there, or nothing")
         if self.over.asks:
             raise ValueError(f"query {self.name}: adaptive publication has noise of its own for each cell")
         if self.series != (Series(kind="level"),):

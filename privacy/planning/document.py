@@ -175,6 +175,7 @@ def _demand_to_json(demand: Demand, share: float) -> Json:
         "expected": None if demand.expected is None else float(demand.expected).hex(),
         "choice": demand.choice.to_json(),
         **({"over": demand.over.to_json()} if demand.over.asks else {}),
+        **({"apart": list(demand.apart)} if demand.apart else {}),
         "share": share.hex(),
     }
 
@@ -218,6 +219,7 @@ def _query_from_json(members: Members, place: int) -> _Query:
         adaptive=None if asked is None else choice_from_json(asked.of("choice")),
         axes=tuple(_axis_from_json(axis) for axis in members.each("axes")) if members.has("axes") else (),
         over=CellChoice.from_json(members.of("over")) if members.has("over") else CellChoice(),
+        apart=members.counts("apart") if members.has("apart") else (),
     )
     weight = members.number("share")
     if asked is not None:

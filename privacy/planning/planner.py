@@ -138,6 +138,7 @@ class Question:
             owner=self.owner,
             protects=self.protects,
             over=self.over,
+            apart=self.demand.apart,
         )
 
 
@@ -185,11 +186,11 @@ def _over_name(part: Part) -> str:
 def _over_cells(question: Question) -> Iterator[Question]:
     """The question for each strategy over cells that is worth a look; as it is where none is asked for."""
     demand = question.demand
-    if not demand.over.asks:
+    if not (demand.over.asks or demand.apart):
         yield question
         return
     power = 1 if question.mechanism == "laplace" else 2
-    for over in strategies(demand.axes, demand.over, power=power, changes=question.changes):
+    for over in strategies(demand.axes, demand.over, power=power, changes=question.changes, apart=demand.apart):
         yield replace(question, over=over)
 
 

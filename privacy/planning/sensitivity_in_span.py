@@ -5,6 +5,10 @@ ceil(span / window), where it is in the query with at most n entries in one of t
 What is published is a function of the states at these boundaries alone (privacy.constraint.AtOnce), so nothing else
 differs. Norms are as in privacy.planning.sensitivity, for every strategy its own (Strategy.norm_apart).
 
+Where only the place of a unit is protected (Span.near), neighbours are in each query by both or by neither, with the
+same values, in cells that are near. The difference of two states is v (S e_a - S e_b): r is the largest norm of these
+for near cells a and b, and r, 2 r and w are all that the norms use (docs/proofs/cells.md#distance).
+
 `entered` and `left`. An entry entered in a window if it is in a cell at its end in which it was not at the end of the
 window before; so an entry has one event in a window at most. Let a window lie in the span if its end is a boundary of
 it, and one more follow. In each of these w + 1 windows the events of the two trajectories differ by n at most:
@@ -27,7 +31,7 @@ from privacy.constraint import AtOnce
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_blocks import events_in_blocks, net_in_blocks, squared_in_blocks
 from privacy.protection import Span
-from privacy.states import apart_in_l1, apart_in_l2_squared
+from privacy.states import States, apart_in_l1, apart_in_l2_squared, near_in_l1, near_in_l2_squared
 from privacy.strategies.base import Strategy
 from privacy.upward import above, root_above
 
@@ -49,8 +53,7 @@ def net_apart(strategy: Strategy, unit: Contribution, *, closely: bool = False) 
     if _renewed(unit):
         return net_in_blocks(strategy, unit, closely=closely)
     boundaries, entries = _apart(unit)
-    in_one = apart_in_l1(unit.components, unit.cells, entries, unit.corners(1))
-    in_two = apart_in_l2_squared(unit.components, entries, unit.corners(2))
+    in_one, in_two = _states(unit, 1), _states(unit, 2)
     largest = [c.largest for c in unit.components]
     moved = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=entries)
     l2 = root_above(strategy.norm_apart(in_two, boundaries)) + moved.rounding
@@ -70,9 +73,7 @@ def squared_apart(strategy: Strategy, unit: Contribution) -> float:
     """Squared L2 norm of net changes, but for rounding."""
     if _renewed(unit):
         return squared_in_blocks(strategy, unit)
-    boundaries, entries = _apart(unit)
-    states = apart_in_l2_squared(unit.components, entries, unit.corners(2))
-    return float(strategy.norm_apart(states, boundaries))
+    return float(strategy.norm_apart(_states(unit, 2), _apart(unit)[0]))
 
 
 def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
@@ -86,6 +87,8 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     >>> events_apart(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
     15.0
     """
+    if unit.apart:
+        raise ValueError("what entered and left depends on where a unit was before, which may be near or not")
     boundaries, entries = _apart(unit)
     events, entries = events_in_blocks(unit) if _renewed(unit) else (boundaries + 1, entries)
     events = events if strategy.windows is None else min(events, strategy.windows)
@@ -113,6 +116,17 @@ def fullest(events: int, size: int) -> list[int]:
     if full <= MOST_FULL:
         return [size] * full + [rest]
     return [math.isqrt(events * size) + 1]  # one number of at least that sum of squares
+
+
+def _states(unit: Contribution, power: int) -> States:
+    """Sizes of the difference of two trajectories while they are apart."""
+    _, entries = _apart(unit)
+    if unit.apart:
+        near = near_in_l1 if power == 1 else near_in_l2_squared
+        return near(unit.components, entries, unit.corners(power))
+    if power == 1:
+        return apart_in_l1(unit.components, unit.cells, entries, unit.corners(1))
+    return apart_in_l2_squared(unit.components, entries, unit.corners(2))
 
 
 def _renewed(unit: Contribution) -> bool:

@@ -156,6 +156,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
         owner=plan.owner,
         protects=plan.protects,
         over=released.over,
+        apart=demand.apart,
     )
     near = of_family(released.family, strategy, unit)
     return Sensitivity(

@@ -37,6 +37,19 @@ IN_SPAN = (
 )
 """What the claim for a span of time means, beside."""
 
+IN_DISTANCE = (
+    "PRESENCE IS NOT HIDDEN: that a unit is there, when, and all of it but these columns is not protected. A unit is "
+    "compared with one that is there at the same times and in the same states but for its place, which is as near as "
+    "that at all times of a span, and the same before and after it.",
+    "Places s times as far from each other are protected with s times epsilon, s rounded up: exp(ceil(d / distance) "
+    "epsilon) for places d apart, and what lasts for several such times costs epsilon for each.",
+    "Distances are counted in cells: a place is known as the range that it is in, and what is below or above all of "
+    "them is as near as the range at that end.",
+    "States are those at the ends of windows, as the changelog tells them: a mutation that comes late counts when it "
+    "comes.",
+)
+"""What the claim for a distance means, beside."""
+
 _UNITS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
 
 
@@ -51,6 +64,9 @@ def protected(protects: Protection) -> str:
 
 def extent(protects: Protection) -> str:
     """What of a unit is protected."""
+    if isinstance(protects, Span) and protects.near:
+        near = " and ".join(f"{distance} in {column}" for column, distance in protects.near)
+        return f"where one privacy unit is in any {_time(protects.length)}, up to {near}"
     if isinstance(protects, Span):
         return f"whatever one privacy unit does in any {_time(protects.length)}"
     return "all mutations of one privacy unit"
@@ -73,7 +89,9 @@ def conditions(
         parts: the query's name and the strategy of each part that is released.
         protects: what the claim is for.
     """
-    always = (*IN_SPAN, *ALWAYS) if isinstance(protects, Span) else ALWAYS
+    always: tuple[str, ...] = ALWAYS
+    if isinstance(protects, Span):
+        always = (*(IN_DISTANCE if protects.near else IN_SPAN), *ALWAYS)
     unreacting = [f"query {query} ({strategy.variant})" for query, strategy in parts if unproved(mechanism, strategy)]
     if not unreacting:
         return (REACTING, *always)

@@ -11,14 +11,18 @@ def protection_to_json(protects: Protection) -> Json:
     >>> protection_to_json(EVERYTHING)
     {'span': None}
     """
-    return {"span": protects.length if isinstance(protects, Span) else None}
+    if not isinstance(protects, Span):
+        return {"span": None}
+    return {"span": protects.length, **({"near": dict(protects.near)} if protects.near else {})}
 
 
 def protection_from_json(members: Members) -> Protection:
     """What `protection_to_json` was given."""
     span = members.optional_count("span")
+    near = members.of("near") if members.has("near") else Members({})
+    distances = tuple((column, near.text(column)) for column in sorted(near.rest()))
     members.end()
-    return EVERYTHING if span is None else Span(span)
+    return EVERYTHING if span is None else Span(span, distances)
 
 
 def constraint_to_json(constraint: Constraint) -> Json:

@@ -309,6 +309,7 @@ class Factorised:
             initial_level=self.initial_level,
             boundaries=boundaries,
             radius=states.radius,
+            on_a_line=bool(states.hulls),
         )
         return Fraction(bound)
 

@@ -40,7 +40,13 @@ ROUNDED = 1 + 1e-9
 
 
 def of_filter(
-    coefficients: Floats, *, leaves: int | None, initial_level: bool, boundaries: int, radius: Fraction
+    coefficients: Floats,
+    *,
+    leaves: int | None,
+    initial_level: bool,
+    boundaries: int,
+    radius: Fraction,
+    on_a_line: bool = True,
 ) -> float:
     """Squared L2 norm of the nodes y = C x that one unit moves, but for rounding.
 
@@ -49,6 +55,7 @@ def of_filter(
         leaves: in all, the initial level among them if it is the first; None for an endless line.
         boundaries: at most so many, in a row.
         radius: squared size of the largest state.
+        on_a_line: whether a line is the worst; else signs say nothing, and all is by the spectrum.
 
     >>> of_filter(np.ones(1), leaves=None, initial_level=True, boundaries=3, radius=Fraction(1)) # disjoint windows
     10.00000001
@@ -58,18 +65,18 @@ def of_filter(
     ended = leaves is None or len(coefficients) < leaves
     d = np.diff(coefficients, prepend=0.0, append=[0.0] if ended else [])
     inside = boundaries - int(not initial_level)
-    squared = max(_squared(d, boundaries), 0.0)
+    squared = max(_squared(d, boundaries, on_a_line), 0.0)
     if not initial_level:  # at the start, or not
-        there = math.sqrt(max(_squared(d, inside), 0.0)) + float(np.linalg.norm(coefficients))
+        there = math.sqrt(max(_squared(d, inside, on_a_line), 0.0)) + float(np.linalg.norm(coefficients))
         squared = max(squared, there * there)
     return float(above(radius)) * squared * ROUNDED
 
 
-def _squared(d: Floats, boundaries: int) -> float:
+def _squared(d: Floats, boundaries: int, on_a_line: bool) -> float:
     if boundaries == 0:
         return 0.0
     spectral = boundaries * _supremum(d)
-    if boundaries > MOST_EXACT:
+    if boundaries > MOST_EXACT or not on_a_line:
         return spectral
     size = 1 << (len(d) + boundaries - 1).bit_length()
     power = np.abs(np.fft.rfft(d, size)) ** 2

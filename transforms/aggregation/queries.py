@@ -33,7 +33,7 @@ class Query:
         where: which states satisfy the query; None for all.
         by: public keys with their listed values, or with ranges; a query has one cell for each combination.
         publish: which numbers, without repeats; widths and steps in windows.
-        weight, expected, strategy, over, adaptive: as in the plan's `Demand`.
+        weight, expected, strategy, over, apart, adaptive: as in the plan's `Demand`.
         quantiles: of the values of the one ordered key, for each number that is published.
         consistent: whether levels, entered and left are made non-negative, with sums that agree.
     """
@@ -51,6 +51,7 @@ class Query:
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
     over: CellChoice = field(default_factory=CellChoice)
+    apart: tuple[int, ...] = ()
     adaptive: AdaptiveChoice | None = None
 
     @property
@@ -65,6 +66,7 @@ class Query:
             weight=self.weight,
             choice=self.strategy,
             over=self.over,
+            apart=self.apart,
             expected=self.expected,
             adaptive=self.adaptive,
         )
@@ -96,7 +98,8 @@ class Query:
     @property
     def together(self) -> bool:
         """Whether all cells of a window are worked on at once."""
-        return self.consistent or self.adaptive is not None or self.over.asks or bool(self.quantiles)
+        at_once = self.consistent or self.adaptive is not None or bool(self.quantiles)
+        return at_once or self.over.asks or bool(self.apart)
 
     @property
     def columns(self) -> frozenset[str]:

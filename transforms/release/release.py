@@ -24,10 +24,11 @@ from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, wide
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
+from privacy.protection import Protection, Span
 from privacy.series import BEFORE_ALL, Ints
 from privacy.strategies.base import Nodes, before_each
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed, dense, gathered
-from transforms.aggregation.queries import Timeline
+from transforms.aggregation.queries import Query, Timeline
 from transforms.aggregation.shard_state import STATE
 from transforms.common.ipc import to_bytes
 from transforms.common.joined import refuse_other
@@ -67,8 +68,8 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     Raises:
         ValueError: what the plan's guarantee rests on is not what the aggregation enforces.
     """
-    planned = [(d.name, d.measure, d.cells, d.series, d.adaptive) for d in plan.demands]
-    summed = [(q.name, q.measure, q.cells, q.publish, q.adaptive) for q in aggregation.queries]
+    planned = [(d.name, d.measure, d.cells, d.apart, d.series, d.adaptive) for d in plan.demands]
+    summed = [(q.name, q.measure, q.cells, q.apart, q.publish, q.adaptive) for q in aggregation.queries]
     if planned != summed:
         raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
     for released in plan.released:
@@ -80,6 +81,11 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     for query in aggregation.queries:
         if query.adaptive is not None and query.consistent:
             raise ValueError(f"query {query.name}: adaptive publication does not go with consistent")
+        if columns_of_near := _seen(query, plan.protects):
+            raise ValueError(
+                f"query {query.name}: reads {', '.join(columns_of_near)}, of which only ranges may be read where the "
+                "plan protects places"
+            )
         if query.over.asks and query.consistent:
             raise ValueError(f"query {query.name}: a strategy over cells does not go with consistent")
     if plan.constraint != aggregation.constraint:
@@ -90,6 +96,16 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     timeline = aggregation.timeline
     if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
         raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
+
+
+def _seen(query: Query, protects: Protection) -> list[str]:
+    """Columns in which neighbours are near, and that a query reads otherwise than as ranges that are near."""
+    near = {column for column, _ in protects.near} if isinstance(protects, Span) else set()
+    ranges = {name for name, _ in query.ordered}
+    where = query.where.columns if query.where is not None else frozenset()
+    listed = {name for name, _ in query.by} - ranges
+    moved = {name for (name, _), apart in zip(query.by, query.apart, strict=False) if apart}
+    return sorted((near & (where | listed | {query.column})) | ((near & ranges) ^ moved))
 
 
 class Release(beam.PTransform):
