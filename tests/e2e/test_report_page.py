@@ -50,6 +50,19 @@ def test_nothing_is_clipped_on_paper(driver):
     driver.execute_script("dispatchEvent(new Event('afterprint'))")
 
 
+def test_a_plan_s_page_fits_a_phone_and_paper(driver, tmp_path):
+    spec, page = public_side(tmp_path) / "spec.yaml", tmp_path / "plan.html"
+    assert cli.main(["plan", str(spec), "--html", str(page)]) == 0
+    report = driver.current_url
+    driver.get(page.as_uri())
+
+    for width, media in ((390, "screen"), (720, "print")):
+        resize(driver, width, media=media)
+        assert faults(driver) == []
+    assert logged(driver) == []
+    driver.get(report)
+
+
 def test_the_page_fetches_nothing_and_a_cell_s_name_is_a_text(driver):
     resize(driver, 1280)
 

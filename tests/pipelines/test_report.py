@@ -120,7 +120,7 @@ def test_what_cannot_be_made_is_said(public, monkeypatch, capsys, arguments, mes
 
 
 def test_the_interval_of_all_cells_together_is_held_by_their_noise() -> None:
-    """1,000 samples of the noise of a total; a correct width fails with probability 1e-6 at most."""
+    """400 samples of the noise of a total; a correct width fails with probability 1e-6 at most."""
     query = Query(name="beds", measure=Measure(kind="count"), by=(("ward", tuple("abcde")),), publish=(LEVEL,))
     plan = plan_of(query, budget=Budget(epsilon=0.5))
     zeros = pa.table(dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * 5)))
@@ -130,7 +130,7 @@ def test_the_interval_of_all_cells_together_is_held_by_their_noise() -> None:
     assert found.total is not None
     released = plan.publishing(0, LEVEL)
     (noise,), (*_, weights) = released.noise, released.strategy.weights(LEVEL, 12)
-    samples = 1000
+    samples = 400
     drawn = noise.noise(samples * 5 * len(weights)).reshape(samples, 5, len(weights)).astype(float)
     held = int((np.abs((drawn * weights).sum(axis=(1, 2))) <= found.total[1][-1]).sum())
     # Rounding outward to whole steps and unequal weights take a percent at most.
@@ -173,6 +173,23 @@ def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() 
     )["series"][0]["cells"]
 
     assert line == {"v": [1234.6, 0], "lo": [1217.5, -17.1], "hi": [1251.6, 17.1]}
+
+
+def test_levels_that_are_repeated_have_no_interval_on_the_page() -> None:
+    """Of a query that is published adaptively: JSON knows no NaN, and a browser takes none."""
+    query = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
+    value, unknown = np.array([[5.0], [5.0]]), np.array([[4.0], [np.nan]])
+    numbers = Numbers(series=LEVEL, value=value, low=unknown, high=unknown + 2, total=None)
+
+    document = chart_document(
+        query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), start=0, queries=1, title=""
+    )
+    signal = signal_of(numbers, query)
+
+    assert document["series"][0]["cells"] == [{"v": [5, 5], "lo": [4, None], "hi": [6, None]}]
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert signal is not None
+    assert (signal.half, signal.lost) == (1.0, 0.0)
 
 
 def test_what_is_mostly_noise_is_known_by_its_intervals() -> None:
