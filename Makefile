@@ -49,6 +49,7 @@ demo-local: $(READY)  ## follow who has work, week by week, from reports that a 
 demo-map: $(READY)  ## map where and when the police of Minneapolis stopped people in 2017, as a picture and a page
 	$(BIN)/python -m examples.stops.build
 	$(BIN)/slackwater run examples/stops/spec.yaml
+	$(BIN)/slackwater run examples/stops/near.yaml
 	@$(BIN)/python -m examples.stops.show
 
 flink: $(READY)  ## release the demo's flights on a real Flink cluster on this machine; needs Java and Maven

@@ -25,9 +25,11 @@ from privacy.series import Series
 from transforms.aggregation.ordered_key import OrderedKey
 
 PUBLIC = Path("releases/stops/public")
+NEAR = Path("releases/stops-near/public")
 OUT = Path("out/stops")
 TEMPLATE = Path(__file__).with_name("map.html")
 WEST = np.timedelta64(-6, "h")  # the release's days, as in its spec
+BAND = "lat >= 44.97 and lat < 44.988"
 DOWNTOWN = "lat >= 44.97 and lat < 44.988 and long >= -93.28 and long < -93.256"
 MOST = 1000.0
 """Stops of a year in the darkest cell of the picture."""
@@ -169,6 +171,23 @@ def main() -> None:
         f"Downtown is a sum of 18 cells that nobody had planned for: {_told(first)} stops in the four weeks to\n"
         f"{city.ends[0]}, {_told(last)} in those to {city.ends[-1]} (95 % intervals). Such sums are made\n"
         "from what is published, with `slackwater answer`, and cost no privacy, whoever asks for however many."
+    )
+    print(beside())
+
+
+def beside() -> str:
+    """One band of the city from the maps, and where places alone are protected."""
+    found = []
+    for folder in (PUBLIC, NEAR):
+        release = published(str(folder))
+        found.append(
+            answers(release, release.spec.queries[0], Series(kind="change"), where=BAND).slice(0, 1).to_pylist()[0]
+        )
+    everything, place = found
+    return (
+        f"From east to west at the latitude of downtown it is {_told(everything)} by the maps, and {_told(place)}\n"
+        "where the place of a stop alone is protected, up to one cell of 111 metres, with epsilon 1 too. PRESENCE\n"
+        "IS NOT HIDDEN there: that a stop was made, and when, may show. The maps hide it."
     )
 
 
