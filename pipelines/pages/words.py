@@ -61,8 +61,8 @@ def how_well(plan: Plan) -> list[str]:
     said = [
         f"Epsilon is {shown(epsilon)} and delta is {shown(delta)}, for everything together: all queries, windows and "
         "cells that are published, and all that are still to come.",
-        "Whatever is published, it would have been published with nearly the same probability without the unit: with "
-        f"one that differs by a factor of at most {_rough(factor)}"
+        f"Whatever is published, it would have been published with nearly the same probability {_otherwise(plan)}: "
+        f"with one that differs by a factor of at most {_rough(factor)}"
         + (f", but for a probability of {shown(delta)}." if delta else "."),
     ]
     if not delta and not isinstance(plan.protects, Span):
@@ -72,6 +72,14 @@ def how_well(plan: Plan) -> list[str]:
             f"else, can be {_percent(sure)} sure at most after reading all of it."
         )
     return said
+
+
+def _otherwise(plan: Plan) -> str:
+    """What the unit is compared with."""
+    protects = plan.protects
+    if isinstance(protects, Span) and protects.near:
+        return "if the unit had been elsewhere in one such time, as near as that"
+    return "if the unit had not been there in one such time" if isinstance(protects, Span) else "without the unit"
 
 
 def bound(constraint: Constraint, spec: Spec) -> str:

@@ -130,8 +130,8 @@ def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence
     if epsilon > MUCH_EPSILON:
         odds = f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"10^{epsilon / math.log(10):.0f}"
         yield (
-            f"privacy.epsilon: {epsilon:g} is above {MUCH_EPSILON:g}: what is published may be {odds} times as likely "
-            "with somebody as without, which protects next to nobody; take at most 5, better 1"
+            f"privacy.epsilon: {epsilon:g} is above {MUCH_EPSILON:g}: what is published may change odds by a factor of "
+            f"{odds}, which protects next to nobody; take at most 5, better 1"
         )
     if delta > MUCH_DELTA:
         yield (

@@ -1,6 +1,7 @@
 """`slackwater report`: what stands in the page, and what it is made from; tests/e2e/test_report_page.py looks at it."""
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -246,4 +247,12 @@ def test_who_is_protected_and_how_well_is_said_for_entries_and_owners_for_ever_a
     assert "whatever one privacy unit does in any 14 days" in words.what(span)
     assert (entry.privacy.protects, span.privacy.protects) == (EVERYTHING, Span(14 * DAY))
     assert "can be 74 % sure at most" in words.how_well(pure)[-1]  # e / (1 + e) is 73.1 %
+    told = {
+        protects: " ".join(words.how_well(replace(pure, protects=protects)))
+        for protects in (EVERYTHING, Span(14 * DAY), Span(14 * DAY, (("x", "4"),)))
+    }
+    assert ["without the unit" in one for one in told.values()] == [True, False, False]
+    assert ["sure at most" in one for one in told.values()] == [True, False, False]
+    assert "if the unit had not been there in one such time" in told[Span(14 * DAY)]
+    assert "if the unit had been elsewhere in one such time, as near as that" in [*told.values()][-1]
     assert words.how_well(approximate)[-1].endswith("by a factor of at most 2.72, but for a probability of 1e-09.")
