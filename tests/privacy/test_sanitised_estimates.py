@@ -166,6 +166,15 @@ def test_a_record_costs_the_sum_of_its_attributes():
     assert {attribute.name for attribute in record.attributes} == {"ward", "grade"}
 
 
+def test_no_column_is_sanitised_twice():
+    grid = Grid.of(low=0, high=10, step=1)
+    age = Number.planned("age", grid, missing=None, epsilon=1.0)
+    curve = Curve.planned("x", ["age", "b"], grid, missing=None, total=None, metric="max", epsilon=1.0)
+
+    with pytest.raises(ValueError, match="a column is sanitised twice"):
+        Sanitisation(attributes=(age, curve))
+
+
 @pytest.mark.parametrize(
     ("low", "high", "step", "why"),
     [

@@ -144,6 +144,8 @@ def test_joint_shares_name_all_combinations():
 
     assert [row["value"] for row in found] == ["a 1", "a 2", "b 1", "b 2", "7 1", "7 2"]
     assert sum(row["estimate"] for row in found) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="named twice"):
+        joint(records, [WARD, WARD])
     assert abs(found[0]["estimate"] - 0.5) < 7 * found[0]["stddev"]  # fails with probability below 1e-11
 
 

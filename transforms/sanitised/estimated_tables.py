@@ -44,8 +44,10 @@ def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
     """The shares of all combinations of some categories' values.
 
     Raises:
-        ValueError: too many combinations, too few records, or a response that tells nothing of shares.
+        ValueError: a category twice, too many combinations, too few records, or a response that tells nothing of shares.
     """
+    if len({one.name for one in categories}) < len(categories):
+        raise ValueError("a category is named twice; noise is of one sample, and would be taken for two")
     shape = tuple(len(one.values) for one in categories)
     if np.prod(shape, dtype=np.float64) > LARGEST:
         raise ValueError(f"{np.prod(shape, dtype=np.float64):.0f} combinations are more than {LARGEST}; take fewer")
