@@ -44,7 +44,7 @@ def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
     """The shares of all combinations of some categories' values.
 
     Raises:
-        ValueError: a category twice, too many combinations, too few records, or a response that tells nothing of shares.
+        ValueError: a category twice, too many combinations, too few records, or a response that tells no shares.
     """
     if len({one.name for one in categories}) < len(categories):
         raise ValueError("a category is named twice; noise is of one sample, and would be taken for two")
