@@ -24,6 +24,7 @@ from privacy.planning.spent import proved
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.base import Strategy
+from privacy.strategies.choice import Choice
 from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.tree import Tree
@@ -97,6 +98,7 @@ def plan_of(distance: int, *, cells: int = 200, delta: float = 1e-9, name: str =
         cells=cells,
         axes=(Axis(cells=cells, ordered=True),),
         series=(LEVEL,),
+        choice=Choice(name="direct"),
         over=CellChoice(name=name, workload="ranges"),  # type: ignore[arg-type]
         apart=(distance,) if distance else (),
     )

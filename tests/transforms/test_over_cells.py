@@ -80,7 +80,7 @@ def test_without_noise_the_cells_are_the_truth_at_once_and_in_steps():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_each_cell_is_as_far_off_as_it_says_and_its_interval_holds_it(delta):
-    asked, windows = query(), 6000
+    asked, windows = query(), 3000
     plan = plan_for(asked, windows, delta=delta)
     aggregation = aggregation_of(plan, asked, windows)
     (released,) = plan.released
