@@ -42,11 +42,13 @@ IN_DISTANCE = (
     "compared with one that is there at the same times and in the same states but for its place, which is as near as "
     "that at all times of a span, and the same before and after it.",
     "Places s times as far from each other are protected with s times epsilon, s rounded up: exp(ceil(d / distance) "
-    "epsilon) for places d apart, and what lasts for several such times costs epsilon for each.",
+    "epsilon) for places d apart, and what lasts for several such times costs epsilon for each; with delta (1 + "
+    "e^epsilon) for two, delta (1 + e^epsilon + e^(2 epsilon)) for three, and so on.",
     "Distances are counted in cells: a place is known as the range that it is in, and what is below or above all of "
     "them is as near as the range at that end.",
     "States are those at the ends of windows, as the changelog tells them: a mutation that comes late counts when it "
     "comes.",
+    "A release that protects all that a unit does, ever or in a span, adds twice its epsilon, delta (1 + e^epsilon).",
 )
 """What the claim for a distance means, beside."""
 
