@@ -12,6 +12,7 @@ What can be mended by a person is a `SlackwaterError`, in one line or one line f
 from pipelines.spec.load import Spec, load
 from slackwater.functions import answer, estimates, evaluate, plan, run
 from slackwater.said import Evaluated, Planned, Ran
+from slackwater.transform import Release
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Planned",
     "Ran",
     "RefusedError",
+    "Release",
     "SlackwaterError",
     "Spec",
     "SpecError",

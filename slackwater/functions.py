@@ -14,7 +14,8 @@ from pipelines.reports.plan_command import plan as plan_command
 from pipelines.reports.published import published
 from pipelines.reports.show import numbers
 from pipelines.spec.load import Spec, load
-from pipelines.spec.times import MICROSECOND, microseconds
+from pipelines.spec.times import MICROSECOND
+from slackwater.arguments import count_of, moment_of
 from slackwater.said import Evaluated, Planned, Ran
 from transforms.common.errors import SpecError
 
@@ -33,7 +34,7 @@ def plan(spec: str | Path | Spec, *, until: datetime | None = None) -> Planned:
     (1.0, 0.0)
     """
     arguments = Namespace(
-        spec=_path(spec), until=_moment("until", until), compare=None, vary=None, target=None, explain=False
+        spec=_path(spec), until=moment_of("until", until), compare=None, vary=None, target=None, explain=False
     )
     document, text = plan_command(arguments, [])
     return Planned(
@@ -74,7 +75,7 @@ def run(
         `run("wards.yaml").windows` is how many windows are new.
     """
     arguments = Namespace(
-        spec=_path(spec), until=_moment("until", until), shards=_count("shards", shards), poll=None, lag=None
+        spec=_path(spec), until=moment_of("until", until), shards=count_of("shards", shards), poll=None, lag=None
     )
     document, text = run_command(arguments, [*options])
     return Ran(
@@ -112,10 +113,10 @@ def evaluate(
     """
     arguments = Namespace(
         spec=_path(spec),
-        until=_moment("until", until),
-        runs=_count("runs", runs),
+        until=moment_of("until", until),
+        runs=count_of("runs", runs),
         truth=None if truth is None else str(truth),
-        shards=_count("shards", shards),
+        shards=count_of("shards", shards),
     )
     document, text = evaluate_command(arguments, [*options])
     return Evaluated(
@@ -189,8 +190,8 @@ def answer(
             kind=kind,
             width=None if width is None else width // MICROSECOND,
             where=where,
-            window=_moment("window", window),
-            minus=_moment("minus", minus),
+            window=moment_of("window", window),
+            minus=moment_of("minus", minus),
         )[2]
     except SpecError as error:
         raise _of_argument(error) from None
@@ -206,18 +207,6 @@ def _path(spec: str | Path | Spec) -> str:
     if load(spec.path) != spec:
         raise SpecError(f"{spec.path}: has changed since it was read; load it again")
     return str(spec.path)
-
-
-def _moment(name: str, moment: datetime | None) -> int | None:
-    if moment is not None and moment.tzinfo is None:
-        raise SpecError(f"{name}: the time has no zone; give one, such as datetime(2026, 1, 5, tzinfo=UTC)")
-    return None if moment is None else microseconds(moment)
-
-
-def _count(name: str, count: int | None) -> int | None:
-    if count is not None and count < 1:
-        raise SpecError(f"{name}: expected a whole number of at least 1, not {count}")
-    return count
 
 
 def _of_argument(error: SpecError) -> SpecError:

@@ -13,14 +13,15 @@ from privacy.planning.plan import Plan
 from transforms.aggregation.expression import check
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Timeline, numbers_and_times, planned
-from transforms.common.errors import InputError
+from transforms.common.errors import InputError, SpecError
 from transforms.common.kinds import ARROW
 from transforms.common.source import Source
 from transforms.release.release import ReleasePlan, refuse_mismatch
 from transforms.sources.columns.layout import Layout
 from transforms.sources.files.listing import Listed
 from transforms.sources.files.snapshot_paths import base_of, instant_of, refuse_gaps
-from transforms.sources.inspection import find_files, inspect, named
+from transforms.sources.inspection import find_files, inspect, inspect_rows, named
+from transforms.sources.rows import source_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,7 @@ def job_of(
     exact: bool = False,
     before: Before | None = None,
     plan: Plan | None = None,
+    rows: pa.Schema | None = None,
 ) -> Job:
     """Inspect the files and put the job together.
 
@@ -99,6 +101,7 @@ def job_of(
         exact: whether to sum without contribution bounding as well, for the data controller alone.
         before: what earlier runs settled; only files that they have not read are read.
         plan: where there is none in `before`; by default what is planned now.
+        rows: the schema of a changelog that comes as rows and not as the spec's files, as `read_rows` reads them.
 
     Raises:
         SpecError: a column that is missing or of the wrong type, a path that matches nothing.
@@ -113,7 +116,12 @@ def job_of(
     if isinstance(constraint, ByClass):
         others |= {constraint.column}
     source = spec.changelog.source
-    inspected = partial(inspect, source, numbers, others, times) if before is None else partial(_unread, source, before)
+    if rows is not None:
+        inspected = partial(_of_rows, source_of(source), before, rows, numbers, others, times)
+    elif before is None:
+        inspected = partial(inspect, source, numbers, others, times)
+    else:
+        inspected = partial(_unread, source, before)
     layout = with_spec_lines(inspected, spec)
     if layout.snapshots:
         earlier = () if before is None else before.read
@@ -137,6 +145,28 @@ def job_of(
         plan=plan,
         shards=before.shards if before is not None else shards or max(1, -(-size // SHARD_BYTES)),
     )
+
+
+def _of_rows(
+    source: Source,
+    before: Before | None,
+    rows: pa.Schema,
+    numbers: frozenset[str],
+    others: frozenset[str],
+    times: frozenset[str],
+) -> Layout:
+    """The layout of rows with this schema.
+
+    Raises:
+        SpecError: a column that is missing or of the wrong type, or of another one than in the first run.
+    """
+    if before is None:
+        return inspect_rows(source, rows, numbers, others, times)
+    layout = replace(before.layout, source=source, files=())
+    fault = layout.fault(rows)
+    if fault is not None:
+        raise SpecError(f"{source.paths[0]}: {fault.replace('the file has', 'there is')}")
+    return layout
 
 
 def _due(layout: Layout, until: int) -> Layout:

@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             refuse_another(spec, history.commits)
             store.show()  # if a run died after it had committed: publish that, and sample no other noise
         elif not is_rehearsal(flags):
-            _show_others(spec)
+            show_others(spec)
         if not is_rehearsal(flags):
             clean(store)  # what runs that died have left holds rows of people, whether or not this one publishes
         if timeline.windows <= (0 if history is None else history.last.windows):
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
     return published(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
-def _show_others(spec: Spec) -> None:
+def show_others(spec: Spec) -> None:
     """Before a release begins: which others about the same people are known, and what all cost together."""
     found = known(spec)
     if not found.others:

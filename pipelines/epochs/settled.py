@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
@@ -140,6 +141,21 @@ def refuse_another_plan(job: Job, plan: Plan) -> None:
         raise RefusedError(
             "another run has begun this release in the meantime, with another plan, which is the release's from now "
             "on; start again, and it goes on from there"
+        )
+
+
+def refuse_another_beginning(job: Job, before: Before) -> None:
+    """
+    Raises:
+        RefusedError: this job was made before anything was published, and then another run settled otherwise what all
+            hold to. Under other shards, units would be sought where they are not, and contribute anew.
+    """
+    refuse_another_plan(job, before.plan)
+    own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
+    if job.shards != before.shards or own != before.layout:
+        raise RefusedError(
+            "another run has begun this release in the meantime, with other shards or other types of columns; start "
+            "again, and it goes on from there"
         )
 
 

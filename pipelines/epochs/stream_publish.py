@@ -16,7 +16,6 @@ from functools import partial
 
 import apache_beam as beam
 from apache_beam.coders import BytesCoder
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.userstate import (
     BagRuntimeState,
     BagStateSpec,
@@ -24,18 +23,17 @@ from apache_beam.transforms.userstate import (
     ReadModifyWriteStateSpec,
 )
 
+from pipelines.epochs.attempt_files import write_files
 from pipelines.epochs.epoch import Start, publish_epoch, start_of
-from pipelines.epochs.job import Before, Job
-from pipelines.epochs.settled import refuse_another_plan
+from pipelines.epochs.job import Job
+from pipelines.epochs.settled import refuse_another_beginning
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
-from transforms.aggregation.shard_state import STATE, file_of
+from transforms.aggregation.shard_state import file_of
 from transforms.common.errors import RefusedError
-from transforms.common.ipc import from_bytes
-from transforms.common.sinks import make_folder, read_bytes, write_bytes, write_table
-from transforms.release.release import ESTIMATES, NODES, protect, remember, tables
+from transforms.common.sinks import read_bytes
 from transforms.sources.files.listing import Listed
 from transforms.streams.close_windows import Proposal, digest
 
@@ -187,7 +185,7 @@ def publish(
         raise ValueError(f"window {windows} needs one proposal of each of {job.shards} shards")
     start = start_of(spec, store, store.commits())
     if start.before is not None:
-        _refuse_another_beginning(job, start.before)
+        refuse_another_beginning(job, start.before)
     for proposal in proposals:
         base = None if start.last is None else start.last.state.get(file_of(proposal.shard))
         if proposal.base != ("" if base is None else base.sha256):
@@ -203,35 +201,10 @@ def publish(
     return publish_epoch(spec, store, start, job, partial(_write, spec, job, start, proposals))
 
 
-def _refuse_another_beginning(job: Job, before: Before) -> None:
-    """
-    Raises:
-        RefusedError: this stream began before anything was published, and then another run settled otherwise what all
-            hold to. Under other shards, units would be sought where they are not, and contribute anew.
-    """
-    refuse_another_plan(job, before.plan)
-    own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
-    if job.shards != before.shards or own != before.layout:
-        raise RefusedError(
-            "another run has begun this release in the meantime, with other shards or other types of columns; start "
-            "the stream again, and it goes on from there"
-        )
-
-
 def _write(spec: Spec, job: Job, start: Start, proposals: Sequence[Proposal], folder: str, keep: bool) -> Reading:
     """The files of an attempt: nodes, estimates, state."""
-    release, format_ = job.release, spec.output.format
     sums = [part for proposal in proposals for part in proposal.sums]
     state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
-    for key in job.aggregation.node_keys():
-        for noisy in protect(release, key, [payload for k, payload in sums if k == key], past=start.past, keep=keep):
-            for side in (NODES, ESTIMATES):
-                for name, table in tables(noisy, release, side):
-                    write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
-            state += remember(noisy)
-    if keep:
-        make_folder(FileSystems.join(folder, STATE))
-        for name, content in state:
-            write_bytes((name, content), FileSystems.join(folder, STATE))
+    write_files(spec, job, start, sums=sums, state=state, folder=folder, keep=keep)
     rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
     return Reading(rows=rows, dead=dead)

@@ -51,11 +51,12 @@ class WriteDiagnostics(beam.PTransform):
         return (
             read.pipeline
             | "OneDiagnosis" >> beam.Create([self._folder])
-            | "WriteDiagnosis" >> beam.Map(_write, beam.pvalue.AsList(payloads), beam.pvalue.AsList(read))
+            | "WriteDiagnosis" >> beam.Map(write_diagnostics, beam.pvalue.AsList(payloads), beam.pvalue.AsList(read))
         )
 
 
-def _write(folder: str, dead: Iterable[bytes], read: Iterable[Count]) -> str:
+def write_diagnostics(folder: str, dead: Iterable[bytes], read: Iterable[Count]) -> str:
+    """The kernel: dead letters as Arrow IPC, and counts, into the files of `folder`."""
     table = pa.concat_tables([DEAD_SCHEMA.empty_table(), *(from_bytes(p).cast(DEAD_SCHEMA) for p in dead)])
     table = table.sort_by([("file", "ascending"), ("row", "ascending")])
     rows: Counter[str] = Counter()

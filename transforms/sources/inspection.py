@@ -36,12 +36,29 @@ def inspect(
     """
     source = named(source)
     found = find_files(source)
-    asked: dict[str, Asked] = {
-        **dict.fromkeys(others),
-        **dict.fromkeys(times, "time"),
-        **dict.fromkeys(numbers, "number"),
-    }
-    return _layout(_first_file(source, to_sample(found)), found, asked)
+    return _layout(_first_file(source, to_sample(found)), found, _asked(numbers, others, times))
+
+
+def inspect_rows(
+    source: Source,
+    schema: pa.Schema,
+    numbers: frozenset[str],
+    others: frozenset[str],
+    times: frozenset[str] = frozenset(),
+) -> Layout:
+    """Decide how rows of a schema are read: as a Parquet file of that schema would be.
+
+    Raises:
+        SpecError: a column that is not there, or one of a type that cannot serve.
+    """
+    format_ = FORMATS[source.format]
+    sides = sides_of(source, schema, format_.is_struct)
+    first = FirstFile(source=source, format=format_, path=source.paths[0], schema=schema, rows=None, sides=sides)
+    return _layout(first, (), _asked(numbers, others, times))
+
+
+def _asked(numbers: frozenset[str], others: frozenset[str], times: frozenset[str]) -> dict[str, Asked]:
+    return {**dict.fromkeys(others), **dict.fromkeys(times, "time"), **dict.fromkeys(numbers, "number")}
 
 
 def named(source: Source) -> Source:

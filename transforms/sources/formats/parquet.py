@@ -128,6 +128,14 @@ def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
     return pa.table(raw)
 
 
+def raw_of(table: pa.Table, layout: Layout) -> pa.Table:
+    """The raw table of rows that are in memory: what is read from a file of them, in one row group."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=max(1, table.num_rows))
+    texts = _texts(table.schema, layout)
+    return _raw(pq.ParquetFile(pa.BufferReader(sink.getvalue()), read_dictionary=texts), 0, layout)
+
+
 def _column(table: pa.Table, side: Side, column: str) -> pa.Array:
     """A column of a state; of a struct column that is null in all rows, nulls."""
     if not side.struct:

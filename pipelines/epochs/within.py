@@ -1,0 +1,166 @@
+"""An epoch within a pipeline of somebody's own: all shards' sums come to one step, which publishes them once.
+
+    rows or files -> Project -> BoundedSums -> one worker -> publish_epoch -> what is committed
+
+A runner may repeat every step. The sums are then the same, and the last step first asks the release store: an epoch
+that is committed is shown and never sampled again. So what a pipeline goes on with is a function of what is committed.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.epochs.attempt_files import write_files
+from pipelines.epochs.epoch import Start, clean, publish_epoch, start_of
+from pipelines.epochs.input_quality import judge
+from pipelines.epochs.job import Job, job_of, timeline_of
+from pipelines.epochs.run import show_others
+from pipelines.epochs.settled import goes_on, refuse_another, refuse_another_beginning
+from pipelines.spec.load import Spec
+from pipelines.spec.times import moment_text, now
+from pipelines.store.attempt import Reading
+from pipelines.store.store import Store
+from transforms.aggregation.bounded_sums import SUMS, BoundedSums
+from transforms.aggregation.projection import Project
+from transforms.aggregation.shard_state import STATE
+from transforms.common.errors import RefusedError, SpecError
+from transforms.common.ipc import to_bytes
+from transforms.common.several import Collections
+from transforms.sources.changelog import DEAD, READ
+from transforms.sources.diagnostics import diagnose, write_diagnostics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """What a pipeline is to publish.
+
+    Attributes:
+        job: None if all windows that have closed are published.
+        past: the folder with the state that the epoch before left.
+    """
+
+    spec: Spec
+    job: Job | None
+    past: str | None
+
+
+def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Schema | None) -> Epoch:
+    """What is due, as `slackwater run` finds it.
+
+    Args:
+        rows: the schema, if the changelog comes as rows; None: from the spec's files.
+
+    Raises:
+        SpecError: the schema does not have what the spec names, or `until` has not passed.
+        RefusedError: the folders hold another release.
+    """
+    clock = now()
+    if until is not None and timeline_of(spec, until).windows > timeline_of(spec, clock).windows:
+        raise SpecError(f"until: windows up to {moment_text(until)} are not over; what is published is final")
+    store = Store(spec.output.public, spec.output.private)
+    history = store.open()
+    if history is not None:
+        refuse_another(spec, history.commits)
+        store.show()
+    else:
+        show_others(spec)
+    clean(store)
+    commits = () if history is None else history.commits
+    timeline = timeline_of(spec, clock if until is None else until)
+    if timeline.windows <= (commits[-1].windows if commits else 0):
+        return Epoch(spec=spec, job=None, past=None)
+    start = start_of(spec, store, commits)
+    job = job_of(spec, replace(timeline, released=start.released), shards=shards, before=start.before, rows=rows)
+    return Epoch(spec=spec, job=job, past=start.past)
+
+
+class PublishEpoch(beam.PTransform):
+    """What a reader gives (`ReadChangelog`, `ReadRows`) in; one None out, when the epoch is committed and shown."""
+
+    def __init__(self, epoch: Epoch, job: Job) -> None:
+        super().__init__()
+        self._epoch = epoch
+        self._job = job
+
+    def expand(self, read: Collections) -> beam.PCollection[None]:
+        job, rows = self._job, read["rows"]
+        projected = rows | Project(job.aggregation.projection)
+        bounded = projected.projected | BoundedSums(
+            job.aggregation, shards=job.shards, past=self._epoch.past, keep=goes_on(self._epoch.spec, job)
+        )
+        dead = (read[DEAD], projected[DEAD]) | "AllDead" >> beam.Flatten() | "DeadToBytes" >> beam.Map(to_bytes)
+        parts = [
+            part | f"Part_{name}" >> beam.Map(_part, name).with_output_types(tuple[int, tuple[str, Any]])
+            for name, part in ((SUMS, bounded[SUMS]), (STATE, bounded[STATE]), (DEAD, dead), (READ, read[READ]))
+        ]
+        nothing = rows.pipeline | "EvenIfEmpty" >> beam.Create([(0, ("", None))], reshuffle=False).with_output_types(
+            tuple[int, tuple[str, Any]]
+        )
+        return (
+            (*parts, nothing)
+            | "AllParts" >> beam.Flatten()
+            | "ForOneWorker" >> beam.GroupByKey()
+            | "Publish"
+            >> beam.ParDo(_PublishDoFn(self._epoch.spec, job, self._epoch.past)).with_output_types(type(None))
+        )
+
+
+def _part(content: Any, name: str) -> tuple[int, tuple[str, Any]]:
+    return 0, (name, content)
+
+
+class _PublishDoFn(beam.DoFn):
+    def __init__(self, spec: Spec, job: Job, past: str | None) -> None:
+        self._spec = spec
+        self._job = job
+        self._past = past
+
+    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[None]:
+        publish_parts(self._spec, self._job, self._past, element[1])
+        yield None
+
+
+def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[str, Any]]) -> None:
+    """Sample the noise of an epoch, commit and show it; nothing but showing if it is committed.
+
+    Args:
+        past: the state that the sums were made from.
+        parts: sums, states, dead letters and counts by the names of their collections.
+
+    Raises:
+        InputError: more rows cannot be used than the spec allows.
+        RefusedError: another run was first, and has not published all of these windows.
+    """
+    store = Store(spec.output.public, spec.output.private)
+    commits = store.commits()
+    if commits:
+        refuse_another(spec, commits)
+        if commits[-1].windows >= job.aggregation.timeline.windows:
+            store.show()
+            return
+    start = start_of(spec, store, commits)
+    if start.before is not None:
+        refuse_another_beginning(job, start.before)
+    if (start.released, start.past) != (job.aggregation.timeline.released, past):
+        raise RefusedError(
+            f"another run has published up to {start.released} windows in the meantime; start the pipeline "
+            "again, and it goes on from there"
+        )
+    publish_epoch(spec, store, start, job, partial(_make, spec, job, start, [*parts]))
+
+
+def _make(spec: Spec, job: Job, start: Start, parts: list[tuple[str, Any]], folder: str, keep: bool) -> Reading:
+    def named(wanted: str) -> list[Any]:
+        return [content for name, content in parts if name == wanted]
+
+    diagnostics = FileSystems.join(folder, "diagnostics")
+    write_diagnostics(diagnostics, named(DEAD), named(READ))
+    diagnosis = diagnose(diagnostics)
+    judge(spec, job, diagnosis, folder)
+    write_files(spec, job, start, sums=named(SUMS), state=named(STATE), folder=folder, keep=keep)
+    return Reading(rows=diagnosis.rows, dead=diagnosis.dead)

@@ -1,0 +1,140 @@
+"""`slackwater.Release`: rows in, estimates out; the same release as the command's, committed once."""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import chdir
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.testing.util import assert_that
+
+import slackwater
+from pipelines.epochs.flags import options_of
+from pipelines.store.store import Store
+from tests.e2e.specs import DAY, NO_NOISE, REPEATED, START, changelog, write, write_spec
+from transforms.common.batches import Batch
+from transforms.sources.inspection import inspect_rows
+from transforms.sources.rows import read_rows, schema_of, source_of
+
+END = START + 5 * DAY
+
+
+class Change(NamedTuple):
+    stay: str
+    at: str
+    before_ward: Optional[str]  # noqa: UP045
+    before_age: Optional[int]  # noqa: UP045
+    after_ward: Optional[str]  # noqa: UP045
+    after_age: Optional[int]  # noqa: UP045
+
+
+def changes(since: datetime | None = None, until: datetime = END) -> list[Change]:
+    rows = [row for row in changelog() if (since is None or row["at"] >= since) and row["at"] < until]
+    return [Change(**{**row, "at": row["at"].isoformat()}) for row in rows]
+
+
+def released(rows: list[Change] | None, *flags: str, until: datetime = END) -> list[dict[str, Any]]:
+    """What a pipeline gets, in the order of windows; None: it reads the spec's changelog."""
+    with beam.Pipeline(options=options_of(flags)) as pipeline:
+        begin = pipeline if rows is None else pipeline | beam.Create(rows).with_output_types(Change)
+        estimates = begin | slackwater.Release("spec.yaml", until=until, shards=2)
+        # Only rows with a schema have columns to select.
+        values = estimates | beam.Select("kind", "window_start", "window_end", "ward", "value")
+        assert_that(values, _keep)  # in a worker
+    found: list[dict[str, Any]] = json.loads(Path("found.json").read_text())
+    return sorted(found, key=lambda row: (row["kind"] != "level", row["window_end"]))
+
+
+def _keep(rows: list[Any]) -> None:
+    Path("found.json").write_text(json.dumps([row._asdict() for row in rows]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.slow
+def test_rows_in_two_epochs_have_the_estimates_of_the_same_changelog_in_files(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_spec(folder, NO_NOISE, ("public: public", "public: a/public"), ("private: private", "private: a/private"))
+    middle = START + 2 * DAY
+    write(folder / "data/a.parquet", [row for row in changelog() if row["at"] < middle])
+    slackwater.run("spec.yaml", until=middle)
+    write(folder / "data/b.parquet", [row for row in changelog() if row["at"] >= middle])
+    slackwater.run("spec.yaml", until=END)
+    expected = slackwater.estimates("spec.yaml")
+    write_spec(folder, NO_NOISE)
+
+    with caplog.at_level(logging.WARNING):
+        first = released(changes(until=middle), until=middle)
+    second = released(changes(since=middle))
+
+    assert len(first) == expected.num_rows * 2 // 5
+    own = slackwater.estimates("spec.yaml")
+    assert own.drop_columns(["stddev", "ci_low", "ci_high"]).equals(
+        expected.drop_columns(["stddev", "ci_low", "ci_high"])
+    )
+    assert [row["value"] for row in second] == expected["value"].to_pylist()
+    assert [row["ward"] for row in second] == expected["ward"].to_pylist()
+    assert second[0]["window_end"] == "2026-01-02T00:00:00Z"
+    assert not [record for record in caplog.records if "hint" in record.getMessage()]
+
+
+@pytest.mark.slow
+def test_noise_is_sampled_once_whatever_a_runner_repeats(folder: Path) -> None:
+    write(folder / "data/all.parquet", changelog())
+    write_spec(folder)
+
+    first = released(None, REPEATED)
+    again = released(changes())
+
+    assert len(Store("public", "private").commits()) == 1
+    assert first == again
+    assert [row["value"] for row in first] == slackwater.estimates("public")["value"].to_pylist()
+    # Rounded to whole numbers, noise of this size is zero in all of them with probability below 1e-6.
+    assert len({row["value"] for row in first}) > 5
+
+
+def layout_of(folder: Path, element_type: Any) -> Any:
+    source = slackwater.load(write_spec(folder)).changelog.source
+    schema = schema_of(element_type, source)
+    return inspect_rows(source_of(source), schema, frozenset({"age"}), frozenset({"ward"}))
+
+
+def test_a_row_becomes_the_same_whatever_is_beside_it(folder: Path) -> None:
+    layout = layout_of(folder, Change)
+    rows = pa.Table.from_pylist([row._asdict() for row in changes()])
+    bad = rows.slice(3, 1).set_column(1, "at", pa.array(["yesterday"]))
+
+    (whole,) = read_rows(rows, layout)
+    (alone,) = read_rows(rows.slice(7, 1), layout)
+    found = [*read_rows(pa.concat_tables([rows, bad]), layout)]
+
+    assert isinstance(whole, Batch)
+    assert isinstance(alone, Batch)
+    assert alone.table.to_pylist()[0] in whole.table.to_pylist()
+    assert whole.table.num_rows == rows.num_rows
+    (dead,) = (part for part in found if isinstance(part, pa.Table))
+    assert dead["reason"].to_pylist() == ["column 'at': time is null"]
+
+
+def test_rows_that_do_not_fit_the_spec_are_refused_before_any_data_is_read(folder: Path) -> None:
+    class Wrong(NamedTuple):
+        stay: str
+        at: int
+
+    with pytest.raises(slackwater.SpecError, match="no schema that Arrow can hold"):
+        layout_of(folder, Any)
+    with pytest.raises(slackwater.SpecError, match="is int64; write timestamps"):
+        layout_of(folder, Wrong)
+    with pytest.raises(slackwater.SpecError, match="has no column 'before_age'"):
+        layout_of(folder, NamedTuple("Short", [("stay", str), ("at", str), ("after_ward", str)]))
+    assert not (folder / "private").exists()

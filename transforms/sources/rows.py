@@ -1,0 +1,131 @@
+"""A changelog that a pipeline has as rows with a schema, as batches of normalised columns.
+
+    in    rows with a schema                         beam.Row, NamedTuple, of SQL or dataframes
+    out   Batch, dead letters, counts                as transforms.sources.changelog
+
+Beam makes Arrow tables of the rows, and each is read as a Parquet file of the same schema would be, so that both mean
+the same. Such rows have no places in files: a row's number is a digest of the row itself, so that what becomes of it
+depends on no other row, and a step that runs twice numbers it the same. Everything is private.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints.batch import BatchConverter
+
+from transforms.common.batches import DEAD, READ, Batch
+from transforms.common.errors import SpecError
+from transforms.common.images import digest
+from transforms.common.instants import to_microseconds
+from transforms.common.joined import giving
+from transforms.common.kinds import is_text, one_chunk
+from transforms.common.several import Collections
+from transforms.common.source import Source
+from transforms.sources.changelog import Count
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, normalise
+from transforms.sources.formats.parquet import raw_of
+from transforms.sources.formats.table import FORMATS
+
+ROWS = "rows of the pipeline"
+"""In the place of a file's path."""
+
+_TIME = pa.timestamp("us", "UTC")
+
+
+class ReadRows(beam.PTransform):
+    """Rows with a schema to batches; dead letters under the tag `DEAD`, counts under `READ`.
+
+    Args:
+        layout: from `transforms.sources.inspection.inspect_rows`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self._layout = layout
+
+    def expand(self, rows: beam.PCollection[Any]) -> Collections:
+        read = (
+            rows
+            | "AllAtOnce" >> beam.WindowInto(GlobalWindows())
+            | "ReadRows" >> beam.ParDo(_ReadDoFn(self._layout)).with_outputs(DEAD, READ, main="rows")
+        )
+        return {"rows": giving(read["rows"], self._layout.source), DEAD: read[DEAD], READ: read[READ]}
+
+
+class _ReadDoFn(beam.DoFn):
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    @beam.DoFn.yields_elements
+    def process_batch(
+        self, batch: pa.Table
+    ) -> Iterator[
+        Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
+    ]:
+        dead = 0
+        for part in read_rows(batch, self._layout):
+            if isinstance(part, Batch):
+                yield part
+            else:
+                dead += part.num_rows
+                yield beam.pvalue.TaggedOutput(DEAD, part)
+        yield beam.pvalue.TaggedOutput(READ, (ROWS, batch.num_rows, dead, ()))
+
+
+def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | pa.Table]:
+    """The kernel: batches of the rows that fit, and tables of dead letters for the others."""
+    whole = np.ones(table.num_rows, dtype=bool)
+    flat = table
+    while any(pa.types.is_struct(type_) for type_ in flat.schema.types):
+        flat = flat.flatten()
+    columns = zip(flat.column_names, flat.columns, strict=True)
+    number = digest(((name, one_chunk(column)) for name, column in columns), whole).to_numpy().astype(np.int64)
+    order = np.argsort(number, kind="stable")
+    table = _with_times(table.take(pa.array(order)), layout.source)
+    yield from normalise(raw_of(table, layout), number[order], layout, Place(ROWS, 0), max(1, table.num_rows))
+
+
+def schema_of(element_type: Any, source: Source) -> pa.Schema:
+    """The columns of rows, as `read_rows` reads them.
+
+    Raises:
+        SpecError: they have no schema, or one that Beam makes no Arrow table of.
+    """
+    try:
+        converter = BatchConverter.from_typehints(element_type=element_type, batch_type=pa.Table)
+        empty = converter.produce_batch([])
+    except (TypeError, ValueError, NotImplementedError):
+        raise SpecError(
+            "the rows have no schema that Arrow can hold; give beam.Row(...) or a NamedTuple of numbers, texts, "
+            "booleans and rows of these, with Optional[...] where there are nulls, and times as text in ISO 8601"
+        ) from None
+    return _with_times(empty, source).schema.remove_metadata()
+
+
+def source_of(source: Source) -> Source:
+    """The roles of columns that a spec names for its files, for rows.
+
+    Raises:
+        SpecError: files of its format are no rows of changes.
+    """
+    format_ = FORMATS[source.format]
+    if format_.own is not None or format_.snapshots:
+        raise SpecError(
+            f"changelog.format: {source.format} is no format of rows; write parquet, and name the columns of the rows"
+        )
+    forms = tuple(form for form in source.forms if form[0] != "owner")
+    return replace(source, format="parquet", paths=(ROWS,), forms=forms, nulls=(), kafka=None)
+
+
+def _with_times(table: pa.Table, source: Source) -> pa.Table:
+    """The column of the time as timestamps; what is no time is null there, and so a dead letter."""
+    if source.time not in table.column_names or not is_text(table[source.time].type):
+        return table
+    ticks = to_microseconds(one_chunk(table[source.time]), source.timezone)[0]
+    return table.set_column(table.column_names.index(source.time), source.time, ticks.cast(_TIME))
