@@ -4,7 +4,7 @@ from setuptools import setup
 
 setup(
     name="slackwater",
-    version="0.2.0",
+    version="0.3.0",
     description="Differentially private statistics of a changing database, released for ever",
     license="Apache-2.0",
     classifiers=["Private :: Do Not Upload"],

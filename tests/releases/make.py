@@ -75,6 +75,12 @@ queries:
     measure: count
     publish: [level]
     strategy: {factorised: arma}
+  - name: ages
+    measure: count
+    by: {age: {from: 0, to: 60, step: 20}}
+    cells: {for: ranges, strategy: optimised}
+    publish: [level, {quantiles: [0.5]}]
+    strategy: {tree: {branching: 2, height: 3, refine: none}}
 """
 
 SPAN = """\
@@ -106,9 +112,44 @@ queries:
     by: {ward: [a, b]}
     publish: [level]
     strategy: {adaptive: {policy: dsft, samples: 2, threshold: 1}}
+  - name: weekends
+    measure: count
+    publish: [level]
+    strategy: {direct: {weights: [1, 1, 3]}}
 """
 
-SPECS = {"everything": HEAD + EVERYTHING, "span": HEAD + SPAN}
+BLOCKS = """\
+privacy:
+  epsilon: 10000000
+  protects: {span: 3d}
+  constraint: {at_most: 2}
+queries:
+  - name: held
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: {tree: {branching: 2, height: 2, refine: none}}
+"""
+
+DISTANCE = """\
+privacy:
+  epsilon: 10000000
+  protects: {span: 3d, distance: {age: 20}}
+queries:
+  - name: ages
+    measure: count
+    by: {ward: [a, b], age: {from: 0, to: 60, step: 20}}
+    cells: {for: prefixes, strategy: prefix}
+    publish: [level, change]
+    strategy: disjoint
+"""
+
+SPECS = {
+    "everything": HEAD + EVERYTHING,
+    "span": HEAD + SPAN,
+    "blocks": HEAD + BLOCKS,
+    "distance": HEAD + DISTANCE,
+}
 
 EPOCHS = {"data/part-1.csv": 2, "data/part-2.csv": 4, "next/part-3.csv": 7}
 """The last day of each file; an epoch ends where it does."""

@@ -95,18 +95,20 @@ def test_its_numbers_are_the_bounded_ones_and_each_is_there_once(continued: Cont
     """At this epsilon no deviation is above 0.01, and a Gaussian beyond 40 of them has a probability below 1e-300."""
     truth = pq.read_table(continued.folder / "private/truth.parquet").to_pandas()  # which `expected` has asked for
     estimates = published(continued.folder, "estimates").to_pandas()
-    keys = ["query", "kind", "window_start", "window_end", "ward"]
+    estimates = estimates[~estimates["kind"].str.endswith("_quantile")]
+    cells = [key for key in ("ward", "age") if key in truth.columns]
+    keys = ["query", "kind", "window_start", "window_end", *cells]
     for table in (estimates, truth):  # CSV has no types
-        table["ward"] = table["ward"].fillna("").replace("", None)
+        table[cells] = table[cells].astype(object).replace("", None).where(table[cells].notna(), None)
         table[["window_start", "window_end"]] = table[["window_start", "window_end"]].apply(pd.to_datetime, utc=True)
 
     both = estimates.merge(truth, on=keys, validate="one_to_one")
 
     assert len(both) == len(estimates) == len(truth)
-    assert (both["bounded"] != 0).sum() > 50
+    assert (both["bounded"] != 0).sum() > 10
     assert both["stddev"].max() < 0.02
     told = both[both["stddev"].notna()]  # all but what an adaptive policy repeats
-    assert len(told) > 50
+    assert len(told) > 10
     assert np.abs(told["value"] - told["bounded"]).max() < 0.8
 
 
