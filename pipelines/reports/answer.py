@@ -105,6 +105,8 @@ def answers(
     if minus is not None:
         if window is None:
             raise SpecError("--minus: of one window; give --window with its end")
+        if minus == window:
+            raise SpecError("--minus: the same window as --window; give another one")
         others = _number_at(minus, ends, series)
         values = values - values[others]
     over = None if released.over is None or released.over.trivial else released.over

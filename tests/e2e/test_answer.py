@@ -53,6 +53,7 @@ def test_ranges_and_differences_are_answered_from_the_public_side_alone(tmp_path
     text = say("answer", "spec.yaml", "--kind", "change", "--where", "age < 30 or age >= 70")
     cut = say("answer", "spec.yaml", "--where", "age between 40 and 64")
     never = say("answer", "spec.yaml", "--window", "2026-02-01T00:00:00Z")
+    same = say("answer", "spec.yaml", *("--window", "2026-01-05T00:00:00Z"), *("--minus", "2026-01-05T00:00:00Z"))
 
     by_day = [row["value"] for row in json.loads(told.out)["answers"]]
     assert by_day == [there(day, 30, 50, "b") for day in range(1, 6)]
@@ -68,6 +69,7 @@ def test_ranges_and_differences_are_answered_from_the_public_side_alone(tmp_path
         "write age < 60 or age < 70, or >= in the place of <\n",
     )
     assert "the nearest ends are 2026-01-05T00:00:00Z and 2026-01-06T00:00:00Z" in never.err
+    assert (same.code, same.err) == (2, "slackwater: --minus: the same window as --window; give another one\n")
 
 
 def test_sums_under_a_strategy_over_cells_have_the_noise_of_its_nodes(tmp_path, capsys):

@@ -127,6 +127,14 @@ def test_nodes_say_which_cells_they_hold():
     assert len(set(table["scale"].to_pylist())) == 1
 
 
+def test_a_plan_is_for_cells_in_its_own_arrangement():
+    """Else what is near in the query would be far from each other in the plan."""
+    asked = query()
+    turned = replace(asked, by=tuple(reversed(asked.by)))
+    with pytest.raises(ValueError, match="demands and the aggregation's queries differ"):
+        ReleasePlan(plan=plan_for(asked, 3), aggregation=aggregation_of(plan_for(asked, 3), turned, 3))
+
+
 def test_what_works_on_all_cells_is_not_cut_into_chunks(monkeypatch):
     asked = query()
     plan = plan_for(asked, 3)

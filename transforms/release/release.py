@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, widened
 from privacy.planning.adaptive_part import AdaptivePart
+from privacy.planning.demand import Demand
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan, Released
 from privacy.protection import Protection, Span
@@ -68,8 +69,8 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     Raises:
         ValueError: what the plan's guarantee rests on is not what the aggregation enforces.
     """
-    planned = [(d.name, d.measure, d.cells, d.apart, d.series, d.adaptive) for d in plan.demands]
-    summed = [(q.name, q.measure, q.cells, q.apart, q.publish, q.adaptive) for q in aggregation.queries]
+    planned = [_of_nodes(demand) for demand in plan.demands]
+    summed = [_of_nodes(query.demand) for query in aggregation.queries]
     if planned != summed:
         raise ValueError("the plan's demands and the aggregation's queries differ; make both from the same queries")
     for released in plan.released:
@@ -96,6 +97,11 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     timeline = aggregation.timeline
     if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
         raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
+
+
+def _of_nodes(demand: Demand) -> object:
+    """What nodes are made of, and how their cells are arranged."""
+    return demand.name, demand.measure, demand.cells, demand.axes, demand.apart, demand.series, demand.adaptive
 
 
 def _seen(query: Query, protects: Protection) -> list[str]:
