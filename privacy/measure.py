@@ -58,7 +58,7 @@ class Measure:
 
     Args:
         kind: one of `KINDS`.
-        low, high: clamping bounds, in the column's units; low < high. Ignored for counts.
+        low, high: clamping bounds, in the column's units; low < high. Counts have none, and are given 0 and 1.
         fine: whether counts stand on the fine grid too, as Gaussian noise needs (privacy.accounting).
 
     Raises:
@@ -69,13 +69,18 @@ class Measure:
     """
 
     kind: Kind
-    low: float = 0.0
-    high: float = 1.0
+    low: float = math.nan
+    high: float = math.nan
     fine: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"measure {self.kind!r} is not one of {', '.join(KINDS)}")
+        if math.isnan(self.low) and math.isnan(self.high):
+            if self.valued:
+                raise ValueError(f"a {self.kind} has no clamping bounds; give low= and high=, chosen without the data")
+            object.__setattr__(self, "low", 0.0)
+            object.__setattr__(self, "high", 1.0)
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise ValueError(f"min={self.low} must be less than max={self.high}, and both finite")
         if max(abs(self.low), abs(self.high)) > 2**40:

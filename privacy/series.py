@@ -41,6 +41,8 @@ class Series:
     every: int = 1
 
     def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind={self.kind!r} is not one of {', '.join(KINDS)}")
         at_least("width", self.width, 1)
         at_least("every", self.every, 1)
         if self.kind != "sliding" and (self.width, self.every) != (1, 1):

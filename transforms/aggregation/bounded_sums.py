@@ -54,6 +54,8 @@ class BoundedSums(beam.PTransform):
         exchange: str | None = None,
     ) -> None:
         super().__init__()
+        if shards < 1:
+            raise ValueError(f"shards={shards} must be at least 1")
         self._summed = Summed(aggregation, past, keep)
         self._aggregation = aggregation
         self._shards = shards

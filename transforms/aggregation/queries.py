@@ -144,6 +144,8 @@ class Timeline:
     released: int = 0
 
     def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every={self.every} must be at least 1 microsecond")
         if not 0 <= self.released <= self.windows:
             raise ValueError(f"released={self.released} must lie between 0 and windows={self.windows}")
 

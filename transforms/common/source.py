@@ -40,3 +40,7 @@ class Source:
     nulls: tuple[str, ...] = ()
     every: int | None = None
     kafka: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise ValueError("paths=() names no file; give one path or glob at least")
