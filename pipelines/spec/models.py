@@ -24,7 +24,7 @@ from pipelines.spec.fields import (
     Timezone,
 )
 from pipelines.spec.paths import within
-from pipelines.spec.privacy import PrivacySection
+from pipelines.spec.privacy import PrivacySection, ProtectsSection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import (
     MOST_WINDOWS,
@@ -239,6 +239,19 @@ class SpecModel(Section):
     queries: Annotated[list[QuerySection], Field(min_length=1), AfterValidator(_unique)]
     strategy: Strategy = "auto"
     output: OutputSection
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """A distance without a span is for all ends of windows, and the start."""
+        protects, windows = self.privacy.protects, self.schedule.windows
+        if not isinstance(protects, ProtectsSection) or protects.span is not None:
+            return self
+        if windows is None:
+            message = "missing; the release has no end: add span: 14d, or schedule.until"
+            refuse([(("privacy", "protects", "span"), message)])
+            return self
+        whole = protects.model_copy(update={"span": (windows + 1) * self.schedule.every})
+        return self.model_copy(update={"privacy": self.privacy.model_copy(update={"protects": whole})})
 
     @model_validator(mode="after")
     def _check(self) -> Self:

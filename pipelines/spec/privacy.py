@@ -118,15 +118,20 @@ def _machine(states: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 class ProtectsSection(Section):
-    """A span of time: whatever a unit does in it is protected, or only where it is, up to a distance."""
+    """A span of time: whatever a unit does in it is protected, or only where it is, up to a distance.
 
-    span: Duration
+    Without a span a distance is for all of a release that has an end, which `SpecModel` puts there.
+    """
+
+    span: Duration | None = None
     distance: Annotated[dict[Text, Step], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.span == 0:
             refuse([(("span",), "expected a duration above zero, such as 14d")])
+        if self.span is None and self.distance is None:
+            refuse([(("span",), "missing; add span: 14d, or protect everything")])
         refuse(
             (("distance", name), "expected more than zero") for name, far in (self.distance or {}).items() if far <= 0
         )
@@ -134,6 +139,7 @@ class ProtectsSection(Section):
 
     def protection(self) -> Span:
         """What it stands for; columns in the order of their names."""
+        assert self.span is not None
         return Span(self.span, tuple((name, distance_text(far)) for name, far in sorted((self.distance or {}).items())))
 
 
@@ -215,7 +221,7 @@ class PrivacySection(Section):
             return AtOnce(changes=self.renewed, block=self.protection.boundaries(every) * every)
         if self.constraint is not None:
             return self.constraint.constraint()
-        bound = None if isinstance(self.protection, Span) else self.bound()
+        bound = None if isinstance(self.protects, ProtectsSection) else self.bound()
         return AtOnce() if bound is None else AtMost(bound.k)
 
     def unbounded(self) -> list[Problem]:
@@ -239,7 +245,7 @@ class PrivacySection(Section):
 
     def _constraint_problems(self) -> list[Problem]:
         owned = self.unit != "entry"
-        if isinstance(self.protection, Span):
+        if isinstance(self.protects, ProtectsSection):
             return self._span_problems(owned=owned)
         if self.constraint is None and self.states is not None and owned:
             message = "missing; states bound one entry, not an owner of many: add constraint:"

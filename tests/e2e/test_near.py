@@ -2,12 +2,16 @@
 
 import pytest
 
-from tests.e2e.specs import NO_NOISE, CommandLine, changelog, published, write, write_spec
+from pipelines.spec.load import load
+from pipelines.spec.times import MICROSECOND
+from privacy.protection import Span
+from tests.e2e.specs import DAY, NO_NOISE, CommandLine, changelog, published, write, write_spec
 from tests.e2e.test_answer import there
 
 KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, to: 70, step: 10}}")
 NEAR = ("  constraint: {at_most: 4}", "  protects: {span: 3d, distance: {age: 10}}")
 ANYONE = ('    where: "age >= 0"\n', "")
+UNTIL = ("  until: 2026-01-06T00:00:00Z\n", "")
 LEVELS = ("publish: [level, change]", "publish: [level, change]\n    cells: {strategy: prefix, for: ranges}")
 
 
@@ -33,6 +37,16 @@ def test_places_are_published_and_the_claim_says_what_is_not_hidden(tmp_path, ca
     assert "up to 10 in age" in ledger.out
 
 
+def test_without_a_span_it_is_for_all_of_a_release_that_has_an_end(tmp_path, capsys):
+    whole = (NEAR[0], NEAR[1].replace("span: 3d, ", ""))
+    write_spec(tmp_path, KEYS, whole, ANYONE, LEVELS)
+
+    protects = load(tmp_path / "spec.yaml").privacy.protects
+
+    assert isinstance(protects, Span)
+    assert protects.boundaries(DAY // MICROSECOND) == 5 + 1  # the ends of all windows, and the start
+
+
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -40,6 +54,7 @@ def test_places_are_published_and_the_claim_says_what_is_not_hidden(tmp_path, ca
         ([NEAR, ANYONE], "has no range of age"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("age: 10", "age: 2d"))], "ranges of another kind"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1] + "\n" + NEAR[0])], "may use up their changes at different times"),
+        ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("span: 3d, ", "")), UNTIL], "the release has no end: add span: 14d"),
         ([KEYS, ANYONE, NEAR, (LEVELS[0], "publish: [level, left]")], "entered and left tell where"),
         ([KEYS, ANYONE, NEAR, ("measure: count", "measure: {sum: age, min: 0, max: 9}")], "measure: reads age"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("age: 10", "age: 0"))], "more than zero"),
