@@ -27,7 +27,7 @@ from transforms.sources.rows import ReadRows, schema_of
 class Release(beam.PTransform):
     """Publish what is due of a spec's release, within a pipeline: rows of a changelog in, rows of estimates out.
 
-    Applied to rows with a schema (`beam.Row`, a NamedTuple, what SQL and dataframes give) it takes them for the new
+    Applied to rows with a schema (`beam.Row`, a NamedTuple) it takes them for the new
     rows of the changelog, with the columns that the spec's `changelog` names; its `path` is not read. Applied to a
     pipeline it reads the spec's own changelog. All else is said once, by the spec.
 

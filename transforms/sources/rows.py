@@ -1,6 +1,6 @@
 """A changelog that a pipeline has as rows with a schema, as batches of normalised columns.
 
-    in    rows with a schema                         beam.Row, NamedTuple, of SQL or dataframes
+    in    rows with a schema                         beam.Row, NamedTuple
     out   Batch, dead letters, counts                as transforms.sources.changelog
 
 Beam makes Arrow tables of the rows, and each is read as a Parquet file of the same schema would be, so that both mean
