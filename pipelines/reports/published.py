@@ -64,13 +64,15 @@ class Published:
             of_all = {name: manifest[name] for name in ("spec_sha256", "loss")}
             self.epochs: list[dict[str, Any]] = [{**epoch, **of_all} for epoch in manifest["epochs"]]
             self.windows: int = manifest["windows"]
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise RefusedError(
                 f"{self._folder.path(MANIFEST)}: not a manifest that this version of the program understands; use the "
                 "one that made the release"
             ) from None
         self.plan = self._planned(plan)
         self.spec = replace(self._specified(), sha256=of_all["spec_sha256"])
+        if [query.name for query in self.spec.queries] != [demand.name for demand in self.plan.demands]:
+            raise RefusedError(f"{self._folder.path(PLAN)}: of other queries than {SPEC} has; get the folder anew")
         start = parse_time(str(document_of(SPEC, self.spec.text).content["schedule"]["start"]))
         self.east = (start.utcoffset() or timedelta(0)) // MICROSECOND
 
@@ -106,6 +108,10 @@ class Published:
             for name, (sha256, attempt) in self._files.items()
             if own.fullmatch(own_name(name, attempt))
         ]
+        if not tables:
+            raise RefusedError(
+                f"{self._folder.path(MANIFEST)}: names no numbers of query {query.name}; get the folder anew"
+            )
         return pa.concat_tables(tables)
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:

@@ -116,6 +116,19 @@ def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changed", "error"),
+    [({"epochs": []}, "names no numbers of query"), ({"epochs": [{"files": "x"}]}, "not a manifest that this version")],
+)
+def test_a_manifest_that_is_none_is_refused(kept: Path, tmp_path: Path, changed: dict, error: str, capsys) -> None:
+    shutil.copytree(kept, tmp_path / "public")
+    manifest = tmp_path / "public/manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **changed}))
+    query = published(str(kept)).spec.queries[0].name
+    assert cli.main(["answer", str(tmp_path / "public"), "--query", query]) == 1
+    assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("flags", "error"),
     [
         ([], "--query: missing; the release has"),
