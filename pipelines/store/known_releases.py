@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass, replace
 
 from ruamel.yaml import YAML
 
-from pipelines.spec.durations import parse_duration
 from pipelines.spec.load import Spec, load
-from pipelines.spec.privacy import ProtectsSection
 from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
 from pipelines.store.store import Store
 from pipelines.store.together import Known, Record
+from privacy.exact import Members
+from privacy.planning.terms import protection_from_json
 from privacy.protection import Span
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
@@ -156,15 +156,15 @@ def _look(record: Record) -> _Found | None:
 def _frozen(record: Record, first: Commit) -> Record:
     """A release as it began, whatever its spec says by now."""
     privacy = YAML(typ="safe", pure=True).load(first.spec)["privacy"]
-    protects = privacy.get("protects", "everything")
+    protects = protection_from_json(Members(json.loads(first.plan or "{}").get("protects", {})))
     return replace(
         record,
         release=first.release,
         unit=privacy.get("unit", "entry"),
         epsilon=float(privacy["epsilon"]),
         delta=float(privacy.get("delta", 0)),
-        span=parse_duration(protects["span"]) if isinstance(protects, dict) else None,
-        near=dict(ProtectsSection.model_validate(protects).protection().near) if isinstance(protects, dict) else {},
+        span=protects.length if isinstance(protects, Span) else None,
+        near=dict(protects.near) if isinstance(protects, Span) else {},
     )
 
 

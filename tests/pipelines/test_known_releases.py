@@ -11,6 +11,7 @@ import pytest
 from pipelines.spec.load import Spec, load
 from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
+from privacy.planning.terms import protection_to_json
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from tests.pipelines.releases import attempt_at, planned, record
 
@@ -25,7 +26,8 @@ def begin(spec: Spec) -> None:
     """Commit a first epoch, as a run would, after it has noted what it knows."""
     write_down(known(spec))
     store = Store(spec.output.public, spec.output.private)
-    store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text), planned())
+    plan = json.dumps({"protects": protection_to_json(spec.privacy.protects)})
+    store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text, plan=plan), planned())
 
 
 def begun(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
@@ -156,6 +158,16 @@ def test_sums_of_spans_are_for_the_shortest(folder: Path) -> None:
     )
     assert found.document(begun=True)["protects"] == "whatever one privacy unit does in any 3 days"
     assert found.document(begun=False)["protects"] == "whatever one privacy unit does in any 14 days"
+
+
+def test_a_distance_without_a_span_is_for_the_whole_schedule(folder: Path) -> None:
+    ages = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, to: 70, step: 10}}")
+    places = (spans("3d")[0], "protects: {distance: {age: 10}}")
+    begun(folder, "r", "1.0", ages, places, ('    where: "age >= 0"\n', ""))
+
+    assert "r             epsilon 1, delta 0, for where one privacy unit is in any 6 days, up to 10 in age\n" in (
+        known(spec_of(folder, "b", "0.5", spans("3d"))).text()
+    )
 
 
 def test_beside_a_span_a_release_that_protects_everything_costs_twice(folder: Path) -> None:

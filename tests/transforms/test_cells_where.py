@@ -112,6 +112,7 @@ def test_times_are_compared_with_times(condition: str, expected: list[int]) -> N
             "nearest edges: 1970-01-02T00:00:00Z, 1970-01-03T00:00:00Z; write t < '1970",
         ),
         ("t < 'noon'", TIMES, "compares t with what is none of its values, which are times"),
+        ("age < 1e17", QUERY, "has a number beyond 2^53"),
         ("age < 'old'", QUERY, "compares age with what is none of its values, which are numbers"),
         ("age < null", QUERY, "compares age with what is none of its values, which are numbers"),
         ("ward = 'c'", QUERY, "compares ward with 'c', which is none of its cells: 'a', 'b', 'other'"),

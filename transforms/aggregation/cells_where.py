@@ -22,6 +22,9 @@ from transforms.common.kinds import to_kind
 
 MOST_PIECES = 1_000_000
 
+LARGEST = 2.0**53
+"""Beyond it a float and the next one differ by more than 1."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pieces:
@@ -108,6 +111,8 @@ def _ranges(name: str, key: OrderedKey, constants: list[Any], condition: Conditi
         what = "times" if key.moments else "numbers"
         raise SpecError(f"where: {condition.text!r} compares {name} with what is none of its values, which are {what}")
     at = np.unique(found[0].to_numpy())
+    if not key.moments and (np.abs(at) >= LARGEST).any():
+        raise SpecError(f"where: {condition.text!r} has a number beyond 2^53; floats are too far apart there")
     if key.moments or whole:
         return _of_whole(key, at, kind)
     edges = key.edges(0, key.steps + 1)
