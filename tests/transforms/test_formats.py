@@ -13,6 +13,7 @@ NAMED = {
     "transforms/common/sinks.py": {"parquet", "csv", "jsonl"},  # the table of what is written
     "transforms/common/published_files.py": {"parquet", "csv", "jsonl"},  # and of what is read back of that
     "transforms/local/read.py": {"parquet"},  # reports are read in pieces where a file has them
+    "transforms/sources/rows.py": {"parquet"},  # rows of a pipeline are read as its files are
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
 """Where a format's name may stand."""
