@@ -17,7 +17,6 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from scipy.optimize import minimize
 
 from privacy.cells.averages import Workload, averages
 from privacy.cells.choice import CellChoice
@@ -153,6 +152,7 @@ def _sizes(cells: int, branching: int | None) -> Iterator[tuple[int, tuple[int, 
 
 def _weights(tree: Layers, workload: Workload, power: int, changes: int) -> tuple[int, ...]:
     """For each layer, as small whole numbers."""
+    from scipy.optimize import minimize  # slow to import
 
     def of(logarithms: Sequence[float]) -> float:
         weights = tuple(np.exp([0.0, *logarithms]).tolist())

@@ -27,8 +27,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import erfc
-from scipy.stats import gamma
 
 from privacy.checks import at_least, proportion
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
@@ -97,11 +95,13 @@ def _quantile(spread: int, tail: float) -> float:
 
 def _bound(t: float, spread: int) -> float:
     """E g(G), from above."""
+    from scipy.special import erfc, gammainc, gammaincc  # slow to import
+
     turn = t * t / 3
     ends = np.linspace(0.0, turn, STEPS + 1)
-    mass = np.diff(gamma.cdf(ends, spread, scale=1 / spread))
+    mass = np.diff(gammainc(spread, spread * ends))
     value = math.erfc(t / math.sqrt(2 * turn))
     slope = t / math.sqrt(2 * math.pi) * math.pow(turn, -1.5) * math.exp(-1.5)
-    beyond, mean_beyond = (float(gamma.sf(turn, spread + more, scale=1 / spread)) for more in (0, 1))
+    beyond, mean_beyond = (float(gammaincc(spread + more, spread * turn)) for more in (0, 1))
     convex: float = float(erfc(t / np.sqrt(2 * ends[1:])) @ mass)
     return convex + (value - slope * turn) * beyond + slope * mean_beyond
