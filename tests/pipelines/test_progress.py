@@ -56,6 +56,7 @@ def all_of(reader: int) -> str:
     return shown.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_bar_with_the_rate_and_the_time_left(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ NOT_A_SPEC = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "error"), NOT_A_SPEC, ids=[case[1] for case in NOT_A_SPEC])
 def test_what_is_no_spec_is_refused_with_one_line(tmp_path: Path, text: str, error: str) -> None:
     found = problems(tmp_path, text)

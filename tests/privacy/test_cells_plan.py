@@ -63,6 +63,7 @@ def mean_square(plan: Plan) -> float:
     return float(np.mean(stddev(plan, 0, LEVEL, 20) ** 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "gain"), [("laplace", 5.0), ("gaussian", 15.0)])
 def test_random_ranges_of_a_thousand_cells_gain_at_least_five_times(mechanism, gain):
     many = (Axis(cells=1024, ordered=True),)

@@ -29,6 +29,7 @@ def cell_of(counts: np.ndarray, share: float) -> int:
     return int(np.argmax(np.cumsum(counts) >= share * counts.sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("along", [None, TREE])
 @pytest.mark.parametrize("noise", [DiscreteLaplace(4.0), DiscreteGaussian(20.0)])
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.9])

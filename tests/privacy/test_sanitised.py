@@ -394,6 +394,7 @@ def strays(count: int, size: int, probability: float) -> float:
     return abs(count - size * probability) / math.sqrt(size * probability * (1 - probability))
 
 
+@pytest.mark.slow
 def test_samples_have_the_odds_that_are_proved():
     """Fails with probability below 1e-7: forty counts."""
     size = 40_000

@@ -78,6 +78,7 @@ def test_without_noise_the_cells_are_the_truth_at_once_and_in_steps():
     assert (np.concatenate([part.nodes[0] for part in parts]) == whole.nodes[0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_each_cell_is_as_far_off_as_it_says_and_its_interval_holds_it(delta):
     asked, windows = query(), 3000
