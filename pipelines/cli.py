@@ -1,5 +1,6 @@
 """The command line: `slackwater plan | run | evaluate | ledger | metrics | show | report | answer SPEC`, `slackwater
-changelog SRC`, `slackwater smooth PUBLIC`, and `slackwater sanitise SPEC`.
+changelog SRC`, `slackwater smooth PUBLIC`, `slackwater sanitise SPEC`, and `slackwater local`, which has commands of
+its own.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input

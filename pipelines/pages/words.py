@@ -88,7 +88,8 @@ def bound(constraint: Constraint, spec: Spec) -> str:
         each = "; ".join(f"{name}: {bound(part, spec)}" for name, part in constraint.classes)
         return f"By {constraint.column} of a unit's first state: {each} Units of other classes contribute nothing."
     if isinstance(constraint, AtOnce):
-        return f"At the end of each window at most {constraint.entries} of a unit's entries count. Nothing is cut off."
+        counted = f"At the end of each window at most {constraint.entries} of a unit's entries count."
+        return f"{counted} {_held_back(constraint)}"
     if isinstance(constraint, Within):
         return (
             f"Changes of a unit count for {duration_text(constraint.span)} after its first one. Later ones are cut off."
@@ -96,6 +97,15 @@ def bound(constraint: Constraint, spec: Spec) -> str:
     changes = "1 change" if constraint.changes == 1 else f"{constraint.changes} changes"
     at_once = f", and only while at most {constraint.entries} of its entries are there" if constraint.entries else ""
     return f"No more than {changes} of a unit can count for each query{at_once}. Later ones are cut off."
+
+
+def _held_back(constraint: AtOnce) -> str:
+    if constraint.changes is None or constraint.block is None:
+        return "None of their changes is cut off."
+    return (
+        f"In each {duration_text(constraint.block)} at most {constraint.changes} changes of an entry count. What goes "
+        "beyond is held back until that time ends."
+    )
 
 
 def movements(plan: Plan) -> list[tuple[str, str, str, str]]:

@@ -96,6 +96,9 @@ class Known:
     def text(self, *, begun: bool = True) -> str:
         """The same for people."""
         within, apart = self._counted(begun)
+        if not within:
+            unseen = [f"It is not where it was, or cannot be read: {', '.join(self.unseen)}."] if self.unseen else []
+            return "\n".join([*_not_in_the_sum(apart), *unseen])
         counted = [(f"{r.release} (this one)" if r is self.own else r.release, r) for r in within]
         width = max(len(name) for name, _ in counted)
         units = len({record.unit for _, record in counted}) > 1
@@ -110,9 +113,7 @@ class Known:
             of = f", for {extent(record.protects)}" if claimed else ""
             lines.append(f"  {name:<{width}}  {budget}{each}{of}")
         lines.append(f"  {'in sum':<{width}}  epsilon {epsilon}, delta {delta}")
-        if apart:
-            names = ", ".join(record.release for record in apart)
-            lines.append(f"Not in the sum, which does not hold for the distances that they protect: {names}.")
+        lines.extend(_not_in_the_sum(apart))
         if self.unseen:
             lines.append(
                 f"Together they are at least ({epsilon}, {delta}){claimed}, and there may be more of them, since it is "
@@ -129,6 +130,11 @@ class Known:
                 "twice in the sum: what a unit does in that time is compared with other mutations, and not with none."
             )
         return "\n".join(lines)
+
+
+def _not_in_the_sum(apart: list[Record]) -> list[str]:
+    names = ", ".join(record.release for record in apart)
+    return [f"Not in the sum, which does not hold for the distances that they protect: {names}."] if apart else []
 
 
 def _common(records: Iterable[Record]) -> Protection:

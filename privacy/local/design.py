@@ -23,9 +23,9 @@ from privacy.checks import at_least
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, differing
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.powers import exponential_below
 from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols, best_symbols
+from privacy.upward import exp_below
 
 Reported = Literal["changes", "once"]
 
@@ -107,7 +107,7 @@ class Design:
         match layer.randomiser:
             case Signs(most=most, ratio=ratio):
                 fits = most == (1 if once else self.bound.changed(layer.span, self.windows // layer.span))
-                fits &= ratio <= exponential_below(Fraction(self.epsilon))
+                fits &= ratio <= exp_below(Fraction(self.epsilon))
             case Symbols(count=count, parts=parts):
                 fits = count == (self.answers + 1 if once else self.space.count)
                 fits &= once or layer.span == 1 or self.space.transitions is None  # they do not add up

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from privacy.checks import at_least
 from privacy.local.chance import WHOLE, Chance, Flags, Ints
-from privacy.local.powers import exponential_below
+from privacy.upward import exp_below
 
 MOST_SIGNS = 60
 """Largest k: binomial coefficients stay below 2^62, so that patterns are drawn exactly."""
@@ -90,7 +90,7 @@ def best_signs(most: int, epsilon: Fraction) -> Signs:
     """
     if epsilon <= 0:
         raise ValueError(f"epsilon={epsilon} must be positive")
-    odds = exponential_below(epsilon)
+    odds = exp_below(epsilon)
     candidates = []
     for threshold in range(1, most + 1):
         likely = sum(comb(most, i) for i in range(threshold))

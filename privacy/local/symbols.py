@@ -22,7 +22,7 @@ import numpy as np
 
 from privacy.checks import at_least
 from privacy.local.chance import WHOLE, Chance, Ints
-from privacy.local.powers import exponential_below
+from privacy.upward import exp_below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def best_symbols(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -
     """
     if epsilon <= 0 or not 0 <= delta < 1:
         raise ValueError("epsilon must be positive and delta at least 0 and below 1")
-    odds = exponential_below(epsilon)
+    odds = exp_below(epsilon)
     truth = delta + (1 - delta) * (odds - 1) / (count - 1 + odds)
     if WHOLE * truth < 1:
         raise ValueError("epsilon is too small for odds that are parts of 2^62")

@@ -13,7 +13,7 @@ Where the spec asks for more of ordered cells than each by itself, strategies ov
 with those in time, and compared with them: by the mean variance of what is asked of the cells.
 
 Pan's theorems 4.8 and 4.9, which say when sliding windows should be derived from a tree, are the special case of two
-candidates: privacy.planning.paper has their conditions, and a test holds them against the question.demand.choice.
+candidates: privacy.planning.paper has their conditions, and a test holds them against the choice.
 """
 
 from collections.abc import Iterator, Sequence

@@ -170,6 +170,19 @@ def test_a_distance_without_a_span_is_for_the_whole_schedule(folder: Path) -> No
     )
 
 
+def test_a_release_that_has_not_begun_says_of_other_distances_that_they_are_in_no_sum(folder: Path) -> None:
+    def ages(distance: int) -> tuple[tuple[str, str], ...]:
+        cells = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, to: 70, step: 10}}")
+        return cells, (spans("3d")[0], f"protects: {{distance: {{age: {distance}}}}}"), ('    where: "age >= 0"\n', "")
+
+    begun(folder, "r", "1.0", *ages(10))
+    found = known(spec_of(folder, "b", "0.5", *ages(20)))
+
+    assert found.text(begun=False) == ("Not in the sum, which does not hold for the distances that they protect: r.")
+    assert (found.document(begun=False)["epsilon"], found.document(begun=False)["at_least"]) == (0.0, True)
+    assert "b (this one)  epsilon 0.5" in found.text(begun=True)
+
+
 def test_beside_a_span_a_release_that_protects_everything_costs_twice(folder: Path) -> None:
     """(1, 1e-9) for a unit with and without all its mutations; two steps from one course of a span to another."""
     begun(folder, "r", "1.0", ("constraint:", "delta: 1.0e-9\n  constraint:"))

@@ -12,9 +12,9 @@ from privacy.local.client import enrol, report
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, candidates, tree
-from privacy.local.powers import exponential_below
 from privacy.local.signs import Signs, best_signs
 from privacy.local.symbols import Symbols, best_symbols
+from privacy.upward import exp_below
 from tests.privacy.local.branches import all_answers, distribution, draws_of, played
 
 ONE, TWO = MutationSpace(answers=1), MutationSpace(answers=2)
@@ -71,7 +71,7 @@ def worst(design: Design, layer: int) -> Fraction:
     ids=lambda value: f"{value.answers}-{value.reported}-{value.windows}" if isinstance(value, Design) else None,
 )
 def test_the_loss_over_all_pairs_of_changelogs_is_the_claim(design: Design, reached: bool) -> None:
-    claimed = exponential_below(Fraction(design.epsilon))
+    claimed = exp_below(Fraction(design.epsilon))
 
     losses = [worst(design, layer) for layer in range(len(design.layers))]
 
@@ -83,7 +83,7 @@ def test_the_loss_over_all_pairs_of_changelogs_is_the_claim(design: Design, reac
 def test_with_a_delta_no_set_of_reports_is_worse_than_it(windows: int) -> None:
     design = made(ONE, TWICE, "mutations", windows, 1, 0.2)
     draws = draws_of(design, 0)
-    odds = exponential_below(Fraction(design.epsilon))
+    odds = exp_below(Fraction(design.epsilon))
     laws = [distribution(design, 0, draws, answers) for answers in all_answers(design)]
 
     worst = max(sum(max(mine[code] - odds * other[code], 0) for code in mine) for mine in laws for other in laws)
@@ -108,7 +108,7 @@ def test_best_signs_lose_less_for_a_gain_than_independent_ones() -> None:
     for most in (1, 2, 3, 4, 7, 20, 60):
         alone = float(best_signs(1, Fraction(1, most)).gain)
         assert float(best_signs(most, Fraction(1)).gain) > alone * (1 + 1e-9) or most == 1
-        assert best_signs(most, Fraction(1)).ratio <= exponential_below(Fraction(1))
+        assert best_signs(most, Fraction(1)).ratio <= exp_below(Fraction(1))
 
 
 def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:
@@ -185,7 +185,7 @@ def test_the_paper_s_randomised_response_is_what_it_says_but_for_rounding() -> N
     best: Symbols = best_symbols(7, Fraction(1), Fraction(1, 10))
 
     assert float(best.other) == pytest.approx(0.9 / (6 + np.e), rel=1e-15)
-    assert best.other + best.spread <= exponential_below(Fraction(1)) * best.other + Fraction(1, 10)
+    assert best.other + best.spread <= exp_below(Fraction(1)) * best.other + Fraction(1, 10)
     # B / W = 1 with windows halved: c = 2, h = 3 is 6 and not 4.75, h = 10 is 20 and not 11.998, on each side.
     for layers, truth in ((3, 6), (10, 20)):
         assert loss_of_all_layers(LocalBound(within=1), windows=8192, arity=2, layers=layers, epsilon=1.0) == 2 * truth
