@@ -134,7 +134,7 @@ class Product:
     @property
     def trivial(self) -> bool:
         """Whether each cell has noise of its own, so that nothing is gathered."""
-        return all(axis.nodes == axis.cells and axis.name == "each" for axis in self.axes)
+        return all(axis.name == "each" for axis in self.axes)
 
     def corners(self, power: int, apart: tuple[int, ...] | None = None) -> tuple[Corner, ...]:
         """Of two cells; `apart`: at most so far from each other along each axis."""

@@ -10,6 +10,7 @@ from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Component
 from privacy.planning.contribution import Contribution
 from privacy.planning.sensitivity import of_events, of_net
+from privacy.planning.sensitivity_in_span import MOST_FULL, fullest
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
 from privacy.states import apart_in_l1, apart_in_l2_squared
@@ -204,6 +205,24 @@ def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height,
             found[family] = max(found[family], one)
     if height == 1:
         assert found == {"entered": 4.0, "left": 4.0}
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+def test_events_of_many_entries_of_several_components_may_share_a_node(cells):
+    """Of three windows two fill a node: 3 entries of 2 components add up, in one cell or in several."""
+    tree = Tree(branching=2, height=2, refine="none", windows=None, initial_level=False)
+    unit = Contribution(components=COUNT * 2, cells=cells, constraint=AtOnce(3), window=1, owner=True, protects=Span(2))
+    found = of_events("entered", tree, unit)
+    assert (found.l1, found.l2**2) == (2 * 3 * 6, pytest.approx((3 * 1 + 4 + 1) * 9 * 2))
+    assert (found.node_l1, found.node_l2**2) == (2 * 6, pytest.approx(4 * 9 * 2))
+    assert (found.nodes, found.coordinates) == (6, 6 * cells * 2)
+
+
+@pytest.mark.parametrize("rest", [0, 1, 6])
+def test_very_many_full_nodes_are_charged_as_one_that_weighs_no_less(rest):
+    full = MOST_FULL + 1
+    (one,) = fullest(7 * full + rest, 7)
+    assert 7**2 * full + rest**2 <= one**2 < 1.01 * 7**2 * full
 
 
 def test_a_long_span_is_cut_off_at_the_horizon():

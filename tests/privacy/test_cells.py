@@ -111,12 +111,31 @@ def test_corners_of_near_cells_hold_all_pairs_that_are_near(along, apart):
         assert max(a + b - 2 * both for a, b, both in along.corners(power, apart)) == farthest
 
 
-def test_nodes_are_the_sums_of_their_ranges():
+@pytest.mark.parametrize("apart", [0, 1, 3])
+@pytest.mark.parametrize("product", [*PRODUCTS, Product(axes=(Prefixes(cells=3), Prefixes(cells=4)))], ids=str)
+def test_corners_of_near_cells_of_a_product_hold_pairs_that_are_near_along_every_axis(product, apart):
+    columns = dense(product).T
+    places = np.stack(np.unravel_index(np.arange(product.cells), [axis.cells for axis in product.axes]), axis=1)
+    steps = np.arange(apart, apart + len(product.axes))
+    near = np.argwhere((np.abs(places[:, None] - places) <= steps).all(axis=2))
+    for power in (1, 2):
+        farthest = (np.abs(columns[near[:, 0]] - columns[near[:, 1]]) ** power).sum(axis=1).max()
+        corners = product.corners(power, tuple(steps.tolist()))
+        assert max(a + b - 2 * both for a, b, both in corners) == farthest
+
+
+def test_nodes_are_the_sums_of_their_ranges_as_often_as_their_weights_say():
     for along in ALONG:
         begins, ends = along.ranges()
         cells = np.arange(along.cells)
         held = (begins[:, None] <= cells) & (cells < ends[:, None])
-        assert ((dense(along) > 0) == held).all()
+        assert (dense(along) == held * along.of_nodes()[:, None]).all()
+        assert ends.max() == along.cells
+        if isinstance(along, Layers):
+            in_layers = [held[along.layer() == layer].sum(axis=0) for layer in range(len(along.sizes))]
+            assert (np.array(in_layers) == 1).all()
+    for product in (*PRODUCTS, Product(axes=(ALONG[7], ALONG[8]))):
+        assert (dense(product).max(axis=1) == product.weights()).all()
 
 
 def test_documents_are_read_back():
@@ -128,11 +147,31 @@ def test_documents_are_read_back():
 
 @pytest.mark.parametrize(
     ("sizes", "weights"),
-    [((2,), (1,)), ((1, 3, 5), (1, 1, 1)), ((1, 2), (1,)), ((1, 2), (1, 0)), ((1, 8, 16), (1, 1, 1)), ((), ())],
+    [
+        ((2,), (1,)),
+        ((1, 1), (1, 1)),
+        ((1, 3, 5), (1, 1, 1)),
+        ((1, 2), (1,)),
+        ((1, 2), (1, 0)),
+        ((1, 8, 16), (1, 1, 1)),
+        ((), ()),
+    ],
 )
 def test_layers_that_are_none_are_refused(sizes, weights):
     with pytest.raises(ValueError, match=r"sizes=|weights=|weight="):
         Layers(cells=8, sizes=sizes, weights=weights)
+
+
+def test_nothing_is_gathered_only_where_cells_are_by_themselves_on_all_axes():
+    each = Layers(cells=3)
+    assert Product(axes=(each, each)).trivial
+    assert not any(Product(axes=(each, other)).trivial for other in (ALONG[3], Prefixes(cells=3)))
+
+
+def test_a_product_has_axes_and_a_workload_for_each_or_for_none():
+    for axes, workload in (((), ()), ((ALONG[3],), ("cells", "ranges"))):
+        with pytest.raises(ValueError, match="one"):
+            Product(axes=axes, workload=workload)
 
 
 def test_means_of_a_million_cells_follow_from_few_numbers():
