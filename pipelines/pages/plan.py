@@ -9,6 +9,7 @@ from pipelines.reports.plan_command import plan
 from pipelines.reports.plan_explained import explained_text
 from pipelines.reports.plan_text import HEADING, rows_of
 from pipelines.spec.load import Spec, load
+from pipelines.spec.paths import within
 from privacy.upward import shown
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_text
@@ -21,8 +22,11 @@ def plan_page(arguments: argparse.Namespace, flags: list[str]) -> Result:
         raise SpecError(f"--html {output}: the name must end in .html")
     if arguments.compare or arguments.vary or arguments.target:
         raise SpecError("--html: is for one plan; leave out --compare, --vary and --target")
+    spec = load(arguments.spec)
+    if within(output, spec.output.public):
+        raise SpecError(f"--html {output}: lies in the public folder, which holds what is published and nothing else")
     document, text = plan(arguments, flags)
-    write_text(output, _page(load(arguments.spec), document))
+    write_text(output, _page(spec, document))
     return document, f"{text}\nAs a page: {output}"
 
 

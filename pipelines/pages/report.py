@@ -45,7 +45,7 @@ def report(arguments: argparse.Namespace, flags: list[str]) -> Result:
     ]
     signals = [*_signals(found, release)]
     write_text(output, _page(release, found, signals))
-    warnings = [signal["warning"] for signal in signals if signal["warning"]]
+    warnings = [f"{one['query']}, {one['series']}: {one['warning']}" for one in signals if one["warning"]]
     standing = _standing_out(found, release)
     document = {
         "release": release.spec.release,

@@ -110,10 +110,12 @@ def _of_number(where: str, number: dict[str, Any], cut: float) -> Iterator[str]:
     relative = number["relative_error"]
     last = "" if last is None else f" and {last:+.4g} in the last window"  # where no ratio may have a truth
     if truth is not None and off is not None and off > MUCH_CUT * truth:
-        yield (
-            f"{where}: biased: the contribution bound cuts changes of {cut:.0%} of the units off, and numbers are off "
-            f"by {number['bias']:+.4g} in the mean{last}, before noise"
+        why = (
+            f"the contribution bound cuts changes of {cut:.0%} of the units off"
+            if cut
+            else "what comes and goes within a window, comes late, is held back or is beyond `entries` does not count"
         )
+        yield f"{where}: biased: {why}, and numbers are off by {number['bias']:+.4g} in the mean{last}, before noise"
     if relative is not None and relative > MOSTLY_NOISE:
         yield f"{where}: mostly noise: the error is {relative:.0%} of the size of the truth"
 

@@ -5,6 +5,7 @@ No release is looked up: what is shown is what would be planned.
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -56,14 +57,17 @@ def compared(path: str, others: Sequence[str], vary: Sequence[str], target: str 
             content = read_document(Path(one)).content
             for key, value in settings:
                 _set(content, key, value, one)
-            planned = _planner(content, Path(folder, Path(one).name), until)
+            label = f"{one} with {', '.join(f'{key}={value}' for key, value in settings)}" if settings else one
+            planned = _planner(content, Path(folder, Path(one).name), until, label)
             rows.append(_row(name, content, planned) if wanted is None else _reached(name, content, planned, wanted))
     document = {"specs": rows, **({} if wanted is None else {"target": {"query": wanted[0], "half_width": wanted[1]}})}
     return document, _text(rows, wanted)
 
 
-def _planner(content: Content, path: Path, until: int | None) -> Callable[[float | None], tuple[Spec, Errors]]:
-    """What is planned for a spec with another epsilon, or with its own."""
+def _planner(
+    content: Content, path: Path, until: int | None, label: str
+) -> Callable[[float | None], tuple[Spec, Errors]]:
+    """What is planned for a spec with another epsilon, or with its own; errors call it by its label."""
 
     def planned(epsilon: float | None) -> tuple[Spec, Errors]:
         if epsilon is not None:
@@ -71,8 +75,11 @@ def _planner(content: Content, path: Path, until: int | None) -> Callable[[float
         said = StringIO()
         YAML(pure=True).dump(content, said)
         path.write_text(said.getvalue(), encoding="utf-8")
-        spec = load(path)
-        plan = plan_of(spec)
+        try:
+            spec = load(path)
+            plan = plan_of(spec)
+        except SpecError as error:
+            raise SpecError(re.sub(rf"{re.escape(str(path))}(:\d+)?", lambda _: label, str(error))) from None
         end = spec.schedule.until or now()
         windows = timeline_of(spec, end if until is None else until).windows
         errors = {

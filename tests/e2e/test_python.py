@@ -8,10 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import slackwater
-from tests.e2e.specs import write_spec
+from tests.e2e.specs import NO_NOISE, WINDOWS, changelog, write, write_spec
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,3 +63,26 @@ def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("at_most: 4", "at_most: 5"))
     with pytest.raises(slackwater.SpecError, match=r"has changed since it was read; load it again$"):
         slackwater.plan(spec)
+
+
+def test_evaluate_gives_what_the_command_says_and_leaves_nothing_public(tmp_path: Path) -> None:
+    write(tmp_path / "data/part.parquet", changelog())
+    write_spec(tmp_path, NO_NOISE)
+    with chdir(tmp_path):
+        found = slackwater.evaluate("spec.yaml", runs=2, truth="private/truth.parquet")
+        with pytest.raises(slackwater.SpecError, match=r"lies inside output\.public; exact values never go there$"):
+            slackwater.evaluate("spec.yaml", truth="public/truth.parquet")
+        with pytest.raises(slackwater.SpecError, match=r"^runs: expected a whole number of at least 1, not 0$"):
+            slackwater.evaluate("spec.yaml", runs=0)
+        table = pq.read_table("private/truth.parquet")
+
+    (query,) = found.document["queries"]
+    level = next(one for one in query["numbers"] if one["kind"] == "level")
+    exact = table.filter(pa.compute.field("kind") == "level")["exact"].to_pylist()
+    assert (found.release, found.windows, found.document["runs"]) == ("wards", WINDOWS, 2)
+    assert level["rmse_observed"] == 0
+    assert level["truth"] == pytest.approx((sum(one**2 for one in exact) / len(exact)) ** 0.5)
+    assert found.warnings == tuple(found.document["warnings"])
+    assert str(found).startswith("NOT FOR RELEASE")
+    assert "truth" not in repr(found)
+    assert not (tmp_path / "public").exists()

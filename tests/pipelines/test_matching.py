@@ -68,6 +68,13 @@ WARNED: list[tuple[dict[str, int], list[int], dict[str, Any], str]] = [
         "query beds, level: biased: the contribution bound cuts changes of 25% of the units off, and numbers are off "
         "by +20 in the mean, before noise",
     ),
+    (
+        {"units_cut": 0, "changes_cut": 0},
+        CELLS,
+        {"bounding_rmse": 30.0, "bias": -20.0, "bias_last": 0.0},
+        "query beds, level: biased: what comes and goes within a window, comes late, is held back or is beyond "
+        "`entries` does not count, and numbers are off by -20 in the mean and +0 in the last window, before noise",
+    ),
     ({}, CELLS, {"relative_error": 0.6}, "query beds, level: mostly noise: the error is 60% of the size of the truth"),
 ]
 
