@@ -1,6 +1,6 @@
 """What sums over ordered cells gain for random ranges, beside lower bounds; and a thousand by a thousand cells.
 
-    python -m benchmarks.cells                 # ranges: some seconds
+    python -m benchmarks.cells                 # ranges: twenty seconds
     python -m benchmarks.cells --grid 52       # 1,000 x 1,000 cells by so many windows, in time and memory
 
 Variances are exact: nothing is sampled for them. All releases are levels of 52 windows at epsilon = 1, of entries that
