@@ -2,9 +2,10 @@
 
 import json
 import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import chdir
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -15,8 +16,11 @@ from apache_beam.testing.util import assert_that
 
 import slackwater
 from pipelines.epochs.flags import options_of
+from pipelines.epochs.within import Epoch, epoch_of, publish_parts
+from pipelines.spec.times import microseconds
 from pipelines.store.store import Store
-from tests.e2e.specs import DAY, NO_NOISE, REPEATED, START, changelog, write, write_spec
+from tests.e2e.specs import DAY, NO_NOISE, REPEATED, START, changelog, contents, write, write_spec
+from transforms.aggregation.shard_state import STATE, file_of
 from transforms.common.batches import Batch
 from transforms.sources.inspection import inspect_rows
 from transforms.sources.rows import read_rows, schema_of, source_of
@@ -101,6 +105,45 @@ def test_noise_is_sampled_once_whatever_a_runner_repeats(folder: Path) -> None:
     assert [row["value"] for row in first] == slackwater.estimates("public")["value"].to_pylist()
     # Rounded to whole numbers, noise of this size is zero in all of them with probability below 1e-6.
     assert len({row["value"] for row in first}) > 5
+
+
+def published(spec: slackwater.Spec, epoch: Epoch) -> dict[str, bytes]:
+    """What is public after the last step, of a changelog without rows."""
+    assert epoch.job is not None
+    publish_parts(spec, epoch.job, epoch.past, [(STATE, (file_of(0), b""))])
+    return contents(Path("public"))
+
+
+def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_overtaken(folder: Path) -> None:
+    """As runners repeat it: at once, where it died after the commit, and where another run or release was first."""
+    write(folder / "data/all.parquet", changelog())
+    spec = slackwater.load(write_spec(folder))
+    first, late = (epoch_of(spec, until=microseconds(START + n * DAY), shards=1, rows=None) for n in (2, 5))
+
+    once = published(spec, first)
+    assert published(spec, first) == once
+    shutil.rmtree("public")
+    assert published(spec, first) == once
+
+    another = slackwater.load(write_spec(folder, ("epsilon: 1.0", "epsilon: 2.0")))
+    for asked, epoch, why in (
+        (spec, late, "published up to 2 windows in the meantime"),
+        (another, first, "made from another spec"),
+    ):
+        with pytest.raises(slackwater.RefusedError, match=why):
+            published(asked, epoch)
+    with pytest.raises(slackwater.RefusedError, match="made from another spec"):
+        epoch_of(another, until=microseconds(END), shards=1, rows=None)
+    assert contents(Path("public")) == once
+    assert len(Store("public", "private").commits()) == 1
+
+
+def test_windows_that_are_not_over_are_refused(folder: Path) -> None:
+    write(folder / "data/all.parquet", changelog())
+    spec = slackwater.load(write_spec(folder, ("until: 2026-01-06", "until: 2999-01-06")))
+
+    with pytest.raises(slackwater.SpecError, match="are not over; what is published is final"):
+        epoch_of(spec, until=microseconds(datetime(2999, 1, 1, tzinfo=UTC)), shards=1, rows=None)
 
 
 def layout_of(folder: Path, element_type: Any) -> Any:

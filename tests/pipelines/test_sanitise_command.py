@@ -121,6 +121,11 @@ def test_a_run_that_died_after_its_commit_is_finished_to_the_same_bytes(slackwat
 
     assert "nothing new" in said.out
     assert contents(slackwater.folder / "public") == before
+    (path,) = (slackwater.folder / "public/records").iterdir()
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:9])  # of a run that died while it copied
+    slackwater("sanitise", "spec.yaml")
+    assert contents(slackwater.folder / "public") == before
 
 
 def test_what_was_not_committed_goes_with_the_next_run(slackwater):
@@ -173,12 +178,23 @@ def test_of_two_runs_at_once_one_counts(tmp_path):
         release="r", epoch=1, spec_sha256="", plan="{}", statement="", epsilon=1, delta=0, records=1, left_out=0
     )
 
-    store.commit(attempts[1], done, ["part.csv"])
+    committed = store.commit(attempts[1], done, ["part.csv"])
     with pytest.raises(RefusedError, match=r"another run, attempt .* committed epoch 1"):
         store.commit(attempts[0], done, ["part.csv"])
 
+    store.discard(attempts[1])  # as a run that stops between its commit and what comes then
     assert [commit.attempt for commit in store.open()] == [attempts[1].id]
     assert not Path(attempts[0].folder).exists()
+    assert store.known(store.open()).to_pylist() == ["a"]
+    store.show()
+    manifest = Path(store.public) / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(attempts[1].id.encode(), attempts[0].id.encode()))
+    with pytest.raises(RefusedError, match="is not what the private folder has committed"):
+        store.open()  # as many epochs, of other records
+    names = Path(attempts[1].folder) / "names/names.parquet"
+    names.write_bytes(names.read_bytes().swapcase())  # of the same size
+    with pytest.raises(RefusedError, match="missing, or not what epoch 1 left"):
+        store.known([committed])
 
 
 def test_another_spec_is_another_release_but_paths_may_change(slackwater):

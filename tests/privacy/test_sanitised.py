@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,16 +13,20 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from privacy.noise.odds import PARTS, choose, uniform
+from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.curve_noise import CurveNoise, mean_size
 from privacy.sanitised.finite import FiniteMechanism, worst_error
+from privacy.sanitised.grid import Grid
 from privacy.sanitised.grid_noise import continuous_scale, delta_of, least_scale
 from privacy.sanitised.lower_bounds import diameter_bound, finite_bound, packing_bound, packing_radius
 from privacy.sanitised.metric_response import MetricResponse, best_response, refuse_no_metric
 from privacy.sanitised.randomised_response import RandomisedResponse
+from privacy.sanitised.record import Sanitisation
 from privacy.sanitised.subset_response import SubsetResponse
 from privacy.upward import exp_above, exp_below, log_above
 
 ROUNDED = Fraction(1, 10**40)
+NORMAL = NormalDist()
 
 
 def line(values: int) -> np.ndarray:
@@ -171,6 +177,14 @@ def test_delta_is_the_probability_of_printing_the_truth():
     with_delta, without = (RandomisedResponse.optimal(5, epsilon=1.0, delta=delta) for delta in (0.1, 0.0))
 
     assert with_delta.keep / PARTS == pytest.approx(0.1 + 0.9 * without.keep / PARTS, rel=1e-15)
+
+
+def test_odds_by_which_a_lie_is_likelier_than_the_truth_are_refused():
+    """They tell as much as the right way round."""
+    with pytest.raises(ValueError, match="too much for 2 values"):
+        RandomisedResponse(values=2, other=PARTS - 1)
+    with pytest.raises(ValueError, match="must be below half"):
+        SubsetResponse(elements=2, at_most=1, turned=PARTS - 1)
 
 
 # Example 7: products of one-dimensional mechanisms.
@@ -378,6 +392,19 @@ def test_noise_of_half_the_scale_is_refused_for_curves():
             )
 
 
+@pytest.mark.parametrize("total", [None, 1200])
+def test_gaussian_noise_of_curves_has_the_delta_of_the_furthest_two(total):
+    """Exactly, for continuous noise (Balle, Wang 2018); zCDP asks for a little more, and never for a fifth more."""
+    noise = CurveNoise.optimal(48, 100, total=total, epsilon=2.0, delta=1e-6)
+
+    def delta(scale: float) -> float:
+        half, shift = math.sqrt(noise.l2_squared) / scale / 2, 2.0 * scale / math.sqrt(noise.l2_squared)
+        return NORMAL.cdf(half - shift) - math.exp(2.0) * NORMAL.cdf(-half - shift)
+
+    assert noise.distribution == "gaussian"
+    assert delta(noise.scale) <= 1e-6 < delta(noise.scale / 1.2)
+
+
 def test_expected_sizes_of_noise_are_those_of_its_probabilities():
     noise = CurveNoise.optimal(4, 3, epsilon=2.0)
     q = math.exp(-1 / noise.scale)
@@ -385,6 +412,15 @@ def test_expected_sizes_of_noise_are_those_of_its_probabilities():
 
     assert mean_size(noise.noise) == pytest.approx(exact, rel=1e-12)
     assert noise.error("total") == pytest.approx(4 * exact, rel=1e-12)
+
+
+def test_curves_are_bounded_before_noise_and_each_point_has_its_own():
+    """Noise of a scale of 1/1000 is not 0 with probability below 1e-400; forty draws are alike below 1e-20."""
+    exact = CurveNoise.optimal(3, 2, total=2, epsilon=4000.0)
+    noisy = CurveNoise.optimal(40, 2, epsilon=1.0)
+
+    assert exact.sample(np.array([[2, 2, 0], [0, 0, 1]])).tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert len(set(noisy.sample(np.zeros((1, 40), dtype=np.int64))[0].tolist())) > 1
 
 
 # Samples. Counts of n choices with probability p stray from np by 6 standard deviations with probability below 2e-9.
@@ -419,6 +455,59 @@ def test_samples_have_the_odds_that_are_proved():
     assert all(strays(int((noise[:, point] == 0).sum()), size, (1 - q) / (1 + q)) < 6 for point in range(3))
 
 
+def test_a_number_has_the_noise_of_its_plan():
+    """How many of 4,000 stay as they are: fails with probability below 2e-9; of half the scale twice as many do."""
+    number = Number.planned("age", Grid.of(low=0, high=8, step=1), missing=None, epsilon=1.0)
+    q = math.exp(-1 / number.scale)
+
+    stayed = (number.sample(np.full((4000, 1), 3)) == 3).sum()
+
+    assert strays(int(stayed), 4000, (1 - q) / (1 + q)) < 6
+
+
+def claims() -> list[Attribute]:
+    """Attributes with a delta, so that both of their claims are used up."""
+    grid, costs = Grid.of(low=0, high=8, step=1), {"epsilon": 1.0, "delta": 0.01}
+    return [
+        Number.planned("number", grid, missing=None, **costs),
+        Category.planned("category", ["a", "b", "c"], missing="a", **costs),
+        Category.planned("metric", ["a", "b", "c"], missing="a", distances=line(3), **costs),
+        Subset.planned("set", ["a", "b"], at_most=None, **costs),
+        Curve.planned("curve", ["a", "b"], grid, missing=None, total=None, metric="mean", **costs),
+    ]
+
+
+@pytest.mark.parametrize("attribute", claims(), ids=lambda one: one.name)
+@pytest.mark.parametrize("claim", ["epsilon", "delta"])
+def test_an_attribute_that_costs_more_than_it_claims_is_refused(attribute, claim):
+    with pytest.raises(ValueError, match=r"costs more than|is too small for"):
+        replace(attribute, **{claim: getattr(attribute, claim) * 0.9})
+
+
+def test_a_record_costs_the_sum_of_what_its_attributes_claim_and_no_column_is_sanitised_twice():
+    record = Sanitisation(attributes=tuple(claims()))
+    number, *_, curve = claims()
+
+    assert record.epsilon == 5.0
+    assert 0 <= Fraction(record.delta) - 5 * Fraction(0.01) < Fraction(1, 10**16)
+    for twice in ((number, number), (curve, replace(number, name="b"))):
+        with pytest.raises(ValueError, match=r"name of its own|column is sanitised twice"):
+            Sanitisation(attributes=twice)
+
+
+def test_a_mechanism_for_other_values_is_refused():
+    _, category, _, elements, curve = claims()
+
+    for attribute, change in (
+        (category, {"values": ("a", "b")}),
+        (elements, {"values": ("a", "b", "c")}),
+        (curve, {"points": ("a", "b", "c")}),
+        (curve, {"grid": Grid.of(low=0, high=9, step=1)}),
+    ):
+        with pytest.raises(ValueError, match="is for other"):
+            replace(attribute, **change)
+
+
 def test_uniform_integers_fill_their_range_evenly():
     """Each of 12 bits, the first and the last six: fails with probability below 1e-7."""
     size = 40_000
@@ -427,6 +516,14 @@ def test_uniform_integers_fill_their_range_evenly():
     assert points.min() >= 0
     assert points.max() < PARTS
     assert all(strays(int((points >> bit & 1).sum()), size, 0.5) < 6 for bit in (*range(6), *range(56, 62)))
+
+
+def test_a_choice_has_exactly_its_odds(monkeypatch):
+    """At the borders between outcomes, of which one has no odds at all."""
+    weights = np.array([[0, 3, 0, PARTS - 3]])
+    monkeypatch.setattr("privacy.noise.odds.uniform", lambda size: np.array([0, 2, 3, PARTS - 1]))
+
+    assert choose(weights, np.zeros(4, dtype=np.int64)).tolist() == [1, 1, 3, 3]
 
 
 def test_odds_that_do_not_add_up_are_refused():

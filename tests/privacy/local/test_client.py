@@ -10,7 +10,7 @@ from privacy.local.bound import LocalBound
 from privacy.local.client import enrol, report
 from privacy.local.document import device_from_json, device_to_json
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import tree
+from privacy.local.plan import candidates, tree
 
 DESIGN = tree(MutationSpace(answers=2), LocalBound(at_most=2), windows=4, arity=2, height=2, epsilon=1.0)
 LIVED = (0, 1, 0, 1)
@@ -35,3 +35,19 @@ def test_a_device_of_another_design_is_refused() -> None:
     for name, value in (("layer", 2), ("counted", 3), ("window", 5), ("version", 9), ("key", "00")):
         with pytest.raises(ValueError, match=r"another design|later version"):
             device_from_json(Members({**told, name: value}), DESIGN)
+
+
+def test_no_two_devices_draw_from_one_key() -> None:
+    """Who knew it could take the noise off every report."""
+    assert len({enrol(DESIGN, 1).key for _ in range(20)}) == 20  # of 32 bytes each
+
+
+def test_who_reports_once_does_so_in_one_window() -> None:
+    """Of 500 devices at least one has its turn before the last window, but with probability 2^-500."""
+    found = candidates(MutationSpace(answers=2), LocalBound(at_most=2), windows=2, epsilon=1.0)
+    for design in (candidate.design for candidate in found if candidate.method == "once"):
+        state, sent = enrol(design, 500), []
+        for window in range(design.windows):
+            reports, state = report(design, state, window, np.zeros(500, dtype=np.int64))
+            sent += reports.person.tolist()
+        assert sorted(sent) == [*range(500)]

@@ -1,6 +1,8 @@
 """The exact loss of all that a device sends, over all pairs of changelogs: within the claim, and reached."""
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,6 +126,33 @@ def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:
                     layers=(Layer(span=1, share=SHARES, randomiser=randomiser),),
                     epsilon=1.0,
                 )
+
+
+ONE_SIGN = Layer(span=1, share=SHARES, randomiser=best_signs(1, Fraction(1)))
+HALF = replace(ONE_SIGN, share=SHARES // 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"bound": TWICE}, "does not cover"),  # a second sign would not be turned
+        ({"bound": LocalBound(within=2)}, "does not cover"),
+        ({"layers": (replace(ONE_SIGN, randomiser=best_symbols(6, Fraction(1, 2))),)}, "does not cover"),
+        ({"reported": "once", "layers": (replace(ONE_SIGN, randomiser=best_symbols(2, Fraction(1))),)}, "not cover"),
+        ({"basis": Basis(kind="hadamard", answers=3)}, "does not cover"),
+        ({"layers": (HALF,)}, "make a whole"),
+        ({"layers": (HALF, replace(HALF, span=4))}, "have nodes"),
+        ({"layers": (HALF, HALF)}, "spans must begin with 1"),
+        ({"layers": (replace(ONE_SIGN, span=2),)}, "spans must begin with 1"),
+        ({"reported": "once", "layers": (HALF, replace(HALF, span=2))}, "has one layer"),
+        ({"delta": 1.0}, "delta at least 0 and below 1"),
+        ({"epsilon": 51.0}, "at most 50"),
+    ],
+)
+def test_a_design_that_is_none_is_refused(change: dict[str, Any], why: str) -> None:
+    """A device is given it by who is not trusted."""
+    with pytest.raises(ValueError, match=why):
+        replace(HADAMARD, **change)
 
 
 def test_declared_changes_of_single_windows_are_no_symbols_for_longer_nodes() -> None:
