@@ -14,6 +14,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.plan import Plan, make_plan, stddev
 from privacy.planning.sensitivity import of_events, of_net
+from privacy.planning.sensitivity_in_blocks import squared_in_blocks
 from privacy.planning.spent import proved, spent
 from privacy.protection import Span
 from privacy.series import Series
@@ -22,6 +23,7 @@ from privacy.strategies.choice import Choice, Name
 from privacy.strategies.direct import Direct
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.sliding import Sliding
+from privacy.strategies.touched import at_most
 from privacy.strategies.tree import Tree
 from tests.privacy.test_apart import COUNT, FINE, nodes_of
 
@@ -104,6 +106,43 @@ def test_no_neighbours_are_further_apart_than_charged(block, changes, cells):
             assert np.abs(nodes).sum(axis=2).max() <= claimed.node_l1, strategy
 
 
+def test_both_courses_may_count_for_long_where_only_one_was_there_at_a_time():
+    """In six windows one or the other is there; what counts differs at ten ends of windows, at seven in two cells."""
+    a, b = 1, 2
+    one = np.array([0, 0, a, 0, 0, 0, 0, 0, a, a, a, a, a])
+    other = np.array([0, 0, 0, b, b, b, a, b, a, a, a, a, a])
+    counted = [held(states[:, None], 2, 6)[:, 0] for states in (one, other)]
+    g = np.stack([(counted[0] == c).astype(int) - (counted[1] == c) for c in (a, b)], axis=1)
+    assert (np.count_nonzero(g), np.count_nonzero(g.any(axis=1))) == (17, 10)
+    for strategy in (strategies(12)[0], strategies(12)[-4], strategies(12)[-1]):
+        scale = 1 if strategy.sparse else 2**24
+        nodes = nodes_of(strategy, g, scale)
+        claimed = of_net(strategy, unit(2, 6, 2, strategy))
+        assert (nodes**2).sum() <= claimed.l2**2 * (1 + 1e-12), strategy
+        if strategy.sparse:
+            assert np.abs(nodes).sum() <= claimed.l1, strategy
+            assert np.count_nonzero(nodes.any(axis=1)) <= claimed.nodes, strategy
+            assert np.abs(nodes).sum(axis=1).max() <= claimed.node_l1, strategy
+            assert (nodes**2).sum(axis=1).max() <= claimed.node_l2**2 * (1 + 1e-12), strategy
+        assert np.count_nonzero(nodes) <= claimed.coordinates, strategy
+
+
+@pytest.mark.parametrize(("block", "least"), [(2, 0), (64, 1)])
+def test_what_a_filter_rounds_is_charged_however_its_blocks_are(block, least):
+    """By boundaries in the short ones, by the changes of two courses in the long ones."""
+    filtered = Factorised(form="square_root", windows=2 * block, initial_level=True)
+    rounded = [
+        filtered.moved_apart(2 * block, cells=1, each=1, largest=[2**24], entries=2).rounding,
+        2 * filtered.moved(at_most(4), cells=1, each=1, largest=[2**24], shared=False).rounding,
+    ]
+
+    asked = unit(2, block, 1, filtered)
+    charged = of_net(filtered, asked).l2 - squared_in_blocks(filtered, asked) ** 0.5
+
+    assert charged == pytest.approx(rounded[least], rel=1e-6)
+    assert rounded[0] != pytest.approx(rounded[1], rel=1e-3)
+
+
 @pytest.mark.parametrize(("block", "changes"), [(3, 2), (4, 2), (4, 3)])
 def test_changes_of_one_count_are_charged_as_they_can_be(block, changes):
     """4 k - 2, which is reached: halving it, or forgetting what is caught up, would fall below."""
@@ -111,6 +150,15 @@ def test_changes_of_one_count_are_charged_as_they_can_be(block, changes):
     nodes = nodes_of(tree, differences(changes, block, 1)[:, :, 0])
 
     assert np.abs(nodes).sum(axis=0).max() == of_net(tree, unit(changes, block, 1, tree)).l1 == 4 * changes - 2
+
+
+@pytest.mark.parametrize(("cells", "components"), [(2, COUNT), (1, COUNT * 2)])
+def test_changes_that_move_two_numbers_are_charged_as_jumps_from_the_first_on(cells, components):
+    """4 and 3 of them, each by 2: both courses begin in a state that is none of those they go to."""
+    tree = Tree(branching=2, height=1, refine="none", windows=None, initial_level=False)
+    asked = replace(unit(2, 64, cells, tree), components=components)
+
+    assert of_net(tree, asked).l1 == 14
 
 
 @pytest.mark.parametrize("leaf", [2, 3, 4])
