@@ -8,7 +8,7 @@ import pytest
 
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtOnce
-from privacy.measure import Measure
+from privacy.measure import Component, Measure
 from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
@@ -159,6 +159,15 @@ def test_changes_that_move_two_numbers_are_charged_as_jumps_from_the_first_on(ce
     asked = replace(unit(2, 64, cells, tree), components=components)
 
     assert of_net(tree, asked).l1 == 14
+
+
+def test_levels_of_both_signs_are_as_far_apart_as_their_ends_at_every_boundary():
+    """A sum from -4 to 4 beside a count, in one cell: 2 and 1 of the largest, at six ends of windows."""
+    signed, levels = Component(name="sum", grid=1.0, low=-4, high=4), Direct(windows=None)
+    found = of_net(levels, replace(unit(2, 3, 1, levels), components=(signed, *COUNT)))
+
+    assert (found.l1, found.l2**2) == (6 * (2 + 1), pytest.approx(6 * (4 + 1)))
+    assert (found.node_l1, found.node_l2**2) == (2 * (2 + 1), pytest.approx(4 * (4 + 1)))
 
 
 @pytest.mark.parametrize("leaf", [2, 3, 4])

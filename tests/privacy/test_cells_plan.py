@@ -15,7 +15,7 @@ from privacy.cells.space import Axis
 from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
-from privacy.noise.mixed import half_width_by_spread
+from privacy.noise.mixed import half_width_by_spread, spreads_of_gathered
 from privacy.noise.weighted import half_width
 from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
@@ -155,3 +155,15 @@ def test_half_widths_by_spread_hold_for_unequal_weights(weights):
     sizes, noise = np.array(weights) / np.linalg.norm(weights), DiscreteLaplace(20.0)
     found = half_width_by_spread(noise, int(1 / sizes.max() ** 2), 0.95)
     assert found > half_width(noise, sizes, 0.95) / 1.01
+
+
+def test_numbers_gathered_over_cells_are_as_far_off_as_their_weights_in_time_are_spread():
+    """One heavy weight has the widest interval, and each holds what the noise of its nodes in time alone has."""
+    noise, weights = DiscreteLaplace(1000.0), [np.array([2.0]), np.array([3.0, 1.0]), np.full(16, 0.5)]
+    variances = np.array([float(w @ w) for w in weights])
+
+    deviations, half = spreads_of_gathered(noise, variances=variances, weights=lambda: weights, confidence=0.95)
+
+    assert deviations == pytest.approx(np.sqrt(variances * noise.variance))
+    exact = np.array([half_width(noise, w, 0.95) for w in weights])
+    assert ((exact <= half) & (half < 1.05 * exact)).all()

@@ -134,6 +134,16 @@ def test_shares_are_kept_as_they_are_and_others_are_another_plan():
         plan_from_json(document)
 
 
+def test_noise_is_no_narrower_than_a_share_says_to_the_last_bit_and_a_share_is_above_nothing():
+    (released,) = planned(tuple(RANDOM.uniform(1, 9, 200).tolist()), span=14, windows=None).released
+    strategy = released.strategy
+
+    widths = strategy.stretch(strategy.nodes(200)).tolist()
+    assert all(width >= Fraction(WHOLE, part) for width, part in zip(widths, strategy.shares.parts, strict=True))
+    with pytest.raises(ValueError, match="shares"):
+        replace(strategy, shares=replace(strategy.shares, parts=(0, *strategy.shares.parts[1:])))
+
+
 def test_budgets_are_best_for_the_windows_that_there_are():
     """Three windows under one budget, of which the middle one matters most: a^(2/3) as if there were no others."""
     (released,) = planned((1.0, 8.0), span=None, windows=3).released
