@@ -21,7 +21,9 @@ from pipelines.spec.times import microseconds
 from pipelines.store.store import Store
 from tests.e2e.specs import DAY, NO_NOISE, REPEATED, START, changelog, contents, write, write_spec
 from transforms.aggregation.shard_state import STATE, file_of
-from transforms.common.batches import Batch
+from transforms.common.batches import DEAD_SCHEMA, Batch
+from transforms.common.ipc import to_bytes
+from transforms.sources.changelog import DEAD, READ
 from transforms.sources.inspection import inspect_rows
 from transforms.sources.rows import read_rows, schema_of, source_of
 
@@ -136,6 +138,20 @@ def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_over
         epoch_of(another, until=microseconds(END), shards=1, rows=None)
     assert contents(Path("public")) == once
     assert len(Store("public", "private").commits()) == 1
+
+
+def test_an_epoch_of_rows_that_cannot_be_used_is_not_published(folder: Path) -> None:
+    write(folder / "data/all.parquet", changelog())
+    spec = slackwater.load(write_spec(folder))
+    epoch = epoch_of(spec, until=microseconds(END), shards=1, rows=None)
+    dead = pa.Table.from_pylist([{"file": "a", "row": 1, "reason": "column 'at': time is null"}], DEAD_SCHEMA)
+    assert epoch.job is not None
+
+    with pytest.raises(slackwater.InputError, match="nothing was published"):
+        publish_parts(spec, epoch.job, epoch.past, [(DEAD, to_bytes(dead)), (READ, ("a", 1, 1, ()))])
+
+    assert Store("public", "private").commits() == []
+    assert not Path("public/manifest.json").exists()
 
 
 def test_windows_that_are_not_over_are_refused(folder: Path) -> None:
