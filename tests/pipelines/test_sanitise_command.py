@@ -110,6 +110,9 @@ def test_a_record_is_sanitised_once_however_often_it_comes(slackwater):
         name: content for name, content in before.items() if name.startswith("records/")
     }
     assert len(records(slackwater.folder / "public")) == 55
+    shutil.rmtree(slackwater.folder / "public")
+    slackwater("sanitise", "spec.yaml")
+    assert contents(slackwater.folder / "public") == after
     assert json.loads(after["manifest.json"])["loss"] == {"epsilon": 9.0, "delta": 1e-9}
 
 
@@ -127,6 +130,11 @@ def test_a_run_that_died_after_its_commit_is_finished_to_the_same_bytes(slackwat
     path.write_bytes(path.read_bytes()[:9])  # of a run that died while it copied
     slackwater("sanitise", "spec.yaml")
     assert contents(slackwater.folder / "public") == before
+    path.unlink()
+    (kept,) = (slackwater.folder / "private").glob("attempts/*/records/*")
+    kept.write_bytes(kept.read_bytes().swapcase())
+    assert "missing, and not in the private folder either" in slackwater("sanitise", "spec.yaml").err
+    assert not path.exists()
 
 
 def test_what_was_not_committed_goes_with_the_next_run(slackwater):
@@ -137,7 +145,11 @@ def test_what_was_not_committed_goes_with_the_next_run(slackwater):
     (left / "run.json").write_text('{"host": "h", "place": "", "process": "", "began": "2026-01-01T00:00:00+00:00"}')
     (attempt,) = [one for one in left.parent.iterdir() if one != left]
     run = json.loads((attempt / "run.json").read_text())
-    (left / "run.json").write_text(json.dumps(run | {"process": "1 0"}))  # of this machine, and long gone
+    running = left.with_name("000002-0011223344556677")
+    shutil.copytree(left, running)
+    (running / "run.json").write_text(json.dumps(run))
+    for one in (left, attempt):
+        (one / "run.json").write_text(json.dumps(run | {"process": "1 0"}))  # of this machine, and long gone
     committing = left.with_name("000002-fedcba9876543210")
     shutil.copytree(left, committing)
     private = slackwater.folder / "private"
@@ -145,7 +157,7 @@ def test_what_was_not_committed_goes_with_the_next_run(slackwater):
 
     slackwater("sanitise", "spec.yaml")
 
-    assert {one.name for one in left.parent.iterdir()} == {attempt.name, committing.name}
+    assert {one.name for one in left.parent.iterdir()} == {attempt.name, committing.name, running.name}
 
 
 LOST = [
