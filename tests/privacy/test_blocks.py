@@ -176,11 +176,14 @@ def test_leaves_of_several_windows_need_not_fit_the_blocks(leaf):
     g = np.concatenate([g, np.zeros((8 - len(g), *g.shape[1:]), dtype=int)])  # equal for ever after
     for shift in range(leaf):
         at_leaves = g[shift::leaf]
-        tree = Tree(branching=2, height=1, refine="none", windows=max(1, len(at_leaves) - 1), initial_level=True)
-        nodes = nodes_of(tree, at_leaves.reshape(len(at_leaves), -1)).reshape(-1, *g.shape[1:])
-        claimed = of_net(tree, replace(unit(2, 3, 2, tree), window=leaf))
-        assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1
-        assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12)
+        windows = max(1, len(at_leaves) - 1)
+        tree = Tree(branching=2, height=1, refine="none", windows=windows, initial_level=True)
+        for strategy in (tree, Direct(windows=windows)):
+            nodes = nodes_of(strategy, at_leaves.reshape(len(at_leaves), -1)).reshape(-1, *g.shape[1:])
+            claimed = of_net(strategy, replace(unit(2, 3, 2, strategy), window=leaf))
+            assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1, strategy
+            assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12), strategy
+            assert (nodes != 0).any(axis=2).sum(axis=0).max() <= claimed.nodes, strategy
 
 
 @pytest.mark.parametrize("family", ["entered", "left"])

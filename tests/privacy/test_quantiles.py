@@ -12,6 +12,7 @@ from scipy.stats import binom
 from privacy.answers.quantiles import balances, quantiles, reach_of
 from privacy.cells.layers import Layers
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.mixed import half_width_by_spread
 
 FALSE_ALARM = 1e-7
 RUNS, CELLS = 400, 64
@@ -104,3 +105,26 @@ def test_without_noise_to_speak_of_a_median_is_where_it_is(counts: list[int], ex
     found = quantiles(np.array(counts, float), 0.5, low=edges[:-1], high=edges[1:], reach=np.full(4, 1e-9))
 
     assert (float(found.value), float(found.ci_low), float(found.ci_high)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reach", "expected"),
+    [([0, 0, 0, 0], (1, 2)), ([0, 0, 11, 0], (1, 4)), ([0, 11, 0, 0], (1, 3)), ([10, 0, 0, 0], (0, 2))],
+)
+def test_a_cell_is_left_out_by_the_noise_of_its_own_two_ends(reach: list[float], expected: tuple[int, int]) -> None:
+    """The median's balances are -10, 0, 10 and 10: each is as far off as its own width, and no other's, says."""
+    edges = np.arange(5.0)
+    counts = np.array([0.0, 10.0, 10.0, 0.0])
+
+    found = quantiles(counts, 0.5, low=edges[:-1], high=edges[1:], reach=np.array(reach, float))
+
+    assert (float(found.ci_low), float(found.ci_high)) == expected
+
+
+def test_weights_are_taken_for_no_more_evenly_spread_than_they_are() -> None:
+    """Three equal ones count as two: spreads are rounded downward to powers of two, in time and over cells together."""
+    noise, of = DiscreteLaplace(1000.0), balances(3, 0.5, None)
+
+    for largest, spread in ((1.0, 2), (0.5, 4), (0.3, 8)):
+        expected = np.sqrt(of.squares) * half_width_by_spread(noise, spread, 0.95)
+        assert reach_of(noise, 1.0, largest, of, 0.95) == pytest.approx(expected)
