@@ -8,6 +8,7 @@ from privacy.cells.layers import Layers
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
+from privacy.noise.mixed import half_width_by_spread
 from privacy.noise.weighted import half_width
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_weights
@@ -60,3 +61,16 @@ def test_as_many_equal_weights_as_a_large_range_has_are_no_matter() -> None:
 
     assert deviation == pytest.approx((3 * 10**6 * DiscreteLaplace(2.0).variance) ** 0.5, rel=1e-9)
     assert 1.959 < width / deviation < 2.1
+
+
+def test_of_very_many_sizes_the_largest_says_how_wide_an_interval_is() -> None:
+    noise, in_time = DiscreteLaplace(1000.0), weights_of(np.append(np.linspace(1, 2, 40), 30))
+    of_cells = weights_of(np.linspace(1, 2, 40))
+
+    deviation, width = spread(noise, in_time, of_cells, 0.95)
+
+    squares = in_time.squares * of_cells.squares
+    assert deviation**2 == pytest.approx(squares * noise.variance)
+    assert width == pytest.approx(half_width_by_spread(noise, int(squares / 60**2), 0.95) * squares**0.5)
+    assert in_time.sizes[-1] >= 30 - 1e-9
+    assert weights_of(np.array([1.0, 2.0**-39 * 1.4])).sizes[0] >= 2.0**-39 * 1.4

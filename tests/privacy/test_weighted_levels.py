@@ -144,6 +144,15 @@ def test_noise_is_no_narrower_than_a_share_says_to_the_last_bit_and_a_share_is_a
         replace(strategy, shares=replace(strategy.shares, parts=(0, *strategy.shares.parts[1:])))
 
 
+@pytest.mark.parametrize(("windows", "levels"), [(None, 14), (20, 14), (9, 9)])
+def test_as_many_levels_are_moved_as_a_span_has_and_there_are(windows, levels):
+    (released,) = planned(WEEK, span=14, windows=windows).released
+
+    moved = released.strategy.moved_apart(14, cells=4, each=1, largest=[1, 1], entries=2)
+    assert (moved.nodes, moved.coordinates) == (levels, levels * 2 * 2)
+    assert (released.sensitivity.nodes, released.sensitivity.coordinates) == (levels, levels)
+
+
 def test_budgets_are_best_for_the_windows_that_there_are():
     """Three windows under one budget, of which the middle one matters most: a^(2/3) as if there were no others."""
     (released,) = planned((1.0, 8.0), span=None, windows=3).released
