@@ -16,8 +16,10 @@ from privacy.planning.plan import Plan, make_plan, stddev
 from privacy.planning.spent import covered, spent
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
+from privacy.states import States
 from privacy.strategies.choice import Choice
 from privacy.strategies.direct_budgets import WHOLE, best_shares, most, squared_error
+from privacy.strategies.touched import at_most
 
 LEVEL = Series(kind="level")
 RANDOM = np.random.default_rng(5)
@@ -151,6 +153,19 @@ def test_as_many_levels_are_moved_as_a_span_has_and_there_are(windows, levels):
     moved = released.strategy.moved_apart(14, cells=4, each=1, largest=[1, 1], entries=2)
     assert (moved.nodes, moved.coordinates) == (levels, levels * 2 * 2)
     assert (released.sensitivity.nodes, released.sensitivity.coordinates) == (levels, levels)
+
+
+def test_without_a_span_whoever_stays_moves_every_level():
+    (released,) = planned(WEEK, span=None, windows=9).released
+    strategy, states = released.strategy, States(radius=Fraction(3), diameter=Fraction(6), hulls=())
+    every = 3 * sum(Fraction(part, WHOLE) for part in strategy.shares.parts)
+
+    assert strategy.norm(states, at_most(2)) == every
+    assert strategy.norms(states, 2) == [every, every]
+    moved = strategy.moved(at_most(2), cells=4, each=1, largest=[1, 1], shared=True)
+    assert (moved.nodes, moved.coordinates) == (9, 9 * min(4, at_most(2).appearing) * 2)
+    widths = strategy.stretch(strategy.nodes(9))
+    assert strategy.variances(LEVEL, 9) == pytest.approx(widths**2)
 
 
 def test_budgets_are_best_for_the_windows_that_there_are():
