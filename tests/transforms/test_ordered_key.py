@@ -58,6 +58,28 @@ def test_whole_numbers_of_any_size_null_nan_and_infinity_have_their_places() -> 
     assert key.codes(pa.array([-INF, -0.0, 0.5, 1.5, INF, NAN, None])).tolist() == [0, 0, 1, 3, 3, -1, -1]
 
 
+def test_the_largest_number_below_an_edge_is_below_it() -> None:
+    key = OrderedKey(start=0, step=1, steps=9, digits=1)
+
+    assert key.codes(pa.array(np.nextafter(np.arange(1, 10) / 10, 0))).tolist() == list(range(1, 10))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"step": 0},
+        {"steps": 0},
+        {"steps": 10**15},
+        {"start": -(10**15)},
+        {"digits": 16},
+        {"digits": 1, "moments": True},
+    ],
+)
+def test_edges_that_are_not_exact_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        OrderedKey(**{"start": 0, "step": 1, "steps": 1, **wrong})  # type: ignore[arg-type]
+
+
 def test_times_are_in_cells_and_names_by_the_microsecond() -> None:
     key = OrderedKey(start=-1, step=1_500_000, steps=2, moments=True)
     times = pa.array([-2, -1, 1_499_998, 1_499_999, 2_999_999, 2**63 - 1, -(2**63), None], pa.timestamp("us", "UTC"))
