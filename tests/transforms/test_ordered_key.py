@@ -1,6 +1,8 @@
 """Cells with an order: which one a value is in, and what it is called."""
 
+import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +64,21 @@ def test_the_largest_number_below_an_edge_is_below_it() -> None:
     key = OrderedKey(start=0, step=1, steps=9, digits=1)
 
     assert key.codes(pa.array(np.nextafter(np.arange(1, 10) / 10, 0))).tolist() == list(range(1, 10))
+
+
+def test_numbers_that_print_as_decimals_within_a_distance_are_as_few_cells_apart() -> None:
+    key = OrderedKey(start=0, step=1, steps=20, digits=1)
+    edges = np.arange(21) / 10
+    values = np.concatenate([edges, np.nextafter(edges, -1), np.nextafter(edges, 9)])
+    tenths = [Fraction(repr(float(value))) * 10 for value in values]
+    codes = key.codes(pa.array(values)).tolist()
+
+    pairs = [
+        (abs(x - y), abs(a - b)) for x, a in zip(tenths, codes, strict=True) for y, b in zip(tenths, codes, strict=True)
+    ]
+
+    assert all(cells <= math.ceil(far) for far, cells in pairs)
+    assert any(cells == far == 3 for far, cells in pairs)
 
 
 @pytest.mark.parametrize(
