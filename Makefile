@@ -5,6 +5,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BIGQUERY := $(VENV)/bigquery
+EMULATOR := $(BIGQUERY)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := privacy transforms pipelines slackwater tests examples benchmarks templates setup.py
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
@@ -14,7 +16,7 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo demo-local demo-map flink check test lint style type quick suite bench errors clean
+.PHONY: help install docs demo demo-local demo-map flink check test lint style type quick suite bench errors clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,7 +31,15 @@ $(READY): requirements.txt setup.py
 	@$(PIP) install --no-deps --editable .
 	@touch $@
 
-install: $(READY)  ## set up .venv with the exact versions of requirements.txt
+$(EMULATOR): $(READY) tests/bigquery/requirements.txt tests/bigquery/place_extension.py
+	@echo "Setting up $(BIGQUERY) for the tests (about a minute, once) ..."
+	@"$(PYTHON)" -m venv --clear $(BIGQUERY)
+	@$(BIGQUERY)/bin/python -m pip --disable-pip-version-check --quiet install -r tests/bigquery/requirements.txt
+	@mkdir $(BIGQUERY)/home
+	@$(BIGQUERY)/bin/python tests/bigquery/place_extension.py $(BIGQUERY)/home
+	@touch $@
+
+install: $(EMULATOR)  ## set up .venv with the exact versions of requirements.txt
 
 # The noise of each number is sampled once, ever. A second `make demo` goes on with the release that is there and has
 # nothing to do; nothing here removes a release.
@@ -66,10 +76,16 @@ check: $(READY)  ## while writing: style, types, doctests and unit tests; a minu
 test: $(READY)  ## everything: what `check` does, and property, statistical and end to end tests; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
+# The suite has a process for each core and more: threads of linear algebra, or of Arrow's, would only wait for each other.
+quick suite: export OPENBLAS_NUM_THREADS = 1
+quick suite: export OMP_NUM_THREADS = 1
+# What one of hundreds of processes has compiled the others need not: also where the shell says that none may be kept.
+quick suite: export PYTHONDONTWRITEBYTECODE =
+
 quick: $(READY)
 	@$(PYTEST) $(UNITS)
 
-suite: $(READY)
+suite: $(EMULATOR)
 	@$(PYTEST)
 
 lint: $(READY)  ## put the code in form and mend what can be mended
@@ -83,6 +99,10 @@ style: $(READY)  ## what `lint` would change
 type: $(READY)  ## types: strict in privacy/, plain elsewhere
 	@$(BIN)/mypy --strict privacy
 	@$(BIN)/mypy transforms pipelines slackwater
+
+docs: $(READY)  ## make a site of the documentation, in build/site
+	@$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
+	@echo "build/site/docs/index.html"
 
 bench: $(READY)  ## throughput and memory beside DuckDB and PipelineDP; ROWS=12500000 for the full size
 	@$(BIN)/python -m benchmarks.throughput --rows $(ROWS)

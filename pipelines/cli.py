@@ -1,6 +1,6 @@
-"""The command line: `slackwater plan | run | evaluate | ledger | metrics | show | report | answer SPEC`, `slackwater
-changelog SRC`, `slackwater smooth PUBLIC`, `slackwater sanitise SPEC`, and `slackwater local`, which has commands of
-its own.
+"""The command line: `slackwater plan | run | evaluate | ledger | metrics | compact | show | report | answer SPEC`,
+`slackwater init SPEC`, `slackwater changelog SRC`, `slackwater smooth PUBLIC`, `slackwater sanitise SPEC`,
+`slackwater completion SHELL`, and `slackwater local`, which has commands of its own.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
 and nothing else), progress and errors to stderr. Exit codes: 0 done, 1 refused, 2 a usage or spec error, 3 bad input
@@ -13,14 +13,20 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
 
 from pipelines import process
-from pipelines.changelog.arguments import add_changelog
+from pipelines.changelog.arguments import add_changelog, add_init
+from pipelines.commands import imported
 from pipelines.local.arguments import add_local
-from pipelines.spec.durations import parse_duration
+from pipelines.spec.durations import parse_duration, parse_length
 from pipelines.spec.times import microseconds, parse_time
 from transforms.common.errors import SlackwaterError
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""Where a parser of a command is added."""
 
 
 def program() -> int:
@@ -39,12 +45,9 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     # A remote runner hands its failures over as log lines that may quote data; pipelines.epochs.failures keeps them.
     logging.basicConfig(level=logging.CRITICAL)
     # Only now, since Beam is slow to import and warns about clients that nobody asked for.
-    if alone:
-        process.load()
-    from pipelines import commands
-
+    command = process.load(partial(imported, arguments), flags) if alone else imported(arguments)
     try:
-        document, text = commands.COMMANDS[arguments.command](arguments, flags)
+        document, text = command(arguments, flags)
     except SlackwaterError as error:
         print("\n".join(f"slackwater: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code
@@ -73,14 +76,13 @@ def _parser() -> argparse.ArgumentParser:
         ("evaluate", "private: the mechanism against the truth; publishes nothing"),
         ("ledger", "what a release has published and spent"),
         ("metrics", "how a release fares, as Prometheus reads it"),
+        ("compact", "the many files of a long release as few, with the same rows"),
     ):
-        added = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        added.set_defaults(command=name)
+        added = _command(commands, name, summary)
         added.add_argument("spec", metavar="SPEC", help="the spec, a YAML file")
-        added.add_argument("--json", action="store_true", help="print one JSON document")
         if name == "metrics":
             added.add_argument("--private", action="store_true", help="also exact facts about people")
-        if name in ("ledger", "metrics"):
+        if name in ("ledger", "metrics", "compact"):
             continue
         added.add_argument(
             "--until",
@@ -110,6 +112,11 @@ def _parser() -> argparse.ArgumentParser:
                 type=_duration,
                 help="with --streaming: how long after a window's end its files may still land (default: three polls)",
             )
+            added.add_argument(
+                "--assume-complete",
+                action="store_true",
+                help="publish what the clock says is over, though changelog.freshness does not know the source past it",
+            )
         if name == "evaluate":
             added.add_argument(
                 "--runs",
@@ -123,24 +130,39 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="FILE",
                 help="write exact and bounded numbers to this Parquet file",
             )
+            added.add_argument("--compare", metavar="SPEC", nargs="+", help="the errors of these specs beside its own")
+    add_init(commands)
     add_changelog(commands)
     _add_smooth(commands)
     _add_show(commands)
+    _add_simulate(commands)
     _add_answer(commands)
     add_local(commands, moment=_moment)
     _add_report(commands)
     _add_sanitise(commands)
+    _add_completion(commands, parser)
     return parser
 
 
-def _add_sanitise(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "single records, each made safe once, before anything is asked of them"
-    added = commands.add_parser("sanitise", help=summary, description=summary, allow_abbrev=False)
-    added.set_defaults(command="sanitise")
+def _command(commands: Commands, name: str, summary: str) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command=name)
+    added.add_argument("--json", action="store_true", help="print one JSON document")
+    return added
+
+
+def _add_completion(commands: Commands, parser: argparse.ArgumentParser) -> None:
+    summary = "a script that completes commands and flags, for a shell to read"
+    added = commands.add_parser("completion", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="completion", json=False, parser=parser)
+    added.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
+
+
+def _add_sanitise(commands: Commands) -> None:
+    added = _command(commands, "sanitise", "single records, each made safe once, before anything is asked of them")
     added.add_argument("spec", metavar="SPEC", help="a spec of sanitised records, a YAML file")
     added.add_argument("--plan", action="store_true", help="say what it costs and how far off it is; reads no records")
     added.add_argument("--estimates", metavar="FILE", help="write what the sanitised records tell to this file")
-    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _add_plan(added: argparse.ArgumentParser) -> None:
@@ -153,49 +175,61 @@ def _add_plan(added: argparse.ArgumentParser) -> None:
     added.add_argument("--target", metavar="QUERY=N", help="the least epsilon with which a query is off by N at most")
 
 
-def _add_smooth(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "better guesses at published counts and sums, from what is published alone"
-    added = commands.add_parser("smooth", help=summary, description=summary, allow_abbrev=False)
-    added.set_defaults(command="smooth")
+def _add_smooth(commands: Commands) -> None:
+    added = _command(commands, "smooth", "better guesses at published counts and sums, from what is published alone")
     added.add_argument("public", metavar="PUBLIC", help="the public folder of a release")
     added.add_argument("-o", dest="output", metavar="FILE", required=True, help="a .parquet, .csv or .jsonl file")
     added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
-    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def _add_answer(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "any further sum over published cells, from what is published alone"
-    added = commands.add_parser("answer", help=summary, description=summary, allow_abbrev=False)
-    added.set_defaults(command="answer")
+def _add_answer(commands: Commands) -> None:
+    added = _command(commands, "answer", "any further sum over published cells, from what is published alone")
     added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of its release")
     added.add_argument(
         "--where", metavar="CONDITION", help="which cells, such as 'age >= 18 and age < 65' (default: all)"
     )
     added.add_argument("--query", metavar="NAME", help="of a release with several queries")
     added.add_argument("--kind", metavar="KIND", help="level, change, sliding, entered or left (default: level)")
-    added.add_argument("--width", metavar="D", type=_duration, help="of sliding windows, if there are several widths")
+    added.add_argument("--width", metavar="D", type=_length, help="of sliding windows, if there are several widths")
     added.add_argument("--window", metavar="T", type=_moment, help="the window that ends then (default: all)")
     added.add_argument("--minus", metavar="T", type=_moment, help="less the sum of the window that ends then")
-    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def _add_show(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "the published estimates of all epochs as one table"
-    added = commands.add_parser("show", help=summary, description=summary, allow_abbrev=False)
-    added.set_defaults(command="show")
+def _add_show(commands: Commands) -> None:
+    added = _command(commands, "show", "the published estimates of all epochs as one table")
     added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of a release")
     added.add_argument("-o", dest="output", metavar="FILE", help="a .parquet, .csv, .jsonl, .md or .txt file")
     added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
-    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def _add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    summary = "what is published, as one page with charts for people"
-    added = commands.add_parser("report", help=summary, description=summary, allow_abbrev=False)
-    added.set_defaults(command="report")
+def _add_simulate(commands: Commands) -> None:
+    added = _command(commands, "simulate", "a changelog that nobody has lived, from public rates, to try a spec on")
+    added.add_argument("spec", metavar="SPEC", help="whose columns, cells and windows it has")
+    added.add_argument("-o", dest="output", metavar="FOLDER", required=True, help="a new folder for it and for a spec")
+    added.add_argument("--arrivals", metavar="N", type=_positive, required=True, help="entries that come in a window")
+    added.add_argument("--stay", metavar="D", type=_duration, required=True, help="how long they stay, in the mean")
+    added.add_argument("--change", metavar="D", type=_duration, help="from one change to the next (default: none)")
+    added.add_argument(
+        "--burstiness", metavar="V", type=_positive, default=0.0, help="variance of how busy windows are (default: 0)"
+    )
+    added.add_argument(
+        "--entries", metavar="N", type=_positive, default=1.0, help="of an owner, in the mean (default: 1)"
+    )
+    added.add_argument("--windows", metavar="N", type=_count, help="how many (default: the schedule's, or 100)")
+    added.add_argument("--seed", metavar="N", type=int, help="for the same changelog again")
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e12:
+        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
+    return number
+
+
+def _add_report(commands: Commands) -> None:
+    added = _command(commands, "report", "what is published, as one page with charts for people")
     added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of a release")
     added.add_argument("-o", dest="output", metavar="FILE", default="report.html", help="default: report.html")
-    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _version() -> str:
@@ -220,6 +254,13 @@ def _duration(text: str) -> int:
     if duration == 0:
         raise argparse.ArgumentTypeError("expected a duration above zero, such as 10s")
     return duration
+
+
+def _length(text: str) -> int:
+    try:
+        return parse_length(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _count(text: str) -> int:

@@ -1,49 +1,97 @@
-"""The commands of `slackwater`, each where its room is; `pipelines.cli` reads their arguments."""
+"""The commands of `slackwater`, each where its room is; `pipelines.cli` reads their arguments.
+
+A command is imported when it is asked for, and no other with it: half of a short command's time is imports.
+"""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
-from pipelines.changelog.command import changelog
-from pipelines.epochs.results import Result
-from pipelines.epochs.run import run
-from pipelines.local.estimate import estimate_local
-from pipelines.local.plan import plan_local
-from pipelines.pages.plan import plan_page
-from pipelines.pages.report import report
-from pipelines.reports.answer import answer
-from pipelines.reports.evaluate import evaluate
-from pipelines.reports.ledger import ledger
-from pipelines.reports.metrics import metrics
-from pipelines.reports.new_release import new_release
-from pipelines.reports.plan_command import plan
-from pipelines.reports.show import show
-from pipelines.reports.smooth import smooth
-from pipelines.sanitised.command import sanitise
+Command = Callable[[argparse.Namespace, list[str]], tuple[dict[str, Any], str]]
+"""From arguments and flags to a JSON document and its text."""
 
 
-def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    return run(arguments, flags) if arguments.new_release is None else new_release(arguments, flags)
+def imported(arguments: argparse.Namespace) -> Command:
+    """The command that these arguments are for."""
+    match arguments.command:
+        case "answer":
+            from pipelines.reports.answer import answer
 
+            return answer
+        case "changelog":
+            from pipelines.changelog.command import changelog
 
-def _local(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    return (plan_local if arguments.local == "plan" else estimate_local)(arguments, flags)
+            return changelog
+        case "compact":
+            from pipelines.epochs.compact import compact
 
+            return compact
+        case "completion":
+            from pipelines.completion import completion
 
-def _plan(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    return plan(arguments, flags) if arguments.html is None else plan_page(arguments, flags)
+            return completion
+        case "evaluate" if arguments.compare is not None:
+            from pipelines.reports.evaluate_compared import evaluate_compared
 
+            return evaluate_compared
+        case "evaluate":
+            from pipelines.reports.evaluate import evaluate
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace, list[str]], Result]] = {
-    "answer": answer,
-    "changelog": changelog,
-    "evaluate": evaluate,
-    "ledger": ledger,
-    "local": _local,
-    "metrics": metrics,
-    "plan": _plan,
-    "report": report,
-    "run": _run,
-    "sanitise": sanitise,
-    "show": show,
-    "smooth": smooth,
-}
+            return evaluate
+        case "init":
+            from pipelines.changelog.init import init
+
+            return init
+        case "ledger":
+            from pipelines.reports.ledger import ledger
+
+            return ledger
+        case "local" if arguments.local == "plan":
+            from pipelines.local.plan import plan_local
+
+            return plan_local
+        case "local":
+            from pipelines.local.estimate import estimate_local
+
+            return estimate_local
+        case "metrics":
+            from pipelines.reports.metrics import metrics
+
+            return metrics
+        case "plan" if arguments.html is not None:
+            from pipelines.pages.plan import plan_page
+
+            return plan_page
+        case "plan":
+            from pipelines.reports.plan_command import plan
+
+            return plan
+        case "report":
+            from pipelines.pages.report import report
+
+            return report
+        case "run" if arguments.new_release is not None:
+            from pipelines.reports.new_release import new_release
+
+            return new_release
+        case "run":
+            from pipelines.epochs.run import run
+
+            return run
+        case "sanitise":
+            from pipelines.sanitised.command import sanitise
+
+            return sanitise
+        case "show":
+            from pipelines.reports.show import show
+
+            return show
+        case "simulate":
+            from pipelines.changelog.simulate import simulate
+
+            return simulate
+        case "smooth":
+            from pipelines.reports.smooth import smooth
+
+            return smooth
+    raise AssertionError(f"{arguments.command} is no command")

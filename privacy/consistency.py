@@ -19,7 +19,11 @@ What becomes of the errors, x >= 0 the truth and T = sum y >= 0:
   deviation 8.5 the empty ones come out with an RMSE of 4.9, and the largest with 12.2, 5.4 too low on average. So
   `stddev` stays that of the raw estimate, the noise that was added to the cell. It is neither the standard deviation
   nor a bound on the error of the value, which both depend on the data.
+
+Under a strategy over cells another projection is the nearest: privacy.cells.nonnegative.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,19 +33,22 @@ from privacy.estimates import Estimates
 Floats = NDArray[np.float64]
 
 
-def consistent(raw: Estimates) -> Estimates:
+def consistent(raw: Estimates, nearest: Callable[[Floats], Floats] | None = None) -> Estimates:
     """Estimates of one count or sum, [windows, all cells], projected window by window.
 
     The intervals hold the truth whenever the raw ones did, so as often at least: the truth x >= 0 lies in
     [max(ci_low, 0), ci_high], and from there an interval is only widened, to hold the value too. If nothing of the raw
     interval is left above zero, it did not hold x, and [0, value] is published.
 
+    Args:
+        nearest: a projection on the same numbers; None: `project`.
+
     >>> column = np.array([[1.0]])
     >>> raw = Estimates(value=6 * column - 8, stddev=column, ci_low=column - 5, ci_high=column)
     >>> consistent(raw).value.item(), consistent(raw).ci_low.item(), consistent(raw).ci_high.item()
     (0.0, 0.0, 1.0)
     """
-    value = project(raw.value)
+    value = (nearest or project)(raw.value)
     return Estimates(
         value=value,
         stddev=raw.stddev,

@@ -12,8 +12,9 @@ rules (docs/design.md, "Rules of contribution bounding"):
 * `AtOnce(n)`: nothing is cut off for good. What counts of a unit is its state at the end of each window: of an owner's
   entries that are in the query then, the first n by their keys. It bounds what a unit is at any one time, not how
   often it changes, and so it is for what protects a span of time (privacy.protection).
-* `AtOnce(changes=k, block=v)`: the same, and in each block of time an entry changes k times at most. What goes beyond
-  is held back until the block ends, and not for ever: there the entry is as it is.
+* `AtOnce(n, changes=k, block=v)`: the same, and in each block of time what counts of a unit changes at most k times: at
+  the ends of k windows, with all of its entries at once. What goes beyond is held back until the block ends, and not
+  for ever: there the unit is as it is.
 * `ByClass`: the unit's class is read once, from its first state; the class's own constraint holds.
   A unit of a class that is not listed contributes nothing.
 
@@ -57,8 +58,9 @@ class AtOnce:
     """What a unit is at the end of each window, whatever it was before: at most `entries` of its entries.
 
     Attributes:
-        changes: of an entry that count in each block of time; None: all. What goes beyond is held back, and caught up
-            at the end of the block's last window, which is one of them.
+        changes: of a unit that count in each block of time; None: all. What its entries change by the end of one window
+            is one change. What goes beyond is held back, and caught up at the end of the block's last window, which is
+            one of them.
         block: how long a block is, in microseconds: whole windows, counted from the start.
     """
 
@@ -73,8 +75,6 @@ class AtOnce:
         if self.changes is not None and self.block is not None:
             at_least("at_most", self.changes, 2)
             at_least("block", self.block, 1)
-            if self.entries > 1:
-                raise ValueError("at_most: an owner's changes are not counted block by block; only entries' are")
 
 
 @dataclass(frozen=True, slots=True)

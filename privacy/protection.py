@@ -38,13 +38,16 @@ class Span:
     def __post_init__(self) -> None:
         at_least("span", self.length, 1)
 
-    def boundaries(self, window: int) -> int:
+    def boundaries(self, window: int, slack: int = 0) -> int:
         """At how many consecutive ends of windows of that length neighbours can differ.
 
-        >>> Span(14).boundaries(1), Span(14).boundaries(10), Span(14).boundaries(20)
-        (14, 2, 1)
+        Args:
+            slack: m windows in a row are at least m * window - slack long (docs/proofs/strategies.md#calendars).
+
+        >>> Span(14).boundaries(1), Span(14).boundaries(10), Span(14).boundaries(20), Span(14).boundaries(1, slack=1)
+        (14, 2, 1, 15)
         """
-        return -(-self.length // window)
+        return -(-(self.length + slack) // window)
 
 
 Protection = Everything | Span

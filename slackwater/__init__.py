@@ -10,8 +10,8 @@ What can be mended by a person is a `SlackwaterError`, in one line or one line f
 """
 
 from pipelines.spec.load import Spec, load
-from slackwater.functions import answer, estimates, evaluate, plan, run
-from slackwater.said import Evaluated, Planned, Ran
+from slackwater.functions import answer, estimates, evaluate, plan, run, simulate
+from slackwater.said import Evaluated, Planned, Ran, Simulated
 from slackwater.transform import Release
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 
@@ -22,6 +22,7 @@ __all__ = [
     "Ran",
     "RefusedError",
     "Release",
+    "Simulated",
     "SlackwaterError",
     "Spec",
     "SpecError",
@@ -31,4 +32,5 @@ __all__ = [
     "load",
     "plan",
     "run",
+    "simulate",
 ]

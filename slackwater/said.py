@@ -1,6 +1,7 @@
 """What the functions give back: frozen, with the command's text for people and its JSON document for the rest."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 
@@ -59,7 +60,8 @@ class Evaluated:
 
     Attributes:
         windows: how many have closed; 0 if there is nothing to evaluate.
-        warnings: where numbers are useless, or nothing matched.
+        warnings: where numbers are useless, or nothing matched. Of specs that are compared, `release`, `windows` and
+            `warnings` are those of the first.
         document: all of it, as `slackwater evaluate --json` prints it.
         text: for the data controller, also what `print` shows.
     """
@@ -68,6 +70,28 @@ class Evaluated:
     windows: int
     warnings: tuple[str, ...] = field(repr=False)
     document: dict[str, Any] = field(repr=False)
+    text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """A changelog that nobody has lived.
+
+    Attributes:
+        spec: the path of the copy that reads it.
+        rows: of the changelog.
+        windows: that are over at `until`.
+        until: for `evaluate` and `run`.
+        text: for people, also what `print` shows.
+    """
+
+    spec: str
+    rows: int
+    windows: int
+    until: datetime
     text: str = field(repr=False)
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ from pipelines.store.store import Store
 from slackwater.arguments import count_of, moment_of
 from transforms.common.errors import SpecError
 from transforms.common.several import Collections
-from transforms.release.published_tables import SAMPLED, key_types
+from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER, key_types
 from transforms.release.quantile_tables import QUANTILE
 from transforms.sources.changelog import ReadChangelog
 from transforms.sources.rows import ReadRows, schema_of
@@ -41,7 +41,8 @@ class Release(beam.PTransform):
 
     Args:
         spec: its path, or what `load` gives.
-        until: only windows that have closed by then; None: by now, when the pipeline is built.
+        until: only windows that have closed by then, a datetime with a zone or text in ISO 8601, as Beam YAML has it;
+            None: by now, when the pipeline is built.
         shards: into how many parts the units are split, in the first run; None: as many as the size of the files asks
             for, and one for rows, of which the size is not known.
 
@@ -54,7 +55,9 @@ class Release(beam.PTransform):
         `rows | slackwater.Release("wards.yaml")`, or `pipeline | slackwater.Release("wards.yaml")`.
     """
 
-    def __init__(self, spec: str | Path | Spec, *, until: datetime | None = None, shards: int | None = None) -> None:
+    def __init__(
+        self, spec: str | Path | Spec, *, until: datetime | str | None = None, shards: int | None = None
+    ) -> None:
         super().__init__()
         self._spec = spec if isinstance(spec, Spec) else load(spec)
         self._until = moment_of("until", until)
@@ -89,6 +92,10 @@ def row_type(spec: Spec) -> Any:
     fields += [*kinds.items(), *((name, _NUMBER) for name in ("value", "stddev", "ci_low", "ci_high"))]
     if any(query.adaptive is not None for query in spec.queries):
         fields.append((SAMPLED, _TRUTH))
+    if any(query.adaptive is not None and query.adaptive.policy == "pegasus" for query in spec.queries):
+        fields.append((GROUPED, _WHOLE))
+    if any(query.over.name == "kdtree" for query in spec.queries):
+        fields.append((SPREAD_OVER, _WHOLE))
     if any(query.quantiles for query in spec.queries):
         fields.append((QUANTILE, _NUMBER))
     return RowTypeConstraint.from_fields(fields)

@@ -31,6 +31,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(700, 10, 100)  # whole heaps seldom: what tests leave is little
         gc.enable()
 
 

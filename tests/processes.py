@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 CLEAN = multiprocessing.get_context("forkserver")
-_AT_FIRST_USE = ("pipelines.commands", "scipy.optimize", "apache_beam.runners.portability.fn_api_runner.fn_runner")
+_AT_FIRST_USE = ("tests.every_command", "scipy.optimize", "apache_beam.runners.portability.fn_api_runner.fn_runner")
 CLEAN.set_forkserver_preload(["pipelines.cli", "tests.e2e.specs", "tests.beam_remembers", *_AT_FIRST_USE])
 
 

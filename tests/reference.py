@@ -133,7 +133,18 @@ def leaf_sums_of_runs(
 
 
 def _window(time: int | None, timeline: Timeline) -> int:
-    return 0 if time is None or time < timeline.start else (time - timeline.start) // timeline.every + 1
+    if time is None or time < timeline.start:
+        return 0
+    if timeline.ends is not None:
+        return 1 + sum(end <= time for end in timeline.ends)
+    return (time - timeline.start) // timeline.every + 1
+
+
+def end_of(timeline: Timeline, windows: int) -> int:
+    """The end of the last of so many windows."""
+    if timeline.ends is not None:
+        return ([timeline.start, *timeline.ends])[windows]
+    return timeline.start + windows * timeline.every
 
 
 def _add_window_ends(
@@ -178,8 +189,7 @@ def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:
     pending: list[Mutation] = []
     released = 0
     for rows, windows in runs:
-        closed = timeline.start + released * timeline.every
-        until = timeline.start + windows * timeline.every
+        closed, until = end_of(timeline, released), end_of(timeline, windows)
         by_entry: dict[str, dict[tuple[int, ...], Mutation]] = defaultdict(dict)
         for m in pending + rows:
             if source(m) > last.get(m.entry, ()):  # else it is known already, or older than what is known

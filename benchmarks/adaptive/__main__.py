@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.adaptive import paper
 from benchmarks.adaptive.streams import Ints, flights, made_up
-from privacy.adaptive.policy import Adaptive, Gains, Policy, usual_decisions
+from privacy.adaptive.policy import RESERVE, Adaptive, Gains, Policy, usual_decisions
 from privacy.adaptive.scales import scales_for
 from privacy.adaptive.step import step
 from privacy.noise.distributions import DiscreteLaplace
@@ -50,7 +50,7 @@ def row(name: str, stream: Ints, span: int | None, samples: int, runs: int) -> s
     interval = -(-(span or windows) // samples)
     fixed = error(policy("fixed", interval=interval), stream, runs)
     known = [(error(policy("dsft", samples=samples, threshold=t), stream, runs), t) for t in thresholds(stream)]
-    steered = error(policy("dsat", samples=samples, gains=Gains()), stream, runs)
+    steered = error(policy("dsat", samples=samples, gains=Gains(), reserve=RESERVE if span else 0.0), stream, runs)
     others = [error(policy("bd"), stream, runs), error(policy("ba"), stream, runs)]
     (dsft, at), bad = min(known), max(known)[0]
     protects = f"any {span}" if span else f"all {windows}"

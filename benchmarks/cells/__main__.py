@@ -1,146 +1,48 @@
-"""What sums over ordered cells gain for random ranges, beside lower bounds; and a thousand by a thousand cells.
+"""Ranges, medians and histograms along ordered cells: the product's, Fang and Chang's, and OpenDP's.
 
-    python -m benchmarks.cells                 # ranges: twenty seconds
-    python -m benchmarks.cells --grid 52       # 1,000 x 1,000 cells by so many windows, in time and memory
+    python -m benchmarks.cells                      # all parts: two minutes of processor time
+    python -m benchmarks.cells medians peers        # some of them
+    python -m benchmarks.cells --grid 52            # 1,000 x 1,000 cells by so many windows, in time and memory
 
-Variances are exact: nothing is sampled for them. All releases are levels of 52 windows at epsilon = 1, of entries that
-change at most 4 times.
+Parts: over-cells (what sums over cells gain, beside lower bounds), weighted (what weighted sums gain beside trees),
+small (each range of four cells), distance (what distances gain for ranges), points (ranges from sorted points), gains
+(against the distance), medians, crossings (of quantiles), curves (medians against epsilon), peers (OpenDP), widths (of
+a histogram's cells).
 """
 
 import argparse
-import resource
-import time
-from dataclasses import dataclass
+from collections.abc import Callable
 
-import numpy as np
-from scipy.linalg import eigvalsh
+from benchmarks.cells import compared, near, over_cells, peers, small, weighted, widths
 
-from privacy.accounting.accounting import Budget, Mechanism
-from privacy.cells.choice import CELL_NAMES, CellChoice, CellName
-from privacy.cells.fitting import strategies
-from privacy.cells.space import Axis, Space
-from privacy.constraint import AtMost
-from privacy.measure import Measure
-from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan, stddev
-from privacy.series import Series
-from transforms.release.release import step
-
-WINDOWS, CHANGES = 52, 4
-LEVEL = Series(kind="level")
-DELTA: dict[Mechanism, float] = {"laplace": 0.0, "gaussian": 1e-9}
-MOST_DENSE = 2048
-"""Cells up to which singular values are computed."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One table row: mean variances of ranges under a strategy."""
-
-    cells: int
-    mechanism: Mechanism
-    strategy: str
-    gain: float
-    above: float | None
-
-
-def plan_of(space: Space, name: CellName, mechanism: Mechanism, windows: int) -> Plan:
-    """Of one query whose ranges are to be near."""
-    demand = Demand(
-        name="people",
-        measure=Measure(kind="count"),
-        cells=int(np.prod([axis.cells for axis in space])),
-        axes=space,
-        series=(LEVEL,),
-        over=CellChoice(name=name, workload="ranges"),
-    )
-    return make_plan(
-        [demand],
-        constraint=AtMost(CHANGES),
-        window=1,
-        windows=windows,
-        owner=False,
-        budget=Budget(epsilon=1.0, delta=DELTA[mechanism]),
-        mechanism=mechanism,
-        accounting=None,
-    )
-
-
-def lower_bound(cells: int) -> float:
-    """No matrix with columns of L2 norm 1 has a smaller mean variance of all ranges, of any shape (Li and Miklau 2013).
-
-    A column's L1 norm is no smaller than its L2 norm, so it holds for Laplace noise too, though not closely.
-    """
-    place = np.arange(1, cells + 1)
-    gram = np.minimum.outer(place, place) * np.minimum.outer(cells + 1 - place, cells + 1 - place)
-    values = eigvalsh(gram.astype(float))
-    singular = np.sqrt(np.maximum(values, 0)).sum()
-    return float(singular**2 / cells / (cells * (cells + 1) / 2))
-
-
-def rows(cells: int, mechanism: Mechanism) -> list[Row]:
-    """Each strategy over so many cells, with the best strategy in time for it."""
-    space = (Axis(cells=cells, ordered=True),)
-    power = 1 if mechanism == "laplace" else 2
-    found = []
-    alone = np.mean(stddev(plan_of(space, "each", mechanism, WINDOWS), 0, LEVEL, WINDOWS) ** 2)
-    for name in (name for name in CELL_NAMES if name != "auto"):
-        plan = plan_of(space, name, mechanism, WINDOWS)
-        over = plan.released[0].over
-        assert over is not None
-        variance = np.mean(stddev(plan, 0, LEVEL, WINDOWS) ** 2)
-        above = None
-        if cells <= MOST_DENSE:  # of one window and one change, which is what the bound is for
-            (once,) = strategies(space, CellChoice(name=name, workload="ranges"), power=power, changes=1)
-            radius = once.corners(power)[-1][0]
-            above = radius ** (2 // power) * once.average() / lower_bound(cells)
-        found.append(Row(cells, mechanism, over.name, float(alone / variance), above))
-    return found
-
-
-def table() -> str:
-    lines = [
-        "| cells | noise | sums over cells | variance of a random range: so many times less | of the lower bound |",
-        "|--:|---|---|--:|--:|",
-    ]
-    for cells in (102, 1024, 100_000):
-        for mechanism in DELTA:
-            for row in rows(cells, mechanism):
-                above = "-" if row.above is None else f"{row.above:.2f}"
-                lines.append(f"| {row.cells:,} | {row.mechanism} | {row.strategy} | {row.gain:.2f} | {above} |")
-    return "\n".join(lines)
-
-
-def grid(windows: int, mechanism: Mechanism) -> str:
-    """A thousand by a thousand cells, window after window as a run works on them."""
-    space = (Axis(cells=1000, ordered=True), Axis(cells=1000, ordered=True))
-    began = time.perf_counter()
-    plan = plan_of(space, "auto", mechanism, WINDOWS)
-    (released,) = plan.released
-    assert released.over is not None
-    planned = time.perf_counter() - began
-    held, random = None, np.random.default_rng(1)
-    for window in range(windows):
-        rows = 2 if window == 0 else 1
-        held, protected = step(released, held, random.integers(0, 3, (1, rows, released.over.cells)))
-        assert protected.sums[0][0].shape == (1, released.over.cells)
-    seconds = time.perf_counter() - began - planned
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    over, box = released.over, float(np.sqrt(np.mean(stddev(plan, 0, LEVEL, WINDOWS) ** 2)))
-    alone = float(np.sqrt(np.mean(stddev(plan_of(space, "each", mechanism, WINDOWS), 0, LEVEL, WINDOWS) ** 2)))
-    return (
-        f"{mechanism}: {over.name}, {over.nodes:,} nodes; in time {released.strategy.name}.\n"
-        f"Planned in {planned:.1f} s; {windows} windows in {seconds:.0f} s; peak {peak:.2f} GB.\n"
-        f"A random box is off by {box:,.0f}, and by {alone:,.0f} with each cell by itself."
-    )
+PARTS: dict[str, Callable[[], str]] = {
+    "over-cells": over_cells.table,
+    "weighted": weighted.table,
+    "small": small.table,
+    "distance": near.factors,
+    "points": compared.ranges,
+    "gains": compared.gains,
+    "medians": compared.medians_table,
+    "crossings": compared.crossings,
+    "curves": compared.curves,
+    "peers": peers.tables,
+    "widths": widths.table,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without any")
     parser.add_argument("--grid", type=int, metavar="WINDOWS")
-    parser.add_argument("--mechanism", choices=list(DELTA), default="laplace")
+    parser.add_argument("--mechanism", choices=list(over_cells.DELTA), default="laplace", help="of --grid")
     arguments = parser.parse_args()
-    print(table() if arguments.grid is None else grid(arguments.grid, arguments.mechanism))
+    if unknown := set(arguments.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if arguments.grid is not None:
+        print(over_cells.grid(arguments.grid, arguments.mechanism))
+        return
+    for part in arguments.parts or PARTS:
+        print(f"\n## {part}\n\n{PARTS[part]()}", flush=True)
 
 
 if __name__ == "__main__":

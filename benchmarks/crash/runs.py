@@ -18,7 +18,7 @@ from pipelines import cli
 from pipelines.store.store import Store
 
 for _name in (
-    "pipelines.commands",
+    "pipelines.epochs.run",
     "apache_beam.runners.portability.fn_api_runner",
     "dp_accounting.pld.privacy_loss_distribution",
     "opendp.prelude",

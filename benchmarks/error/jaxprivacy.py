@@ -8,10 +8,10 @@ own code is run by jaxprivacy_peer.py; noise is the analytic Gaussian's, which n
 import json
 import math
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import environment
 from benchmarks.error.setting import Setting, sigma
 
 PINS = Path(__file__).with_suffix(".txt")
@@ -19,18 +19,8 @@ PEER = Path(__file__).with_name("jaxprivacy_peer.py")
 
 
 def python(folder: Path) -> str | None:
-    """The interpreter of jax-privacy's environment, which is made if need be; None, said aloud, if that fails."""
-    program = folder / "bin" / "python"
-    ready = folder / ".ready"
-    if not ready.exists():
-        print("installing jax-privacy ...", file=sys.stderr, flush=True)
-        pip = [str(program), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", str(PINS)]
-        for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
-            if subprocess.run(command, check=False).returncode != 0:
-                print(f"MISSING: jax-privacy; `{' '.join(command)}` failed. Its column stays empty.", file=sys.stderr)
-                return None
-        ready.touch()
-    return str(program)
+    """The interpreter of jax-privacy's environment; None, said aloud, if it cannot be had."""
+    return environment.python(folder, peer="jax-privacy", pins=PINS)
 
 
 def rmse(program: str, settings: Sequence[Setting], strategy: str) -> list[float]:

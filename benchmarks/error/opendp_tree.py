@@ -39,14 +39,14 @@ def deviation(setting: Setting, branching: int, mechanism: Mechanism) -> float:
     """Standard deviation of a node's noise."""
     whole = dp.atom_domain(T=int)
     if mechanism == "laplace":
-        charged = _tree(setting.leaves, branching).map(setting.touched)
+        charged = tree_of(setting.leaves, branching).map(setting.touched)
         space: Any = (dp.vector_domain(whole), dp.l1_distance(T=int))
         scale = dp.binary_search_param(
             lambda b: space >> dp.m.then_laplace(scale=b), d_in=charged, d_out=setting.epsilon, T=float
         )
         # Discrete noise, q = exp(-1 / scale): 2 q / (1 - q)^2.
         return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
-    layers = _tree(setting.leaves, branching).map(1)
+    layers = tree_of(setting.leaves, branching).map(1)
     space = (dp.vector_domain(whole), dp.l2_distance(T=float))
     scale = dp.binary_search_param(
         lambda b: dp.c.make_fix_delta(
@@ -61,7 +61,7 @@ def deviation(setting: Setting, branching: int, mechanism: Mechanism) -> float:
 
 def terms(leaves: int, branching: int, initial_level: int, width: int | None) -> float:
     """Mean over the published numbers of the sum of squares of a number's weights."""
-    level = _levels(leaves, branching)
+    level = levels_of(leaves, branching)
     if width is None:
         return float((level[:, initial_level:] ** 2).sum(axis=0).mean())
     before = np.pad(level, ((0, 0), (1, 0)))
@@ -69,10 +69,10 @@ def terms(leaves: int, branching: int, initial_level: int, width: int | None) ->
 
 
 @lru_cache(maxsize=2)
-def _levels(leaves: int, branching: int) -> NDArray[np.float64]:
+def levels_of(leaves: int, branching: int) -> NDArray[np.float64]:
     """[nodes, leaves]: how much of each node's noise the level after each leaf holds."""
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching, TIA=int, TOA=float)
-    nodes = len(_tree(leaves, branching)([0] * leaves))
+    nodes = len(tree_of(leaves, branching)([0] * leaves))
     rows = np.empty((nodes, leaves))
     unit = [0] * nodes
     for node in range(nodes):
@@ -83,6 +83,6 @@ def _levels(leaves: int, branching: int) -> NDArray[np.float64]:
 
 
 @lru_cache
-def _tree(leaves: int, branching: int) -> Any:
+def tree_of(leaves: int, branching: int) -> Any:
     space = (dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int))
     return dp.t.make_b_ary_tree(*space, leaf_count=leaves, branching_factor=branching)

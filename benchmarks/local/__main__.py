@@ -7,6 +7,7 @@ measured, bias of the constraint among them; but those of multi-freq-ldpy, whose
 men in three weeks, three times, and scaled by the root of the numbers of men.
 """
 
+import argparse
 import math
 from pathlib import Path
 
@@ -91,6 +92,7 @@ def others(men: Answers, chosen: NDArray[np.int64], truth: NDArray[np.int64]) ->
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     men = read_men()
     chosen = resampled(men, PEOPLE)
     truth = levels_of(men, chosen)

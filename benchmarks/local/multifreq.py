@@ -7,28 +7,20 @@ https://github.com/hharcolezi/multi-freq-ldpy: longitudinal protocols with two r
 import json
 import math
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmarks import environment
 
 PINS = Path(__file__).with_suffix(".txt")
 PEER = Path(__file__).with_name("multifreq_peer.py")
 
 
 def python(folder: Path) -> str | None:
-    """The interpreter of its environment, which is made if need be; None, said aloud, if that fails."""
-    program, ready = folder / "bin" / "python", folder / ".ready"
-    if not ready.exists():
-        print("installing multi-freq-ldpy ...", file=sys.stderr, flush=True)
-        pip = [str(program), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", str(PINS)]
-        for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
-            if subprocess.run(command, check=False).returncode != 0:
-                print(f"MISSING: multi-freq-ldpy; `{' '.join(command)}` failed.", file=sys.stderr)
-                return None
-        ready.touch()
-    return str(program)
+    """The interpreter of its environment; None, said aloud, if it cannot be had."""
+    return environment.python(folder, peer="multi-freq-ldpy", pins=PINS)
 
 
 def shares(program: str, answers: NDArray[np.int64], folder: Path, *, epsilon: float) -> dict[str, NDArray[np.float64]]:

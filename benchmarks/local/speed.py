@@ -6,6 +6,7 @@ A sign of each device in each window: 52 million reports, in files of 65,536 peo
 by `Randomise`, reports collected by `slackwater local estimate`, each in a process of its own.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -58,8 +59,11 @@ def send(folder: Path, answers: int) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) == 3:
-        send(Path(sys.argv[1]), int(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("send", nargs="*", help="what it starts itself with: a folder, and a number of answers")
+    if given := parser.parse_args().send:
+        folder, answers = given
+        send(Path(folder), int(answers))
         return
     emptied(OUT)
     print("| answers | what | seconds | peak memory, GB |\n|--:|---|--:|--:|", flush=True)

@@ -4,6 +4,7 @@ The flights' exact daily numbers under the demo's plan, and made-up levels under
 noise sampled anew. What comes from the flights is exact knowledge about them: they are public anyway.
 """
 
+import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -94,6 +95,7 @@ def _sampled(noise: NoiseDistribution, nodes: int, cells: int) -> NDArray[np.int
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     print("| numbers | RMSE | smoothed | ratio | ci holds, % | model holds, % | its width, of ci |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     plan = plan_of(load(FLIGHTS))

@@ -7,6 +7,7 @@ over all days; nightly ones would publish numbers with the same bias and the sam
 the noise: standard deviations are those that are published, and the bias is the bounded truth minus the exact one.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -62,6 +63,7 @@ def row(name: str, estimates: pa.Table, truth: pa.Table) -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     emptied(OUT)
     write_stays(OUT / "stays.csv", YEARS * YEAR)
     years = range(1, YEARS + 1)

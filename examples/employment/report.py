@@ -7,6 +7,9 @@ Beside the reports stands truth.parquet, which there is only because these peopl
 
 from pathlib import Path
 
+import pipelines  # noqa: F401  # before Beam: it keeps back a warning of Beam's that means nothing here
+
+# isort: split
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa

@@ -85,8 +85,8 @@ def read(release: Published) -> City:
     return City(ends=last, lat=lat, long=long, problems=tuple(map(str, problems)), maps=maps, downtown=downtown)
 
 
-def draw(city: City, path: Path) -> None:
-    """The year on the left; every four weeks, and downtown, on the right."""
+def draw(city: City, bands: tuple[pa.Table, pa.Table], path: Path) -> None:
+    """The year on the left; every four weeks, downtown, and a band by both releases, on the right."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure = Figure(figsize=(13, 7.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1.5))
@@ -105,7 +105,12 @@ def draw(city: City, path: Path) -> None:
         if place < len(city.ends):
             _shade(axes, city, "change", place, MOST / len(city.ends))
             axes.set_title(f"four weeks\nto {city.ends[place][5:]}", fontsize=8)
-    _line(lower.subplots(), city)
+    downtown, band = lower.subplots(1, 2)
+    _lines(downtown, city, [(city.downtown["change"], "#1f5fa8", "")])
+    downtown.set_title("Downtown, a sum of 18 cells", loc="left", fontweight="bold")
+    _lines(band, city, [(bands[0], "#1f5fa8", "all is protected"), (bands[1], "#c1272d", "places alone")])
+    band.set_title("From east to west at downtown", loc="left", fontweight="bold")
+    band.legend(frameon=False, loc="lower right")
     figure.savefig(path, dpi=110)
 
 
@@ -121,19 +126,18 @@ def _shade(axes: Axes, city: City, kind: str, window: int, most: float) -> mpl.c
     return axes.pcolormesh(*edges, told, cmap="YlOrRd", norm=LogNorm(vmin=most / 250, vmax=most))
 
 
-def _line(axes: Axes, city: City) -> None:
-    table = city.downtown["change"]
+def _lines(axes: Axes, city: City, lines: list[tuple[pa.Table, str, str]]) -> None:
+    """Numbers of four weeks with their 95 % intervals."""
     at = np.arange(len(city.ends))
-    axes.fill_between(at, table["ci_low"].to_numpy(), table["ci_high"].to_numpy(), color="#1f5fa8", alpha=0.25, lw=0)
-    axes.plot(at, table["value"].to_numpy(), color="#1f5fa8", marker="o", ms=3)
-    axes.set_xticks(at[::2], [end[5:] for end in city.ends[::2]])
+    for table, colour, label in lines:
+        axes.fill_between(at, table["ci_low"].to_numpy(), table["ci_high"].to_numpy(), color=colour, alpha=0.25, lw=0)
+        axes.plot(at, table["value"].to_numpy(), color=colour, marker="o", ms=3, label=label)
+    axes.set_xticks(at[::3], [end[5:] for end in city.ends[::3]])
     axes.set_ylim(0)
-    axes.set_title(
-        "Stops downtown in four weeks, a sum of 18 cells, with 95 % intervals", loc="left", fontweight="bold"
-    )
+    axes.set_ylabel("stops in four weeks")
 
 
-def write_page(city: City, path: Path) -> None:
+def write_page(city: City, bands: tuple[pa.Table, pa.Table], path: Path) -> None:
     """A page that needs nothing but itself."""
     data = {
         "ends": city.ends,
@@ -148,14 +152,19 @@ def write_page(city: City, path: Path) -> None:
             for kind, maps in city.maps.items()
         },
     }
-    rows = "".join(
-        f"<tr><td>{escape(end)}<td>{row['value']:,.0f}<td>{row['ci_low']:,.0f} to {row['ci_high']:,.0f}"
-        for end, row in zip(city.ends, city.downtown["change"].to_pylist(), strict=True)
-    )
-    text = (
-        TEMPLATE.read_text().replace("/*DATA*/", json.dumps(data).replace("<", "\\u003c")).replace("<!--ROWS-->", rows)
-    )
+    downtown = _rows(city, (city.downtown["change"],))
+    text = TEMPLATE.read_text().replace("/*DATA*/", json.dumps(data).replace("<", "\\u003c"))
+    text = text.replace("<!--ROWS-->", downtown).replace("<!--BANDS-->", _rows(city, bands))
     path.write_text(text)
+
+
+def _rows(city: City, tables: tuple[pa.Table, ...]) -> str:
+    """Of a table in the page: the day, and of each release the number and its interval."""
+    found = []
+    for end, *rows in zip(city.ends, *(table.to_pylist() for table in tables), strict=True):
+        cells = (f"<td>{row['value']:,.0f}<td>{row['ci_low']:,.0f} to {row['ci_high']:,.0f}" for row in rows)
+        found.append(f"<tr><td>{escape(end)}{''.join(cells)}")
+    return "".join(found)
 
 
 def main() -> None:
@@ -163,8 +172,9 @@ def main() -> None:
         raise SystemExit(f"{PUBLIC}/manifest.json: there is no release yet; make one with `make demo-map`")
     city = read(published(str(PUBLIC)))
     OUT.mkdir(parents=True, exist_ok=True)
-    draw(city, OUT / "map.png")
-    write_page(city, OUT / "map.html")
+    found = bands()
+    draw(city, found, OUT / "map.png")
+    write_page(city, found, OUT / "map.html")
     first, last = (city.downtown["change"].slice(at, 1).to_pylist()[0] for at in (0, len(city.ends) - 1))
     print(
         f"{OUT}/map.png and {OUT}/map.html: {len(city.ends)} maps of {city.lat.steps} by {city.long.steps} cells.\n"
@@ -172,18 +182,22 @@ def main() -> None:
         f"{city.ends[0]}, {_told(last)} in those to {city.ends[-1]} (95 % intervals). Such sums are made\n"
         "from what is published, with `slackwater answer`, and cost no privacy, whoever asks for however many."
     )
-    print(beside())
+    print(beside(found))
 
 
-def beside() -> str:
+def bands() -> tuple[pa.Table, pa.Table]:
     """One band of the city from the maps, and where places alone are protected."""
-    found = []
-    for folder in (PUBLIC, NEAR):
-        release = published(str(folder))
-        found.append(
-            answers(release, release.spec.queries[0], Series(kind="change"), where=BAND).slice(0, 1).to_pylist()[0]
-        )
-    everything, place = found
+    maps, near = (published(str(folder)) for folder in (PUBLIC, NEAR))
+
+    def band(release: Published) -> pa.Table:
+        return answers(release, release.spec.queries[0], Series(kind="change"), where=BAND)
+
+    return band(maps), band(near)
+
+
+def beside(bands: tuple[pa.Table, pa.Table]) -> str:
+    """The first numbers of both."""
+    everything, place = (band.slice(0, 1).to_pylist()[0] for band in bands)
     return (
         f"From east to west at the latitude of downtown it is {_told(everything)} by the maps, and {_told(place)}\n"
         "where the place of a stop alone is protected, up to one cell of 111 metres, with epsilon 1 too. PRESENCE\n"

@@ -1,4 +1,4 @@
-"""The arguments of `slackwater changelog`. Beam is not imported here: it is slow, and `--help` should not be."""
+"""The arguments of `slackwater changelog` and `init`. Beam is not imported here: it is slow, `--help` should not be."""
 
 import argparse
 
@@ -30,6 +30,27 @@ def add_changelog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     added.add_argument(
         "--kafka", metavar="FILE", help="settings of Kafka's client, for a topic (kafka://HOST:PORT/TOPIC)"
     )
+
+
+def add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `init`; what it is not told it asks for on a terminal."""
+    summary = "a first spec, from a few questions or flags; plan takes it as it is"
+    added = commands.add_parser("init", help=summary, description=summary, allow_abbrev=False)
+    added.set_defaults(command="init")
+    added.add_argument("spec", metavar="SPEC", help="the file to write; nothing is overwritten")
+    added.add_argument("--path", metavar="FILES", help="a file of changes, or a glob in quotes")
+    added.add_argument("--entry", metavar="COLUMN", help="key of the entry")
+    added.add_argument("--time", metavar="COLUMN", help="when the change happened")
+    added.add_argument(
+        "--unit", metavar="COLUMN", help="who is protected: entry, or the owner's column (default: entry)"
+    )
+    added.add_argument("--epsilon", metavar="N", help="the budget of all that is ever published")
+    added.add_argument("--at-most", metavar="N", help="how many changes of a unit count")
+    added.add_argument("--start", metavar="T", help="when the first window begins")
+    added.add_argument("--every", metavar="D", help="how long a window is (default: 1d)")
+    added.add_argument("--until", metavar="T", help="when the last window ends (default: never)")
+    added.add_argument("--by", metavar="COLUMN=V,V", help="count by these values of a column")
+    added.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _share(text: str) -> float:

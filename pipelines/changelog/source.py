@@ -32,6 +32,9 @@ KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "type
 """Flags that stand for keys of `changelog:` in a spec."""
 
 _BY_ENDING = {ending: format_ for format_ in FORMATS.values() for ending in format_.endings}
+LOGS = {ending: one.name for one in FORMATS.values() if one.own is None for ending in one.endings}
+"""By the ends of their files' names, formats of which each row is a change."""
+
 _LINES = 1000  # so many lines are looked at for the first object
 
 
@@ -88,6 +91,23 @@ def named_by(arguments: argparse.Namespace) -> Named:
     return Named(source=source, bad_rows=arguments.bad_rows or 0.0)
 
 
+def ending_of(path: str) -> str:
+    """Of a file's name, without that of its compression."""
+    plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
+    return plain[plain.rfind(".") :]
+
+
+def columns_at(path: str) -> list[str]:
+    """The names of the columns of the first file there, a log of changes.
+
+    Raises:
+        SpecError: there is no such file.
+        InputError: it cannot be read.
+    """
+    refuse_unreachable([path])
+    return list(_schema({"format": LOGS[ending_of(path)]}, path).names)
+
+
 def _of_spec(arguments: argparse.Namespace) -> Named:
     for key in (*KEYS, "unit"):
         if getattr(arguments, key) is not None:
@@ -135,7 +155,7 @@ def _format(path: str, settings: str | None) -> str:
     if "%Y" in path:
         return SNAPSHOTS.name
     plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
-    ending = plain[plain.rfind(".") :]
+    ending = ending_of(path)
     if ending not in _BY_ENDING:
         *most, last = _BY_ENDING
         raise SpecError(
@@ -213,6 +233,8 @@ def _one_of(names: list[str]) -> str:
 
 def _schema(given: dict[str, Any], path: str) -> pa.Schema:
     """Of the first file; empty if there is nothing that could be said of it here."""
+    if FORMATS[given["format"]].snapshots and ending_of(path) in LOGS:
+        given, path = {"format": LOGS[ending_of(path)]}, re.sub(r"%[A-Za-z]", "*", path)
     if FORMATS[given["format"]].own is not None:
         return pa.schema([])
     source = Source(

@@ -19,6 +19,10 @@ from transforms.sources.formats.table import FORMATS
 FILL_IN = "# FILL IN"
 """Marks what is missing: the key before it has no value yet, so that no command takes the spec as it is."""
 
+_ONE = {"id", "ids", "uuid", "guid", "key", "ref", "email", "phone", "iban", "ssn"}
+_LABEL = {"code", "number", "zip", "postcode", "year"}
+"""Last words of the names of columns that tell one from all others, and of numbers that nobody adds up."""
+
 _HEAD = """\
 # A spec to start from. Whatever is marked FILL IN is for you to say, from what is known of the business and is no
 # secret. Do not read it off this data: a contribution bound, clamping bounds, cells or dates chosen so reveal
@@ -28,12 +32,16 @@ _HEAD = """\
 
 _PRIVACY = """\
 privacy:
-  unit: entry  # one entry is protected; or name the column of the person behind it{owners}
+  unit: {unit}
   epsilon:  {mark}: the whole budget of everything ever published, such as 1.0
   # delta: 1.0e-9  # allows Gaussian noise; far below one in the number of people
   constraint:
-    at_most:  {mark}: so many changes of a unit count, the rest is cut off; or within: 31d in its place
+    at_most:  {mark}: so many changes of a unit count, the rest is cut off{instead}
 """
+
+_WITHIN = "; or within: 31d in its place"
+_ENTRIES = """
+    # entries: 1  # so many entries of one count at once: with a delta this takes less noise"""
 
 _SCHEDULE = """\
 schedule:
@@ -78,20 +86,26 @@ def suggest(source: Source, layout: Layout) -> str:
         source: the changelog that the spec will read.
         layout: the columns of its states; of the files that it was made from, if it was converted.
     """
-    untyped = FORMATS[source.format].untyped
+    format_ = FORMATS[layout.source.format if source.every is not None else source.format]
+    untyped = format_.untyped
     section = section_of(source)
     lines = [_HEAD, "release: first-release\n", "changelog:\n"]
-    lines += [f"  {key}: {_value(value)}\n" for key, value in section.items()]
+    lines += [f"  {key}: {in_flow(value)}\n" for key, value in section.items()]
     if untyped:
         lines.append("  # types: {age: int64}  # of columns that are not text; measured ones are numbers anyway\n")
-    elif FORMATS[layout.source.format].untyped:
-        lines.append("  # types: {age: int64}  # of columns that are not text, which the first files did not say\n")
-    owners = [column for column, kind in _columns(layout) if kind in ("int64", "string")]
-    shown = f": {', '.join(map(_value, owners[:8]))}" if owners else ""
-    lines.append(_PRIVACY.format(owners=shown, mark=FILL_IN))
+    elif any(kind == "string" for _, kind in _columns(layout)):
+        lines.append("  # types: {price: float64}  # of columns of text that hold numbers, such as decimals\n")
+    keys = [column for column, kind in _columns(layout) if kind in ("int64", "string")]
+    owners = sorted(keys, key=lambda column: not _last_word(column) & _ONE)  # the likely ones first
+    shown = f": {', '.join(map(in_flow, owners[:8]))}" if owners else ""
+    if source.owner is None:
+        unit, instead = f"entry  # one entry is protected; or name the column of the person behind it{shown}", _WITHIN
+    else:
+        unit, instead = f"{in_flow(source.owner)}  # all entries of one together are protected", _ENTRIES
+    lines.append(_PRIVACY.format(unit=unit, instead=instead, mark=FILL_IN))
     lines += [_SCHEDULE.format(mark=FILL_IN), _COUNT]
     lines += [
-        template.format(name=name, column=_value(column), mark=FILL_IN)
+        template.format(name=name, column=in_flow(column), mark=FILL_IN)
         for name, column, template in _examples(layout, untyped)
     ]
     return "".join([*lines, _OUTPUT]).rstrip("\n")
@@ -122,19 +136,25 @@ def _state(source: Source, side: str) -> Any:
     return name if form is None else {form: name}
 
 
-def in_flow(section: dict[str, Any]) -> str:
-    """On one line, as YAML has it."""
-    return _value(section)
-
-
 def _examples(layout: Layout, untyped: bool) -> Iterator[tuple[str, str, str]]:
     """(name, column, template) of the queries that the columns suggest."""
     names: set[str] = {"entries"}
     for column, kind in _columns(layout):
-        listed = kind in ("string", "bool") and column.lower() not in PUBLISHED
-        for prefix, template, fits in (("by", _BY, listed), ("sum", _SUM, kind in NUMERIC or untyped)):
+        last = _last_word(column)
+        listed = kind in ("string", "bool") and column.lower() not in PUBLISHED and not last & _ONE
+        measured = (kind in NUMERIC or untyped) and not last & (_ONE | _LABEL)
+        for prefix, template, fits in (("by", _BY, listed), ("sum", _SUM, measured)):
             if fits:
                 yield _query_name(f"{prefix}_{column}", names), column, template
+
+
+def _last_word(column: str) -> set[str]:
+    """Of a name in any of the usual spellings, as a set of one; empty if it has no word.
+
+    >>> _last_word("patient_id"), _last_word("patientID"), _last_word("ZipCode"), _last_word("paid"), _last_word("42")
+    ({'id'}, {'id'}, {'code'}, {'paid'}, set())
+    """
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", column)[-1:]}
 
 
 def _columns(layout: Layout) -> list[tuple[str, str]]:
@@ -158,16 +178,16 @@ def _query_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def _value(value: Any) -> str:
+def in_flow(value: Any) -> str:
     """A value in YAML's flow style; text in quotes unless it can be nothing else.
 
-    >>> _value({"path": "a/*.parquet", "order": ["lsn", "no: 1"]})
+    >>> in_flow({"path": "a/*.parquet", "order": ["lsn", "no: 1"]})
     '{path: a/*.parquet, order: [lsn, "no: 1"]}'
     """
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_value(key)}: {_value(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{in_flow(key)}: {in_flow(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(in_flow, value)) + "]"
     words = ("true", "false", "null", "yes", "no", "on", "off", "nan", "inf")
     plain = re.fullmatch(r"[A-Za-z_/][A-Za-z0-9_./*-]*", value) and value.lower() not in words
     return value if plain else json.dumps(value)

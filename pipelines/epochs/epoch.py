@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pipelines.epochs.failures import winner_named
 from pipelines.epochs.job import Before, Job
 from pipelines.epochs.settled import files_of, goes_on, keep_settled, record_of, refuse_another_plan, settled_by
+from pipelines.sinks.epochs import load_shown
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
+from transforms.common.errors import SlackwaterError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,19 @@ def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callab
     store.show()
     clean(store)
     return commit
+
+
+def fill_tables(spec: Spec, store: Store) -> None:
+    """Load into tables what they do not have of what is published, if the spec names any. Files come first: after them.
+
+    Raises:
+        SlackwaterError: a table did not take an epoch.
+    """
+    try:
+        for line in load_shown(spec, store):
+            print(f"slackwater: {line}", file=sys.stderr, flush=True)
+    except SlackwaterError as error:
+        raise type(error)(f"{error}; what is published in files stays so, and the next run loads the rest") from None
 
 
 def clean(store: Store) -> None:

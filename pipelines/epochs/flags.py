@@ -4,7 +4,9 @@ What is wrong with a flag is said before any work.
 """
 
 import difflib
+import importlib
 import io
+import logging
 import threading
 from collections.abc import Sequence
 from contextlib import redirect_stderr
@@ -13,6 +15,7 @@ from functools import lru_cache
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.runners.runner import create_runner
+from apache_beam.utils.interactive_utils import is_in_ipython
 
 from pipelines.spec.load import Spec
 from transforms.common.errors import SpecError
@@ -29,10 +32,23 @@ def begin_pipeline(flags: Sequence[str]) -> beam.Pipeline:
         SpecError: as `options_of`.
     """
     options = options_of(flags)
+    if is_in_ipython():
+        _meet_notebook()
     try:
         return beam.Pipeline(options=options)
     except ValueError as error:  # an unknown runner, or one that misses an option
         raise SpecError(f"pipeline options: {' '.join(str(error).split())}") from None
+
+
+def _meet_notebook() -> None:
+    """Let Beam look once for what shows collections in a notebook, which nothing here needs, without a warning."""
+    logger = logging.getLogger("apache_beam.runners.interactive.interactive_environment")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        importlib.import_module(logger.name).current_env()
+    finally:
+        logger.setLevel(level)
 
 
 _STDERR = threading.Lock()

@@ -1,13 +1,16 @@
 """From a spec and its plan to what the transforms need, once the first file was inspected."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
+from pipelines.epochs.calendar_bounds import bounds_of, refuse_shorter
 from pipelines.epochs.plans import plan_of
 from pipelines.spec.columns import with_spec_lines
 from pipelines.spec.load import Spec
+from pipelines.store.commit import Commit
 from privacy.constraint import ByClass
 from privacy.planning.plan import Plan
 from transforms.aggregation.expression import check
@@ -55,15 +58,17 @@ SHARD_BYTES = 16 * 2**20
 """About so much of the input goes into one shard, which is held in memory as a whole."""
 
 
-def timeline_of(spec: Spec, until: int) -> Timeline:
-    """The windows of the schedule that have closed at `until` (microseconds since the epoch, UTC)."""
-    schedule = spec.schedule
-    end = until if schedule.until is None else min(until, schedule.until)
-    return Timeline(
-        start=schedule.start,
-        every=schedule.every,
-        windows=max(0, (end - schedule.start) // schedule.every),
-    )
+def timeline_of(spec: Spec, until: int, commits: Sequence[Commit] = ()) -> Timeline:
+    """The windows of the schedule that have closed at `until` (microseconds since the epoch, UTC).
+
+    Args:
+        commits: of the release, whose windows end where they are committed to.
+    """
+    bounds, most = bounds_of(spec, commits), spec.schedule.windows
+    closed = bounds.closed(until)
+    windows = closed if most is None else min(closed, most)
+    ends = None if bounds.ends is None else bounds.ends[:windows]
+    return Timeline(start=bounds.start, every=bounds.every, windows=windows, ends=ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +114,9 @@ def job_of(
             or comes late.
     """
     plan = before.plan if before is not None else plan or plan_of(spec)
+    refuse_shorter(plan, timeline.bounds)
     queries = planned(spec.queries, plan)
-    constraint, owner = spec.privacy.constraint, spec.privacy.owner
+    constraint, owner = plan.constraint, spec.privacy.owner
     numbers, times = numbers_and_times(queries)
     others = frozenset[str]().union(*(query.columns for query in queries))
     if isinstance(constraint, ByClass):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
 from privacy.accounting.accounting import Budget
+from privacy.constraint import AtOnce, Constraint
 from privacy.exact import Members
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
@@ -32,7 +33,7 @@ def plan_of(spec: Spec) -> Plan:
             _demands(spec),
             constraint=spec.privacy.constraint,
             window=spec.schedule.every,
-            windows=_windows(spec),
+            windows=spec.schedule.windows,
             owner=spec.privacy.owner is not None,
             protects=spec.privacy.protects,
             budget=Budget(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
@@ -40,6 +41,7 @@ def plan_of(spec: Spec) -> Plan:
             accounting=spec.privacy.accounting,
             split=spec.privacy.split,
             adaptive_data=spec.privacy.adaptive_data,
+            slack=spec.schedule.slack,
         )
     except ValueError as error:
         raise SpecError(f"{spec.path}: {error}") from None
@@ -105,8 +107,8 @@ def _is_for(plan: Plan, spec: Spec) -> bool:
 
     return (
         [asked(demand) for demand in plan.demands] == [asked(demand) for demand in _demands(spec)]
-        and plan.constraint == spec.privacy.constraint
-        and (plan.window, plan.windows) == (spec.schedule.every, _windows(spec))
+        and _enforced(plan.constraint, spec) == _enforced(spec.privacy.constraint, spec)
+        and (plan.window, plan.windows) == (spec.schedule.every, spec.schedule.windows)
         and (plan.owner, plan.protects) == (spec.privacy.owner is not None, spec.privacy.protects)
         and plan.budget.epsilon <= spec.privacy.epsilon
         and plan.budget.delta <= spec.privacy.delta
@@ -129,9 +131,11 @@ def _refuse_unproved(plan: Plan, where: str) -> None:
         )
 
 
-def _windows(spec: Spec) -> int | None:
-    schedule = spec.schedule
-    return None if schedule.until is None else (schedule.until - schedule.start) // schedule.every
+def _enforced(constraint: Constraint, spec: Spec) -> Constraint:
+    """Without how long a block is in a calendar: the plan stands, whatever today's calendar makes of a span."""
+    if spec.schedule.calendar is None or not isinstance(constraint, AtOnce):
+        return constraint
+    return replace(constraint, block=constraint.block and spec.schedule.every)
 
 
 def _demands(spec: Spec) -> list[Demand]:

@@ -9,15 +9,18 @@ from functools import partial
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.epochs.batch import run_release, submit_release
+from pipelines.epochs.calendar_bounds import moved
 from pipelines.epochs.due import due
-from pipelines.epochs.epoch import Start, clean, publish_epoch, start_of
+from pipelines.epochs.epoch import Start, clean, fill_tables, publish_epoch, start_of
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.flags import is_rehearsal, is_streaming
 from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of, timeline_of
 from pipelines.epochs.results import Result, nothing_due, published, valid
 from pipelines.epochs.settled import refuse_another
+from pipelines.epochs.source_progress import complete, source_passed, waits
 from pipelines.epochs.stream import Pace, run_stream, stream_job
+from pipelines.sinks.epochs import refuse_unusable_tables
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Reading
@@ -43,9 +46,11 @@ def is_stream(arguments: argparse.Namespace, flags: list[str]) -> bool:
 
 
 def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    spec, timeline = due(arguments, flags)
+    spec, until = due(arguments, flags)
     store = Store(spec.output.public, spec.output.private)
     with failures_kept(spec):
+        if not is_rehearsal(flags):
+            refuse_unusable_tables(spec, store)
         history = store.open()
         if history is not None:
             refuse_another(spec, history.commits)
@@ -54,14 +59,28 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
             show_others(spec)
         if not is_rehearsal(flags):
             clean(store)  # what runs that died have left holds rows of people, whether or not this one publishes
-        if timeline.windows <= (0 if history is None else history.last.windows):
-            return _nothing_new(spec, store, history)
+        commits = () if history is None else history.commits
+        if other := moved(spec, commits):
+            print(f"slackwater: {other}", file=sys.stderr, flush=True)
+        released = 0 if history is None else history.last.windows
+        waiting = None
+        timeline = timeline_of(spec, until, commits)
+        if timeline.windows > released and (passed := source_passed(spec)) is not None:
+            over, timeline = timeline, timeline_of(spec, min(until, passed), commits)
+            waiting = waits(spec, over, max(timeline.windows, released), passed)
+        if timeline.windows <= released:
+            if not is_rehearsal(flags):
+                fill_tables(spec, store)  # if a run died before it had
+            return _nothing_new(spec, store, history, waiting)
+        if waiting is not None:
+            print(f"slackwater: {waiting}", file=sys.stderr, flush=True)
         began = time.monotonic()
-        start = start_of(spec, store, () if history is None else history.commits)
+        start = start_of(spec, store, commits)
         job = job_of(spec, replace(timeline, released=start.released), shards=arguments.shards, before=start.before)
         if is_rehearsal(flags):
             return _rehearsed(spec, store, start, job, flags)
         commit = publish_epoch(spec, store, start, job, partial(_make, spec, job, start, flags))
+        fill_tables(spec, store)
     return published(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
@@ -96,9 +115,10 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
     arguments.until = closed if end is None else min(closed, end)
     _run(arguments, [flag for flag in flags if flag != "--streaming"])
     spec = load(arguments.spec)
+    if arguments.assume_complete:
+        spec = complete(spec)
     store = Store(spec.output.public, spec.output.private)
-    ends = [moment for moment in (end, spec.schedule.until) if moment is not None]
-    windows = timeline_of(spec, min(ends)).windows if ends else None
+    windows = spec.schedule.windows if end is None else timeline_of(spec, end, store.commits()).windows
     with failures_kept(spec, done="what was published stays, and the next run goes on from there"):
         job = stream_job(spec, store, shards=arguments.shards)
         if windows is None or job.aggregation.timeline.released < windows:
@@ -120,9 +140,11 @@ def _make(spec: Spec, job: Job, start: Start, flags: list[str], folder: str, kee
     return Reading(rows=diagnosis.rows, dead=diagnosis.dead, seconds=took)
 
 
-def _nothing_new(spec: Spec, store: Store, history: History | None) -> Result:
+def _nothing_new(spec: Spec, store: Store, history: History | None, waiting: str | None) -> Result:
+    if history is not None and history.shown < len(history.commits):
+        return published(spec, store, history.last, "as an earlier run had committed them")
+    if waiting is not None:
+        return nothing_due(spec, waiting)
     if history is None:
         return nothing_due(spec, "no window has closed yet")
-    if history.shown < len(history.commits):
-        return published(spec, store, history.last, "as an earlier run had committed them")
     return nothing_due(spec, f"all {history.last.windows} windows that have closed are released already")

@@ -50,6 +50,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         windows=timeline.windows,
         start=timeline.closed,
         until=timeline.until,
+        ends=() if timeline.ends is None else timeline.ends[timeline.released : timeline.windows],
         loss={"epsilon": budget.epsilon, "delta": budget.delta},
         statement=job.plan.statement,
         plan=plan_json(spec, job.plan) if attempt.epoch == 1 else "",
@@ -72,7 +73,7 @@ def files_of(spec: Spec, job: Job) -> FileNames:
 
 def goes_on(spec: Spec, job: Job) -> bool:
     """Whether there are windows after those of this epoch, so that a state is kept."""
-    return spec.schedule.until is None or job.aggregation.timeline.until < spec.schedule.until
+    return spec.schedule.windows is None or job.aggregation.timeline.windows < spec.schedule.windows
 
 
 def keep_settled(attempt: Attempt, job: Job) -> None:

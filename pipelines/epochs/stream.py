@@ -23,7 +23,8 @@ from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.timestamp import Timestamp
 
-from pipelines.epochs.epoch import clean, start_of
+from pipelines.epochs.calendar_bounds import bounds_of
+from pipelines.epochs.epoch import clean, fill_tables, start_of
 from pipelines.epochs.flags import begin_pipeline, is_rehearsal
 from pipelines.epochs.job import Job, job_of
 from pipelines.epochs.plans import committed_plan
@@ -79,7 +80,8 @@ def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
     history = store.open()
     start = start_of(spec, store, () if history is None else history.commits)
     before, released = start.before, start.released
-    timeline = Timeline(start=spec.schedule.start, every=spec.schedule.every, windows=released, released=released)
+    bounds = bounds_of(spec, () if history is None else history.commits)
+    timeline = Timeline(start=bounds.start, every=bounds.every, ends=bounds.ends, windows=released, released=released)
     job = job_of(spec, timeline, shards=shards, before=before)
     store.show()  # what was committed by a run that died; and the private folder is there, closed to others
     # What is there and not read yet is found by the stream itself.
@@ -100,7 +102,7 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
     pipeline = begin_pipeline(flags)
     release = StreamRelease(spec, job, windows=windows, lag=pace.lag, poll=pace.poll)
     timeline = job.aggregation.timeline
-    end = None if windows is None else timeline.start + windows * timeline.every + pace.lag
+    end = None if windows is None else timeline.bounds.end(windows) + pace.lag
     pipeline | "Ticks" >> _ticks(pipeline.options, pace.poll, end) | release
     result = pipeline.run()
     if is_rehearsal(flags):
@@ -122,6 +124,7 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
         result.cancel()  # the ticks would go on; Flink's end by themselves
     store.show()  # if the worker that committed the last window did not come to that
     clean(store)
+    fill_tables(spec, store)
 
 
 def _all_published(store: Store, windows: int | None) -> bool:
@@ -173,7 +176,9 @@ class StreamRelease(beam.PTransform):
         if commits := store.commits():
             refuse_another(spec, commits)
             refuse_another_plan(job, committed_plan(spec, commits))
-        aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=self._windows))
+        timeline = job.aggregation.timeline
+        known = self._windows if timeline.ends is None else min(self._windows, len(timeline.ends))
+        aggregation = replace(job.aggregation, timeline=replace(timeline, windows=known))
         committed = Committed(store)
         polled = PollFiles(
             job.layout,
@@ -182,6 +187,7 @@ class StreamRelease(beam.PTransform):
             diagnostics=FileSystems.join(spec.output.private, "diagnostics", "stream"),
             shards=job.shards,
             poll=self._poll,
+            freshness=spec.changelog.freshness,
         )
         close = CloseWindows(aggregation, lag=self._lag, last_state=committed)
         # After years the files are many, and a step that does not poll for new ones needs none of them.

@@ -9,6 +9,7 @@ comes later is held against it: a proposal that was not made from the committed 
 """
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from apache_beam.transforms.userstate import (
 )
 
 from pipelines.epochs.attempt_files import write_files
-from pipelines.epochs.epoch import Start, publish_epoch, start_of
+from pipelines.epochs.epoch import Start, fill_tables, publish_epoch, start_of
 from pipelines.epochs.job import Job
 from pipelines.epochs.settled import refuse_another_beginning
 from pipelines.spec.load import Spec
@@ -32,7 +33,7 @@ from pipelines.store.attempt import Reading
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from transforms.aggregation.shard_state import file_of
-from transforms.common.errors import RefusedError
+from transforms.common.errors import RefusedError, SlackwaterError
 from transforms.common.sinks import read_bytes
 from transforms.sources.files.listing import Listed
 from transforms.streams.close_windows import Proposal, digest
@@ -129,6 +130,7 @@ class _PublishDoFn(beam.DoFn):
             seen = _Seen.from_json(files.read()).with_files(p.files for _, p in due.values())
             proposals = [p for windows, p in due.values() if windows == published]
             publish(self._spec, self._job, self._store, published, proposals, seen.by_all(self._job.shards))
+            _fill_tables(self._spec, self._store)
             waiting.clear()
             for payload in rest:
                 waiting.add(payload)
@@ -139,6 +141,14 @@ class _PublishDoFn(beam.DoFn):
     def _published(self) -> int:
         commits = self._store.commits()
         return commits[-1].windows if commits else 0
+
+
+def _fill_tables(spec: Spec, store: Store) -> None:
+    """What a table does not take now it is sent with the next window: files do not wait for it."""
+    try:
+        fill_tables(spec, store)
+    except SlackwaterError as error:
+        print(f"slackwater: {error}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True)

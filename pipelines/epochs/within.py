@@ -16,11 +16,13 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.epochs.attempt_files import write_files
-from pipelines.epochs.epoch import Start, clean, publish_epoch, start_of
+from pipelines.epochs.epoch import Start, clean, fill_tables, publish_epoch, start_of
 from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of, timeline_of
 from pipelines.epochs.run import show_others
 from pipelines.epochs.settled import goes_on, refuse_another, refuse_another_beginning
+from pipelines.epochs.source_progress import source_passed
+from pipelines.sinks.epochs import refuse_unusable_tables
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
 from pipelines.store.attempt import Reading
@@ -53,7 +55,8 @@ def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Sche
     """What is due, as `slackwater run` finds it.
 
     Args:
-        rows: the schema, if the changelog comes as rows; None: from the spec's files.
+        rows: the schema, if the changelog comes as rows, and whoever gives them says by `until` how far they have come;
+            None: from the spec's files.
 
     Raises:
         SpecError: the schema does not have what the spec names, or `until` has not passed.
@@ -63,6 +66,7 @@ def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Sche
     if until is not None and timeline_of(spec, until).windows > timeline_of(spec, clock).windows:
         raise SpecError(f"until: windows up to {moment_text(until)} are not over; what is published is final")
     store = Store(spec.output.public, spec.output.private)
+    refuse_unusable_tables(spec, store)
     history = store.open()
     if history is not None:
         refuse_another(spec, history.commits)
@@ -71,8 +75,12 @@ def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Sche
         show_others(spec)
     clean(store)
     commits = () if history is None else history.commits
-    timeline = timeline_of(spec, clock if until is None else until)
+    end = clock if until is None else until
+    if rows is None and (passed := source_passed(spec)) is not None:
+        end = min(end, passed)
+    timeline = timeline_of(spec, end, commits)
     if timeline.windows <= (commits[-1].windows if commits else 0):
+        fill_tables(spec, store)
         return Epoch(spec=spec, job=None, past=None)
     start = start_of(spec, store, commits)
     job = job_of(spec, replace(timeline, released=start.released), shards=shards, before=start.before, rows=rows)
@@ -142,6 +150,7 @@ def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[
         refuse_another(spec, commits)
         if commits[-1].windows >= job.aggregation.timeline.windows:
             store.show()
+            fill_tables(spec, store)
             return
     start = start_of(spec, store, commits)
     if start.before is not None:
@@ -152,6 +161,7 @@ def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[
             "again, and it goes on from there"
         )
     publish_epoch(spec, store, start, job, partial(_make, spec, job, start, [*parts]))
+    fill_tables(spec, store)
 
 
 def _make(spec: Spec, job: Job, start: Start, parts: list[tuple[str, Any]], folder: str, keep: bool) -> Reading:

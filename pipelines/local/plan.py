@@ -14,7 +14,7 @@ from pipelines.spec.durations import duration_text
 from privacy.local.bound import loss_of_all_layers
 from privacy.local.design import SHARES, Layer
 from privacy.local.plan import Candidate, candidates
-from privacy.local.signs import Signs
+from privacy.local.signs import MOST_SIGNS, Signs
 from privacy.upward import shown
 from transforms.common.errors import SpecError
 
@@ -61,7 +61,8 @@ def _candidates(spec: LocalSpec) -> list[Candidate]:
     found = [each for each in found if spec.method is None or each.method == spec.method]
     if not found:
         raise SpecError(
-            "local.method: signs are for at most 60 changes of a person; lower the constraint, or take once"
+            f"local.method: signs are for at most {MOST_SIGNS:,} changes of a person; lower the constraint, or take "
+            "once"
         )
     return found
 
@@ -160,7 +161,7 @@ def _text(document: dict[str, Any]) -> str:
         *wrap(document["statement"], 120),
         *(f"- {condition}" for condition in document["conditions"]),
         "",
-        "root mean square error of the numbers of people, over all windows:",
+        "root mean square error of the numbers of people, over all windows, once all have closed:",
     ]
     for each in document["candidates"]:
         numbers = ", ".join(f"{number['kind']} {number['rmse']:,.0f}" for number in each["numbers"])

@@ -9,8 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import Problem, describe, not_one_of, refuse, wrong
 from pipelines.spec.fields import Duration, Number, ReleaseName, Section, Text, as_list
-from pipelines.spec.models import ScheduleSection
-from pipelines.spec.times import microseconds
+from pipelines.spec.kinds import refuse_another
+from pipelines.spec.schedule import ScheduleSection
+from pipelines.spec.times import now
 from privacy.local.bound import LocalBound
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, Series
@@ -86,6 +87,8 @@ class LocalModel(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.schedule.timezone is not None:
+            refuse([(("schedule", "timezone"), "devices report in windows of one length; remove it, and give times")])
         if self.schedule.until is None:
             refuse([(("schedule", "until"), "missing; devices must know how often they report; add until:")])
         return self
@@ -121,6 +124,7 @@ def load_local(path: str | Path) -> LocalSpec:
         SpecError: one line for each problem, with file, line and key.
     """
     document = read_document(Path(path))
+    refuse_another(document, "devices")
     try:
         model = LocalModel.model_validate(document.content)
     except ValidationError as error:
@@ -137,7 +141,7 @@ def load_local(path: str | Path) -> LocalSpec:
         space=_space(local.answers, local.transitions),
         publish=tuple(dict.fromkeys(local.publish)),
         method=None if local.method == "auto" else local.method,
-        start=microseconds(model.schedule.start),
+        start=model.schedule.bounds(now()).start,
         every=every,
         windows=model.schedule.windows or 0,
     )

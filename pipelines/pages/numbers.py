@@ -22,7 +22,7 @@ from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
-from transforms.release.published_tables import key_types, published_cells
+from transforms.release.published_columns import key_types, published_cells
 
 Floats = NDArray[np.float64]
 
@@ -113,12 +113,20 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
 
 
 def chart_document(
-    query: Query, numbers: Sequence[Numbers], plan: Plan, *, start: int, queries: int, title: str
+    query: Query,
+    numbers: Sequence[Numbers],
+    plan: Plan,
+    *,
+    start: int,
+    queries: int,
+    title: str,
+    boundaries: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
     """What the charts of one query draw.
 
     Args:
         start: of the schedule, in microseconds, shifted by its zone.
+        boundaries: of windows of a calendar, likewise; None where all are of one length.
         queries: how many share the page.
     """
     cells = shown_cells(numbers, query.cells, queries=queries)
@@ -131,7 +139,7 @@ def chart_document(
         "of": query.cells,
         "open": _clearest(numbers[0], cells),
         "zero": not ratio,
-        "series": [_series_document(one, cells, plan, start=start) for one in numbers],
+        "series": [_series_document(one, cells, plan, start=start, boundaries=boundaries) for one in numbers],
     }
 
 
@@ -152,7 +160,9 @@ def _labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
     return [list(label) for label in zip(*reversed(columns), strict=True)] if columns else [[]]
 
 
-def _series_document(numbers: Numbers, cells: NDArray[np.int64], plan: Plan, *, start: int) -> dict[str, Any]:
+def _series_document(
+    numbers: Numbers, cells: NDArray[np.int64], plan: Plan, *, start: int, boundaries: NDArray[np.int64] | None
+) -> dict[str, Any]:
     series, last = numbers.series, slice(-WINDOWS, None)
     ends = np.arange(len(numbers.value))[last] * series.every + series.width
     document: dict[str, Any] = {
@@ -167,6 +177,9 @@ def _series_document(numbers: Numbers, cells: NDArray[np.int64], plan: Plan, *, 
             _line(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells
         ],
     }
+    if boundaries is not None:  # from where to where, and where the last window begins
+        spans = np.stack([boundaries[ends - series.width], boundaries[ends - 1], boundaries[ends]], axis=1)
+        document["spans"] = (spans / 1000).tolist()
     if numbers.total is not None:
         value, half = (column[last] for column in numbers.total)
         document["total"] = _line(value, value - half, value + half)

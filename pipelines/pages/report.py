@@ -5,10 +5,12 @@ It costs no privacy: plan, manifest and estimates are all that it reads.
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
@@ -17,12 +19,12 @@ from pipelines.pages.numbers import Numbers, chart_document, numbers_of, outstan
 from pipelines.reports.ledger import ledger_document
 from pipelines.reports.plan_report import series_document, series_text
 from pipelines.reports.published import Published, published
-from pipelines.spec.durations import duration_text
 from pipelines.spec.paths import within
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_text
+from transforms.release.range_tables import by_range
 
 EPOCHS = 20
 """Of the ledger: the last ones."""
@@ -39,10 +41,7 @@ def report(arguments: argparse.Namespace, flags: list[str]) -> Result:
     release = published(arguments.spec)
     if within(output, release.folder):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
-    found = [
-        (query, [numbers_of(s, t, query, release.plan) for s, t in release.numbers(query)])
-        for query in release.spec.queries
-    ]
+    found = [one for query in release.spec.queries for one in _numbers(query, release)]
     signals = [*_signals(found, release)]
     write_text(output, _page(release, found, signals))
     warnings = [f"{one['query']}, {one['series']}: {one['warning']}" for one in signals if one["warning"]]
@@ -60,6 +59,15 @@ def report(arguments: argparse.Namespace, flags: list[str]) -> Result:
     return document, "\n".join(lines)
 
 
+def _numbers(query: Query, release: Published) -> Iterator[tuple[Query, list[Numbers]]]:
+    """A query with its cells, and its ranges as if they were one of their own."""
+    yield query, [numbers_of(s, t, query, release.plan) for s, t in release.numbers(query)]
+    if query.ranges:
+        ranged = by_range(query)
+        numbers = [numbers_of(s, t, ranged, release.plan) for s, t in release.ranges(query)]
+        yield replace(ranged, name=f"{query.name}, ranges"), numbers
+
+
 def _page(release: Published, found: Sequence[tuple[Query, list[Numbers]]], signals: Sequence[dict[str, Any]]) -> str:
     spec, plan = release.spec, release.plan
     title = f"{spec.release}: published numbers"
@@ -68,13 +76,13 @@ def _page(release: Published, found: Sequence[tuple[Query, list[Numbers]]], sign
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
     charts = {
-        "east": release.east / 1000,
         "queries": [
             chart_document(
                 query,
                 numbers,
                 plan,
-                start=spec.schedule.start + release.east,
+                start=release.local(release.bounds.start),
+                boundaries=_boundaries(release),
                 queries=len(found),
                 title=words.measured(query, spec),
             )
@@ -84,7 +92,7 @@ def _page(release: Published, found: Sequence[tuple[Query, list[Numbers]]], sign
     parts = [
         f"<h1>{html.text(spec.release)}</h1>\n",
         html.paragraph(
-            f"{count:,} numbers of {release.windows:,} windows of {duration_text(spec.schedule.every)}, up to "
+            f"{count:,} numbers of {release.windows:,} windows of {spec.schedule.length}, up to "
             f"{_moment(release, _until(release))}, published with differential privacy: {budget} for all of them "
             "together.",
             role="lead",
@@ -149,20 +157,28 @@ def _standing_of(query: Query, numbers: Sequence[Numbers], release: Published) -
 def _window(release: Published, numbers: Numbers, place: int) -> str:
     """The last window of a number, as people call it."""
     schedule, series = release.spec.schedule, numbers.series
-    end = schedule.start + (place * series.every + series.width) * schedule.every
-    if schedule.every == DAY and (end + release.east) % DAY == 0:
-        return f"{_START + timedelta(microseconds=end - DAY + release.east):%a %d %b %Y}"
+    end = release.bounds.end(place * series.every + series.width)
+    if schedule.every == DAY and release.local(end) % DAY == 0:
+        return f"{_START + timedelta(microseconds=release.local(end) - DAY):%a %d %b %Y}"
     return f"up to {_moment(release, end)}"
 
 
 def _moment(release: Published, moment: int) -> str:
     """As the clocks of the schedule's zone show it."""
-    at = _START + timedelta(microseconds=moment + release.east)
-    return f"{at:%Y-%m-%d}" if (moment + release.east) % DAY == 0 else f"{at:%Y-%m-%d %H:%M}"
+    local = release.local(moment)
+    return f"{_START + timedelta(microseconds=local):{'%Y-%m-%d' if local % DAY == 0 else '%Y-%m-%d %H:%M'}}"
+
+
+def _boundaries(release: Published) -> NDArray[np.int64] | None:
+    """Of windows of a calendar, as its clocks show them."""
+    bounds = release.bounds
+    if bounds.ends is None:
+        return None
+    return np.array([release.local(moment) for moment in (bounds.start, *bounds.ends)], dtype=np.int64)
 
 
 def _until(release: Published) -> int:
-    return release.spec.schedule.start + release.windows * release.spec.schedule.every
+    return release.bounds.end(release.windows)
 
 
 def _rounded(number: float, noise: float) -> str:

@@ -103,8 +103,8 @@ def _held_back(constraint: AtOnce) -> str:
     if constraint.changes is None or constraint.block is None:
         return "None of their changes is cut off."
     return (
-        f"In each {duration_text(constraint.block)} at most {constraint.changes} changes of an entry count. What goes "
-        "beyond is held back until that time ends."
+        f"In each {duration_text(constraint.block)} at most {constraint.changes} changes of a unit count, what it "
+        "changes in one window being one. What goes beyond is held back until that time ends."
     )
 
 
@@ -139,7 +139,7 @@ def measured(query: Query, spec: Spec) -> str:
     where = "" if query.where is None else f" where {query.where.text}"
     bounds = "" if query.column is None else f", each value cut to {query.measure.low:g} to {query.measure.high:g}"
     by = "" if not query.by else f", by {_listed([key for key, _ in query.by])}"
-    return f"{what_}{where}{bounds}{by}. Windows of {duration_text(spec.schedule.every)}."
+    return f"{what_}{where}{bounds}{by}. Windows of {spec.schedule.length}."
 
 
 def _listed(names: Sequence[str]) -> str:

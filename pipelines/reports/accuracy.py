@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pipelines.reports.plan_report import series_document, series_text
-from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Query, Spec
+from pipelines.spec.times import now
 from privacy.constraint import AtMost
 from privacy.estimates import confidence_of
 from privacy.measure import Measure
@@ -20,6 +20,7 @@ from privacy.noise.mixed import spreads_of_gathered
 from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan, stddev
 from privacy.series import Series
+from transforms.release.range_tables import noise_of_ranges, range_kind
 
 MUCH_EPSILON = 5.0
 MUCH_DELTA = 1e-5
@@ -37,17 +38,39 @@ def accuracy(query: Query, plan: Plan, place: int, windows: int) -> list[dict[st
         `entries`: how many are needed behind the last number for an interval of +- `within`. None where no number is
         published yet, or the data decide.
     """
-    return [
-        {**series_document(series, plan), **_of_series(query, plan, place, series, windows)} for series in query.publish
+    found = [
+        {
+            **series_document(series, plan),
+            **_of_series(query, plan, place, series, windows, over=_of_cells(query, plan, place, series)),
+        }
+        for series in query.publish
     ]
+    for series in query.publish if query.ranges else ():
+        over = plan.publishing(place, series).over
+        mean = float(noise_of_ranges(query, None if over is None or over.trivial else over).squares.mean())
+        number = {**series_document(series, plan), "kind": range_kind(series)}
+        off = _of_series(query, plan, place, series, windows, over=mean)
+        found.append({**number, **off, **({"of_expected": None} if "of_expected" in off else {})})
+    return found
 
 
-def _of_series(query: Query, plan: Plan, place: int, series: Series, windows: int) -> dict[str, Any]:
+def _of_cells(query: Query, plan: Plan, place: int, series: Series) -> float | None:
+    """The mean variance of single cells, where the strategy over cells is for ranges too, which have their own rows."""
+    over = plan.publishing(place, series).over if query.ranges else None
+    return None if over is None else float(over.variances().mean())
+
+
+def _of_series(
+    query: Query, plan: Plan, place: int, series: Series, windows: int, *, over: float | None = None
+) -> dict[str, Any]:
+    """Args:
+    over: the variance over cells of what is meant; None: that of what the cells are for.
+    """
     ends = series.ends(windows)
     if len(query.measure.components) > 1:
         low, high = query.measure.bounds
         within = OF_RANGE * (high - low)
-        entries = _entries(plan, place, series, int(ends[-1]), within) if len(ends) else None
+        entries = _entries(plan, place, series, int(ends[-1]), within, over) if len(ends) else None
         return {"entries": entries, "within": within}
     part, expected = plan.adaptive_of(place), query.expected
     typical: float | None = None
@@ -55,22 +78,26 @@ def _of_series(query: Query, plan: Plan, place: int, series: Series, windows: in
     if part is None and len(ends):
         squares = stddev(plan, place, series, windows) ** 2
         near = int(np.argmin(np.abs(squares - squares.mean())))
-        typical, last = (_half_widths(plan, place, series, int(ends[at]))[0] for at in (near, -1))
+        typical, last = (_half_widths(plan, place, series, int(ends[at]), over)[0] for at in (near, -1))
     share = None if typical is None or expected is None else typical / expected
     return {"half_width": typical, "half_width_last": last, "of_expected": share}
 
 
-def _half_widths(plan: Plan, place: int, series: Series, end: int) -> list[float]:
+def _half_widths(plan: Plan, place: int, series: Series, end: int, of_cells: float | None = None) -> list[float]:
     """Of each component of the number that ends at a boundary, in the measure's units.
 
     Under a strategy over cells those of a query whose variance is the mean of what the cells are for.
+
+    Args:
+        of_cells: the variance over cells of another one.
     """
     released = plan.publishing(place, series)
     strategy, merged, until = released.strategy, series.merged(released.leaf), end // released.leaf
     confidence = confidence_of(len(released.noise))
     stretch = strategy.stretch(strategy.nodes(until))
     gathered = released.over is not None and not released.over.trivial
-    over = 1.0 if released.over is None else math.sqrt(released.over.average())
+    mean = 1.0 if released.over is None else released.over.average()
+    over = math.sqrt(mean if of_cells is None else of_cells)
     found = []
     for noise, component in zip(released.noise, plan.demands[place].measure.components, strict=True):
         if stretch is not None:  # each node is a number
@@ -87,9 +114,9 @@ def _half_widths(plan: Plan, place: int, series: Series, end: int) -> list[float
     return found
 
 
-def _entries(plan: Plan, place: int, series: Series, end: int, within: float) -> int:
+def _entries(plan: Plan, place: int, series: Series, end: int, within: float, over: float | None) -> int:
     """The fewest entries behind a ratio with which its interval is no wider than +- `within`, whatever they hold."""
-    measure, widths = plan.demands[place].measure, _half_widths(plan, place, series, end)
+    measure, widths = plan.demands[place].measure, _half_widths(plan, place, series, end, over)
     low, high = 0, 1
     while ratio_error(measure, widths, high) > within:
         low, high = high, 2 * high
@@ -144,6 +171,12 @@ def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence
             f"privacy.constraint.at_most: {constraint.changes} is more than one change in each of the {plan.windows} "
             f"windows: noise is as for {plan.windows + 1}; a smaller bound takes less noise"
         )
+    goes_on = spec.schedule.until is None or spec.schedule.until > now()
+    if spec.changelog.freshness is None and spec.changelog.shrink is None and goes_on:
+        yield (
+            "changelog.freshness: missing, so the clock alone says when a window is over, and a connector that has "
+            "stalled looks like a quiet day; add freshness: newer_file, or {file: ...} or {heartbeat: ...}"
+        )
     for query, found in zip(spec.queries, accuracies, strict=True):
         yield from _of_query(query, found)
 
@@ -175,4 +208,4 @@ def window_text(spec: Spec, windows: int) -> str:
     A release without an end is planned for as many windows as have closed.
     """
     end = "" if spec.schedule.until is not None else " so far (the schedule has no end)"
-    return f"{windows:,} windows of {duration_text(spec.schedule.every)}{end}"
+    return f"{windows:,} windows of {spec.schedule.length}{end}"

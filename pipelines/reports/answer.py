@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
+from pipelines.reports.answer_of_samples import refuse_uneven, spreads_of_samples
 from pipelines.reports.published import Published, asked, published
 from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
@@ -25,7 +26,7 @@ from transforms.aggregation.cells_where import cells_where
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
-from transforms.release.published_tables import TIME
+from transforms.release.published_columns import SAMPLED, TIME
 
 FREE = "made from what is published, so it costs no privacy"
 
@@ -82,7 +83,8 @@ def answers(
 ) -> pa.Table:
     """Sums over the cells that satisfy a condition: window_start, window_end, value, stddev, ci_low, ci_high.
 
-    The interval holds the sum of the bounded data with a probability of at least 95 %, each one by itself.
+    The interval holds the sum of the bounded data with a probability of at least 95 %, each one by itself. Where the
+    data decide when a query is published anew, windows that repeat another one have neither interval nor deviation.
 
     Args:
         where: a condition on the query's keys; None takes all cells.
@@ -100,7 +102,6 @@ def answers(
     values = table.column("value").to_numpy().reshape(numbers, query.cells)[:, chosen].sum(axis=1)
     starts, ends = (table.column(f"window_{at}").cast(pa.int64()).to_numpy()[:: query.cells] for at in ("start", "end"))
     wanted = np.arange(numbers) if window is None else _number_at(window, ends, series)
-    released = release.plan.publishing(place, series)
     others = None
     if minus is not None:
         if window is None:
@@ -109,18 +110,24 @@ def answers(
             raise SpecError("--minus: the same window as --window; give another one")
         others = _number_at(minus, ends, series)
         values = values - values[others]
-    over = None if released.over is None or released.over.trivial else released.over
-    of_cells = over_cells(chosen.astype(np.float64), over)
     grid = release.plan.demands[place].measure.components[0].grid
-    deviation, width = _spreads(released, series, of_cells, wanted, others) * grid
+    part = release.plan.adaptive_of(place)
+    if part is None:
+        released = release.plan.publishing(place, series)
+        over = None if released.over is None or released.over.trivial else released.over
+        of_cells = over_cells(chosen.astype(np.float64), over)
+        deviation, width = _spreads(released, series, of_cells, wanted, others) * grid
+    else:
+        sampled = table.column(SAMPLED).to_numpy()[:: query.cells]
+        deviation, width = spreads_of_samples(part, sampled, chosen.astype(np.float64), wanted, others) * grid
     return pa.table(
         {
             "window_start": pa.array(starts[wanted]).cast(TIME),
             "window_end": pa.array(ends[wanted]).cast(TIME),
             "value": values[wanted],
-            "stddev": deviation,
-            "ci_low": values[wanted] - width,
-            "ci_high": values[wanted] + width,
+            "stddev": pa.array(deviation, from_pandas=True),
+            "ci_low": pa.array(values[wanted] - width, from_pandas=True),
+            "ci_high": pa.array(values[wanted] + width, from_pandas=True),
         }
     )
 
@@ -183,10 +190,8 @@ def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:
 
 
 def _refuse_unknown_noise(query: Query, series: Series, plan: Plan, place: int) -> None:
-    if plan.adaptive_of(place) is not None:
-        raise SpecError(
-            f"query {query.name}: the data decide when it is published, so how far off a sum is is not known"
-        )
+    if (part := plan.adaptive_of(place)) is not None:
+        refuse_uneven(part, query.name)
     if len(query.measure.components) > 1:
         raise SpecError(f"query {query.name}: a {query.measure.kind} cannot be added up; ask a count or a sum")
     if query.consistent and series.kind in ("level", "entered", "left"):
@@ -225,8 +230,12 @@ def _text(document: dict[str, Any]) -> str:
     rows += [
         (
             row["window_end"],
-            *(f"{row[name]:,.1f}" for name in ("value", "stddev")),
-            f"{row['ci_low']:,.1f} to {row['ci_high']:,.1f}",
+            f"{row['value']:,.1f}",
+            *(
+                ("-", "- (repeated)")
+                if row["stddev"] is None
+                else (f"{row['stddev']:,.1f}", f"{row['ci_low']:,.1f} to {row['ci_high']:,.1f}")
+            ),
         )
         for row in document["answers"]
     ]

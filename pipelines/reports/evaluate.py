@@ -16,22 +16,23 @@ from pipelines.epochs.batch import run_sums
 from pipelines.epochs.due import due
 from pipelines.epochs.failures import failures_kept
 from pipelines.epochs.input_quality import judge
-from pipelines.epochs.job import Job, job_of
-from pipelines.epochs.plans import plan_for
+from pipelines.epochs.job import Job, job_of, timeline_of
+from pipelines.epochs.plans import has_begun, plan_for
 from pipelines.epochs.results import Result, nothing_due
 from pipelines.reports.matching import matching, matching_text, warnings
 from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.load import Spec
 from pipelines.spec.paths import within
 from pipelines.store.store import Store
-from privacy.adaptive.step import step
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Released
 from privacy.series import Family, Series, totals
 from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense, gathered
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_table
+from transforms.release.adaptive_sketches import released_anew
 from transforms.release.published_tables import estimates_of, truth_table
+from transforms.release.range_tables import RANGE, over_ranges, range_estimates, range_kind
 from transforms.release.release import add_noise
 
 TOGETHER = 2**20
@@ -41,12 +42,14 @@ NOTICE = "NOT FOR RELEASE: exact values and errors made from them; keep this on 
 
 
 def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    spec, timeline = due(arguments, flags)
-    if timeline.windows == 0:
+    spec, until = due(arguments, flags)
+    if timeline_of(spec, until).windows == 0:
         return nothing_due(spec, "no window has closed yet")
     with failures_kept(spec):
         store = Store(spec.output.public, spec.output.private)
-        plan = plan_for(spec, store.commits())
+        commits = store.commits()
+        plan = plan_for(spec, commits)
+        timeline = timeline_of(spec, until, commits if has_begun(spec, commits) else ())
         job = job_of(spec, timeline, shards=arguments.shards, exact=True, plan=plan)
         attempt = store.begin(0)
         try:
@@ -124,7 +127,8 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
     """
     queries = []
     for number, query in enumerate(job.aggregation.queries):
-        errors = {series: _Errors() for series in job.plan.demands[number].series}
+        errors = {(series, RANGE): _Errors() for series in query.publish if query.ranges}
+        errors = {(series, ""): _Errors() for series in query.publish} | errors
         for released in (r for r in job.plan.released if r.query == number):
             for chunk in range(job.aggregation.chunks(number)):
                 for _, bounded, exact in _sums(job, sums, number, released.family, chunk):
@@ -133,7 +137,14 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
         if part is not None:
             for _, bounded, exact in _sums(job, sums, number, "net", 0):
                 _compare_adaptive(errors, job, part, bounded, exact, runs)
-        numbers = [{**series_document(series, job.plan), **errors[series].summary()} for series in errors]
+        numbers = [
+            {
+                **series_document(series, job.plan),
+                **({"kind": range_kind(series)} if of else {}),
+                **found.summary(),
+            }
+            for (series, of), found in errors.items()
+        ]
         strategy = job.plan.options[number][0].name if part is None else f"adaptive {part.adaptive.policy}"
         queries.append({"name": query.name, "strategy": strategy, "numbers": numbers})
     return queries
@@ -178,42 +189,51 @@ class _Errors:
         return {**rmse, "rows": self.rows, "relative_error": relative, **biases}
 
 
-def _compare(
-    errors: Mapping[Series, _Errors], job: Job, released: Released, bounded: np.ndarray, exact: np.ndarray, runs: int
-) -> None:
-    measure = job.aggregation.queries[released.query].measure
+_ByKind = Mapping[tuple[Series, str], _Errors]
+"""Of each series its cells, and with `RANGE` its ranges."""
 
-    def numbers_of(leaves: np.ndarray, series: Series) -> np.ndarray:
-        return measure.estimate([totals(series, component).astype(np.float64) for component in leaves])
 
-    aims = [numbers_of(bounded, series) for series in released.series]
-    goals = [numbers_of(exact, series) for series in released.series]
-    for series, aim, goal in zip(released.series, aims, goals, strict=True):
-        found = errors[series]
-        found.compare(aim, goal)
-        certain = estimates_of(series, [totals(series, c) for c in bounded], job.aggregation, released)
-        found.add("rmse_predicted", np.where(np.isnan(aim), np.nan, certain.stddev))
-    cells = bounded.shape[2]
-    together = 1 if job.aggregation.queries[released.query].together else max(1, TOGETHER // bounded[0].size)
+def _compare(errors: _ByKind, job: Job, released: Released, bounded: np.ndarray, exact: np.ndarray, runs: int) -> None:
+    query = job.aggregation.queries[released.query]
+    summed = {"": lambda sums: sums, **({RANGE: lambda sums: over_ranges(sums, query)} if query.ranges else {})}
+    estimated = {"": estimates_of, RANGE: range_estimates}
+
+    def numbers_of(leaves: np.ndarray, series: Series, of: str) -> np.ndarray:
+        sums = [summed[of](totals(series, component)).astype(np.float64) for component in leaves]
+        return query.measure.estimate(sums)
+
+    wanted = [(series, of) for series in released.series for of in summed]
+    aims = {one: numbers_of(bounded, *one) for one in wanted}
+    goals = {one: numbers_of(exact, *one) for one in wanted}
+    for one in wanted:
+        errors[one].compare(aims[one], goals[one])
+        sums = [totals(one[0], component) for component in bounded]
+        certain = estimated[one[1]](one[0], sums, job.aggregation, released)
+        errors[one].add("rmse_predicted", np.where(np.isnan(aims[one]), np.nan, certain.stddev))
+    together = 1 if query.together else max(1, TOGETHER // bounded[0].size)
     for start in range(0, runs, together):
         count = min(together, runs - start)
         noisy = add_noise(np.tile(bounded, (1, 1, count)), released)
-        for series, sums, aim, goal in zip(released.series, noisy.sums, aims, goals, strict=True):
-            estimates = estimates_of(series, sums, job.aggregation, released)
-            values = estimates.value.reshape(-1, count, cells)
-            errors[series].add("rmse_observed", values - aim[:, None])
-            errors[series].add("rmse_total", values - goal[:, None])
+        by_series = dict(zip(released.series, noisy.sums, strict=True))
+        for one in wanted:
+            estimates = estimated[one[1]](one[0], by_series[one[0]], job.aggregation, released)
+            values = estimates.value.reshape(-1, count, aims[one].shape[1])
+            errors[one].add("rmse_observed", values - aims[one][:, None])
+            errors[one].add("rmse_total", values - goals[one][:, None])
 
 
 def _compare_adaptive(
-    errors: Mapping[Series, _Errors], job: Job, part: AdaptivePart, bounded: np.ndarray, exact: np.ndarray, runs: int
+    errors: _ByKind, job: Job, part: AdaptivePart, bounded: np.ndarray, exact: np.ndarray, runs: int
 ) -> None:
     """Its error depends on the data, so none is predicted."""
     (level,), grid = errors, job.aggregation.queries[part.query].measure.components[0].grid
-    found, aim, goal = errors[level], totals(level, bounded[0]), totals(level, exact[0])
+    found, aim, goal = errors[level], totals(level[0], bounded[0]), totals(level[0], exact[0])
     found.compare(aim * grid, goal * grid)
+    # What is published begins with the first window, so there is no level before it to add changes to.
+    leaves = np.concatenate([np.zeros_like(aim[:1]), np.diff(aim, axis=0, prepend=0)])
     for _ in range(runs):
-        _, values, _ = step(part.adaptive, part.scales, None, aim, lambda distribution, size: distribution.noise(size))
+        published = released_anew(part, leaves)
+        values = published.values
         found.add("rmse_observed", (values - aim) * grid)
         found.add("rmse_total", (values - goal) * grid)
 
@@ -222,7 +242,7 @@ def evaluate_text(document: dict[str, Any]) -> str:
     """The evaluation for people."""
     lines = [
         document["notice"],
-        f"{document['release']}: {document['windows']} windows, noise sampled {document['runs']} times",
+        f"{document['release']}: {document['windows']} windows, {document['runs']} trials of the noise",
         *(f"warning: {one}" for one in document["warnings"]),
         "",
         f"{'query':<16} {'kind':<14} {'truth':>10} {'in total':>10} {'of truth':>9} "

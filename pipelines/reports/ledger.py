@@ -14,6 +14,7 @@ from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from pipelines.epochs.failures import failures_kept
@@ -21,6 +22,9 @@ from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.plans import SAME, plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
+from pipelines.reports.other_promises import beside, ledger_of_devices, ledger_of_records, text_of
+from pipelines.spec.document import read_document
+from pipelines.spec.kinds import kind_of
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text
 from pipelines.store.known_releases import known
@@ -35,6 +39,11 @@ from transforms.common.errors import RefusedError
 
 def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "ledger")
+    match kind_of(read_document(Path(arguments.spec)).content):
+        case "records":
+            return ledger_of_records(arguments.spec)
+        case "devices":
+            return ledger_of_devices(arguments.spec)
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
     with failures_kept(spec):
@@ -43,16 +52,18 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
         refuse_another(spec, history.commits)
     plan = plan_for(spec, () if history is None else history.commits)
     document = ledger_document([] if history is None else [asdict(c) for c in history.commits], spec, plan)
-    together = known(spec)
+    together, apart = known(spec), beside(spec.path, spec.changelog.source.paths)
     text = [
         ledger_text(document),
         f"Epsilon and delta rest on what the statement says. {plan.conditions[0]}",
         *(["", together.text(begun=history is not None)] if together.others else []),
+        *(["", *text_of(apart)] if apart else []),
     ]
     return {
         **document,
         "statement": plan.statement,
         "together": together.document(begun=history is not None),
+        "apart": [promise.document() for promise in apart],
     }, "\n".join(text)
 
 
@@ -153,7 +164,8 @@ def _check(commit: Mapping[str, Any], number: int, released: int, spec: Spec, pl
             raise RefusedError(f"{where}: it was released under another spec; use that spec, or a new release")
         windows = commit["windows"]
         fits = type(windows) is int and released < windows and (plan.windows is None or windows <= plan.windows)
-        if not fits or commit["until"] != schedule.start + windows * schedule.every:
+        by_calendar = schedule.calendar is not None  # then each epoch says where its windows end
+        if not fits or not (by_calendar or commit["until"] == schedule.start + windows * schedule.every):
             raise RefusedError(f"{where}: its windows do not fit the schedule; restore the private folder")
         moment_text(commit["until"])
         epsilon, delta = commit["loss"]["epsilon"], commit["loss"]["delta"]

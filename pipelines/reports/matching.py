@@ -10,7 +10,7 @@ from pipelines.reports.plan_report import series_text
 from transforms.aggregation.matched import Matched, all_matched
 from transforms.aggregation.node_sums import MATCHED, NodeKey
 from transforms.aggregation.queries import OTHER, Query
-from transforms.release.published_tables import key_types, published_cells
+from transforms.release.published_columns import key_types, published_cells
 
 NEARLY_NOTHING = 0.01
 MUCH_CUT = 0.05

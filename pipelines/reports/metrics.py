@@ -7,7 +7,7 @@ the clock, what is published, and how runs fare. What is not known is left out.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import count, takewhile
@@ -15,22 +15,26 @@ from itertools import count, takewhile
 from apache_beam.io.filesystems import FileSystems
 from prometheus_client import Metric, generate_latest
 
+from pipelines.epochs.calendar_bounds import bounds_of
 from pipelines.epochs.failures import TRACE
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
+from pipelines.epochs.source_progress import source_passed
 from pipelines.reports.ledger import totals
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Attempt, Run
-from pipelines.store.commit import History
+from pipelines.store.commit import Commit, History
 from pipelines.store.store import Store
+from privacy.protection import Span
 from transforms.aggregation.shard_state import file_of, state_from_bytes
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SlackwaterError
 from transforms.common.sinks import is_there, read_bytes
+from transforms.sources.freshness import NEVER
 
 Value = float | dict[str, float] | None
 """Of a metric; by a label's value if there are several, and None if it is not known."""
@@ -73,9 +77,9 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     commits = () if history is None else history.commits
     shown = () if history is None else commits[: history.shown]
     windows, schedule = shown[-1].windows if shown else 0, spec.schedule
-    until = (schedule.start + windows * schedule.every) / 1e6
+    until = (shown[-1].until if shown else schedule.start) / 1e6
     clock = now if schedule.until is None else min(now, schedule.until / 1e6)
-    due = timeline_of(spec, int(now * 1e6)).windows - windows
+    due = timeline_of(spec, int(now * 1e6), commits).windows - windows
     allowed, spent = totals([asdict(commit) for commit in commits], spec, plan_for(spec, commits))
     failed = _time_of_failure(spec)
 
@@ -91,12 +95,23 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
         "From the end of the last published window, or the start of the schedule, to now or the schedule's end.",
         max(0.0, clock - until),
     )
+    if (passed := _passed(spec, commits)) is not None:
+        yield metric("source_passed_timestamp_seconds", "Up to when the source says that it has come.", passed)
+        yield metric(
+            "source_lag_seconds",
+            "From then to now or the schedule's end; what has stalled grows.",
+            max(0.0, clock - passed),
+        )
     yield metric("epochs_published_total", "Epochs that are published.", len(shown))
     yield metric(
         "epochs_unpublished",
         "Epochs that are committed and not published; the next run publishes them.",
         len(commits) - len(shown),
     )
+    if spec.output.tables:
+        store = Store(spec.output.public, spec.output.private)
+        behind = {name: float(max(0, len(shown) - store.loads.done(name))) for _, name in spec.output.tables}
+        yield metric("epochs_not_loaded", "Epochs that are published and not in a table besides.", behind, by="table")
     if commits:
         last = commits[-1]
         committed = datetime.fromisoformat(last.committed_at).timestamp()
@@ -112,6 +127,8 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     )
     yield metric("failure_kept", "Whether details of a failure are kept, private ones.", int(failed is not None))
     yield metric("last_failure_timestamp_seconds", "When they were written.", failed)
+    if isinstance(protects := spec.privacy.protects, Span):
+        yield metric("protected_span_seconds", "In any so long a time epsilon and delta hold.", protects.length / 1e6)
     for parameter in ("epsilon", "delta"):
         yield metric(f"{parameter}_allowed", f"The {parameter} of the whole release.", getattr(allowed, parameter))
         yield metric(
@@ -119,6 +136,26 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
             f"The {parameter} that is proved of all that was published so far.",
             getattr(spent, parameter),
         )
+
+
+def _passed(spec: Spec, commits: Sequence[Commit]) -> float | None:
+    """Up to when the source says that it has come; None without a rule, and where it says nothing.
+
+    Where files tell it, only which windows are passed: a file may be one person's, and its time an exact fact.
+    """
+    try:
+        passed = source_passed(spec)
+    except Exception:  # each file system has its own; the run says what is wrong
+        return None
+    rule = spec.changelog.freshness
+    if passed is None or passed == NEVER or rule is None:
+        return None
+    if rule.by == "newer_file":
+        bounds = bounds_of(spec, commits)
+        if passed < bounds.start:
+            return None
+        passed = bounds.end(bounds.closed(passed))
+    return passed / 1e6
 
 
 def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:

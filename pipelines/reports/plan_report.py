@@ -7,8 +7,10 @@ import numpy as np
 
 from pipelines.spec.durations import duration_text
 from pipelines.spec.load import Query, Spec
+from privacy.adaptive.grouping import LONGEST
+from privacy.cells.kdtree import KdTree
 from privacy.constraint import Within
-from privacy.planning.adaptive_part import AdaptivePart
+from privacy.planning.adaptive_part import AdaptivePart, above_least
 from privacy.planning.paper import nodes_claimed_in_layers
 from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
@@ -89,22 +91,35 @@ def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) 
 def _adaptive(part: AdaptivePart, plan: Plan) -> dict[str, Any]:
     """A policy in the place of candidates: its error depends on the data, but for that of a sampled window."""
     grid = plan.demands[part.query].measure.components[0].grid
-    settings = {name: value for name, value in part.adaptive.to_json().items() if name not in ("policy", "gains")}
+    apart = ("policy", "gains", "spread", "reserve")
+    settings = {name: value for name, value in part.adaptive.to_json().items() if name not in apart}
     if part.adaptive.decisions is not None:
         settings["decisions"] = part.adaptive.decisions
     if part.adaptive.threshold is not None:
         settings["threshold"] = part.adaptive.threshold * grid
+    number: dict[str, Any] = {"kind": "level"}
+    if isinstance(part.over, KdTree):
+        settings["cells"] = f"kdtree {part.over.height}"
+        settings["splits"] = part.over.share
+        number["of"] = "regions"
+    elif part.over is not None:
+        settings["cells"] = part.over.name
+        number["of"] = plan.demands[part.query].over.workload
+    if part.adaptive.spread is not None:
+        settings["weights"] = list(part.adaptive.spread.weights)
+        settings["above_least"] = above_least(part.adaptive.spread, part.scales.noise)
+        settings["for_ever"] = part.adaptive.windows is None
     return {
         "strategy": f"adaptive {part.adaptive.policy}",
         "parameters": settings,
-        "mechanism": "discrete_laplace",
+        "mechanism": part.scales.sample(1).name,
         "chosen": True,
         "why": "the spec says so",
-        "carried": {"numbers": 2, "bounded": True},
+        "carried": {"numbers": 2 * LONGEST + 3 if part.grouped else 2, "bounded": True},
         "paper_epsilon": None,
         "share": {plan.share_unit: part.share},
         "families": [],
-        "numbers": [{"kind": "level", "rmse": None, "stddev_first": part.deviation * grid, "stddev_last": None}],
+        "numbers": [{**number, "rmse": None, "stddev_first": part.deviation * grid, "stddev_last": None}],
     }
 
 
@@ -190,7 +205,7 @@ def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
 def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
     """Errors of one series under an option; null for ratios, whose error depends on the data."""
     document: dict[str, Any] = series_document(series, plan)
-    if plan.demands[place].over.asks and series.family == "net":
+    if any(part.over is not None for part in option.parts if series in part.series):
         document["of"] = plan.demands[place].over.workload
     none = {"rmse": None, "stddev_first": None, "stddev_last": None}
     if len(plan.demands[place].measure.components) > 1:

@@ -17,10 +17,11 @@ from ruamel.yaml import YAML
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_of
 from pipelines.epochs.results import Result
-from pipelines.reports.accuracy import accuracy
+from pipelines.reports.accuracy import accuracy, warnings
 from pipelines.reports.plan_report import series_text
 from pipelines.reports.plan_text import columns, off_by
 from pipelines.spec.document import document_of, read_document
+from pipelines.spec.errors import nearest
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from privacy.upward import shown
@@ -36,6 +37,9 @@ CLOSE = 1.005
 Content = dict[str, Any]
 Errors = dict[str, dict[str, Any]]
 """By `query: number`, as pipelines.reports.accuracy has them."""
+
+Planned = Callable[[float | None], tuple[Spec, Errors, list[str]]]
+"""What is planned for a spec with another epsilon, or with its own; and what is warned of."""
 
 
 def compared(path: str, others: Sequence[str], vary: Sequence[str], target: str | None, until: int | None) -> Result:
@@ -64,12 +68,10 @@ def compared(path: str, others: Sequence[str], vary: Sequence[str], target: str 
     return document, _text(rows, wanted)
 
 
-def _planner(
-    content: Content, path: Path, until: int | None, label: str
-) -> Callable[[float | None], tuple[Spec, Errors]]:
-    """What is planned for a spec with another epsilon, or with its own; errors call it by its label."""
+def _planner(content: Content, path: Path, until: int | None, label: str) -> Planned:
+    """For one spec; errors call it by its label."""
 
-    def planned(epsilon: float | None) -> tuple[Spec, Errors]:
+    def planned(epsilon: float | None) -> tuple[Spec, Errors, list[str]]:
         if epsilon is not None:
             content["privacy"]["epsilon"] = epsilon
         said = StringIO()
@@ -82,25 +84,27 @@ def _planner(
             raise SpecError(re.sub(rf"{re.escape(str(path))}(:\d+)?", lambda _: label, str(error))) from None
         end = spec.schedule.until or now()
         windows = timeline_of(spec, end if until is None else until).windows
+        found = [accuracy(query, plan, place, windows) for place, query in enumerate(spec.queries)]
         errors = {
             f"{query.name}: {series_text(number)}": number
-            for place, query in enumerate(spec.queries)
-            for number in accuracy(query, plan, place, windows)
+            for query, numbers in zip(spec.queries, found, strict=True)
+            for number in numbers
         }
-        return spec, errors
+        return spec, errors, [*warnings(spec, plan, windows, found)]
 
     return planned
 
 
-def _row(name: str, content: Content, planned: Callable[[float | None], tuple[Spec, Errors]]) -> dict[str, Any]:
-    spec, errors = planned(None)
-    return {"spec": name, "epsilon": spec.privacy.epsilon, "delta": spec.privacy.delta, "accuracy": errors}
+def _row(name: str, content: Content, planned: Planned) -> dict[str, Any]:
+    spec, errors, warned = planned(None)
+    privacy = spec.privacy
+    return {"spec": name, "epsilon": privacy.epsilon, "delta": privacy.delta, "accuracy": errors, "warnings": warned}
 
 
 def _reached(
     name: str,
     content: Content,
-    planned: Callable[[float | None], tuple[Spec, Errors]],
+    planned: Planned,
     wanted: tuple[str, float],
 ) -> dict[str, Any]:
     """The least epsilon with which no number of a query is off by more; None if none is enough."""
@@ -108,12 +112,12 @@ def _reached(
     planned(None)  # what is wrong with the spec is said first
 
     def error(epsilon: float) -> float:
-        _, errors = planned(epsilon)
-        return _largest(errors, query)
+        return _largest(planned(epsilon)[1], query)
 
     epsilon = least_epsilon(error, half_width)
-    spec, errors = planned(epsilon or MOST_EPSILON)
-    return {"spec": name, "epsilon": epsilon, "delta": spec.privacy.delta, "accuracy": errors}
+    spec, errors, warned = planned(epsilon or MOST_EPSILON)
+    warned = [] if epsilon is None else warned
+    return {"spec": name, "epsilon": epsilon, "delta": spec.privacy.delta, "accuracy": errors, "warnings": warned}
 
 
 def _largest(errors: Errors, query: str) -> float:
@@ -184,7 +188,9 @@ def _set(content: Content, key: str, value: Any, path: str) -> None:
     """Put a value in the place of another; the key may be the end of the whole one, if it is the end of no other."""
     found = [place for place in _places(content) if f".{place}".endswith(f".{key}")]
     if len(found) != 1:
-        known = f"it could be {', '.join(found)}" if found else "the spec has no such key; write it there first"
+        near = nearest(key.split(".")[-1], [place.split(".")[-1] for place in _places(content)])
+        meant = f" (did you mean {near}?)" if near else ""
+        known = f"it could be {', '.join(found)}" if found else f"the spec has no such key{meant}; write it there first"
         raise SpecError(f"--vary {key}: {path}: {known}")
     *above, last = found[0].split(".")
     section: Any = content
@@ -229,5 +235,9 @@ def _text(rows: Sequence[dict[str, Any]], wanted: tuple[str, float] | None) -> s
         if len(reached) > 1:
             best = min(reached, key=lambda row: row["epsilon"])
             told.append(f"The least of all: {best['spec']}, with {shown(best['epsilon'], 4)}.")
+    told += [""] if any(row["warnings"] for row in rows) else []
+    everywhere = [one for one in rows[0]["warnings"] if all(one in row["warnings"] for row in rows)]
+    told += [f"warning: {one}" for one in everywhere]
+    told += [f"warning: {row['spec']}: {one}" for row in rows for one in row["warnings"] if one not in everywhere]
     told += ["", "Off by, of each query: with 95 % probability no further from the number after contribution bounding."]
     return "\n".join(told)

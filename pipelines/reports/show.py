@@ -4,6 +4,7 @@ It reads the public side of a release and nothing else, so it costs no privacy.
 """
 
 import argparse
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
 from pipelines.reports.published import Published, asked, published
 from pipelines.spec.paths import within
+from privacy.series import Series
+from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.sinks import OUTPUT_FORMATS, write_table, write_text
+from transforms.release.range_tables import by_range, range_kind
 
 _TABLES = {f".{name}": name for name in OUTPUT_FORMATS}
 _TEXTS = (".md", ".txt")
@@ -45,10 +49,10 @@ def show(arguments: argparse.Namespace, flags: list[str]) -> Result:
         return (
             ({**document, "estimates": _rows(table)}, "")
             if arguments.json
-            else (document, _plain(table, release.east, markdown=False))
+            else (document, _plain(table, release.local, markdown=False))
         )
     if suffix in _TEXTS:
-        text = _plain(table, release.east, markdown=suffix == ".md")
+        text = _plain(table, release.local, markdown=suffix == ".md")
         write_text(output, text + "\n")
     else:
         write_table(table, output, format_=_TABLES[str(suffix)])
@@ -62,10 +66,18 @@ def numbers(release: Published, queries: list[str] | None) -> pa.Table:
         for query in asked(release.spec, queries)
         for table in (
             *(table for _, table in release.numbers(query)),
+            *(_of_ranges(series, table, query) for series, table in release.ranges(query)),
             *([release.quantiles(query)] if query.quantiles else []),
         )
     ]
     return pa.concat_tables(tables, promote_options="default")
+
+
+def _of_ranges(series: Series, table: pa.Table, query: Query) -> pa.Table:
+    """As they are published: with a kind of their own, and no column for two keys."""
+    table = table.set_column(1, "kind", pa.array([range_kind(series)] * table.num_rows, pa.string()))
+    (both, _), *_ = by_range(query).by
+    return table if len(query.ordered) == 1 else table.drop_columns([both])
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
@@ -79,10 +91,10 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _plain(table: pa.Table, east: int, *, markdown: bool) -> str:
+def _plain(table: pa.Table, local: Callable[[int], int], *, markdown: bool) -> str:
     """The table for people: times in the zone of the schedule, a few digits, columns that are empty left out."""
     columns = {
-        name: cells for name in table.column_names if any(cells := _texts(table.column(name), east)) or name == "query"
+        name: cells for name in table.column_names if any(cells := _texts(table.column(name), local)) or name == "query"
     }
     numbers = {name for name in columns if pa.types.is_floating(table.schema.field(name).type)}
     heading = [*columns]
@@ -101,12 +113,12 @@ def _plain(table: pa.Table, east: int, *, markdown: bool) -> str:
     )
 
 
-def _texts(column: pa.ChunkedArray, east: int) -> list[str]:
+def _texts(column: pa.ChunkedArray, local: Callable[[int], int]) -> list[str]:
     """A column's cells; null is empty."""
     if pa.types.is_timestamp(column.type):
         moments = column.cast(pa.int64()).to_numpy()
         known, place = np.unique(moments, return_inverse=True)
-        texts = np.array([_moment(int(moment), east) for moment in known])
+        texts = np.array([_moment(local(int(moment))) for moment in known])
         return list(texts[place])
     if pa.types.is_floating(column.type):
         return ["" if number is None else _number(number) for number in column.to_pylist()]
@@ -124,13 +136,13 @@ def _number(number: float) -> str:
     return f"{number:.0f}" if 10**_DIGITS <= abs(number) < 1e15 else f"{number:.{_DIGITS}g}"
 
 
-def _moment(moment: int, east: int) -> str:
-    """As the clocks of the schedule's zone show it, without what is zero.
+def _moment(shown: int) -> str:
+    """What clocks show, without what is zero.
 
-    >>> _moment(0, 0), _moment(5 * 3_600_000_000, -5 * 3_600_000_000), _moment(90_000_000, 0)
-    ('1970-01-01', '1970-01-01', '1970-01-01 00:01:30')
+    >>> _moment(0), _moment(90_000_000)
+    ('1970-01-01', '1970-01-01 00:01:30')
     """
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment + east)
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=shown)
     text = at.strftime("%Y-%m-%d %H:%M:%S")
     return text.removesuffix(":00").removesuffix(" 00:00")
 

@@ -42,8 +42,9 @@ def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
         wanted = [series for series, why in reasons.items() if why is None]
         if wanted:
             estimates = release.estimates(query)
-            start = release.spec.schedule.start
-            tables += [smoothed_table(estimates, query, series, release.plan, start=start) for series in wanted]
+            tables += [
+                smoothed_table(estimates, query, series, release.plan, windows=release.bounds) for series in wanted
+            ]
     if not tables:
         raise SpecError(f"{public}: nothing to smooth: {left_out[0]['query']}: {left_out[0]['why']}")
     smoothed = pa.concat_tables(tables)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
 from pipelines.spec.fields import Nulls, Number, ReleaseName, Section, Text, Texts
-from pipelines.spec.models import OutputSection
+from pipelines.spec.models import FoldersSection
 from pipelines.spec.paths import within
 from privacy.sanitised.attributes import LARGEST_EPSILON
 from privacy.sanitised.curve_noise import CurveMetric
@@ -149,7 +149,7 @@ class SanitiseModel(Section):
     sanitise: ReleaseName
     records: RecordsSection
     columns: Annotated[list[ColumnSection], Field(min_length=1), AfterValidator(_unique)]
-    output: OutputSection
+    output: FoldersSection
 
     @model_validator(mode="after")
     def _check(self) -> Self:

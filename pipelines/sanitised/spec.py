@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pipelines.sanitised.models import ColumnSection, RecordsSection, SanitiseModel
 from pipelines.spec.document import read_document
 from pipelines.spec.errors import describe
+from pipelines.spec.kinds import refuse_another
 from pipelines.spec.load import Output
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.grid import Grid
@@ -46,6 +47,7 @@ def load_sanitise(path: str | Path) -> SanitiseSpec:
     """
     path = Path(path)
     document = read_document(path)
+    refuse_another(document, "records")
     try:
         model = SanitiseModel.model_validate(document.content)
     except ValidationError as error:

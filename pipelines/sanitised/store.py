@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from pipelines.store.attempt import Attempt, own_name, public_name
+from pipelines.store.attempt import Attempt, public_name
 from pipelines.store.attempts import Attempts, draft_of
 from pipelines.store.commit import Digest
 from pipelines.store.folder import Folder, folder_at
@@ -153,9 +153,13 @@ class SanitisedStore:
         return found
 
     def discard(self, attempt: Attempt) -> None:
-        """Remove an attempt that came to no commit."""
+        """Remove an attempt that came to no commit; one that is committed, or may yet be, stays."""
         standing = self._private.read(_commit_name(attempt.epoch))
-        if standing is None or _from_json(standing, attempt.folder).attempt != attempt.id:
+        if standing is None:
+            needed = self._attempts.began_to_commit(attempt.id)
+        else:
+            needed = _from_json(standing, self._private.path(_commit_name(attempt.epoch))).attempt == attempt.id
+        if not needed:
             self._attempts.remove(attempt.id)
 
     def clean(self) -> None:
@@ -169,15 +173,19 @@ class SanitisedStore:
 
     def show(self) -> None:
         """Publish all that is committed."""
+        shown = Shown(self._public)
         with self._private.lock():
             while True:
                 manifest, version = self._public.versioned(MANIFEST)
                 commits = self._commits()
                 if not commits:
                     return
+                sizes = self._public.files(RECORDS)
                 for commit in commits:
-                    self._bring(commit)
-                Shown(self._public).bring_text(PLAN, commits[0].plan)
+                    if any(sizes.get(name) != digest.size for name, digest in commit.files.items()):
+                        shown.bring(commit, self._private)
+                    self._public.flush(commit.files)  # of what stands there too: a run may have died before it did
+                shown.bring_text(PLAN, commits[0].plan)
                 content = manifest_json(commits)
                 if manifest == content or self._public.swap(MANIFEST, content, version):
                     self._public.flush([MANIFEST])
@@ -185,20 +193,6 @@ class SanitisedStore:
 
     def paths(self, commit: Sanitised) -> list[str]:
         return [self._public.path(name) for name in commit.files]
-
-    def _bring(self, commit: Sanitised) -> None:
-        sizes = self._public.files(RECORDS)
-        for name, digest in commit.files.items():
-            if sizes.get(name) == digest.size:
-                continue
-            content = self._private.read(f"attempts/{commit.attempt}/{own_name(name, commit.attempt)}")
-            if content is None or hashlib.sha256(content).hexdigest() != digest.sha256:
-                raise RefusedError(
-                    f"{self._public.path(name)}: missing, and not in the private folder either; restore it from a "
-                    "copy, since its noise is sampled once, ever"
-                )
-            self._public.put(name, content)
-        self._public.flush(commit.files)
 
     def _commits(self) -> list[Sanitised]:
         names = [name for name in self._private.files("commits") if name.endswith(".json")]

@@ -1,4 +1,4 @@
-"""Durations as people write them (`1d`, `1h30m`, `14d`), as whole microseconds."""
+"""Durations as people write them (`1d`, `1h30m`, `14d`), as whole microseconds; and months, of which none is one."""
 
 import re
 
@@ -13,9 +13,14 @@ UNITS = {
 }
 """Microseconds in each unit, largest first. A day is 24 hours, always: no calendar here."""
 
+MONTH = 365 * UNITS["d"] // 12 - 1
+"""What a month stands for in the length of a window of months: a twelfth of 365 days, and a microsecond less, so that
+no number of months is a number of days."""
+
 LONGEST = 1_000 * 366 * UNITS["d"]
 
 _PART = re.compile(r"(\d+)(ms|us|[wdhms])")
+_MONTHS = re.compile(r"(\d{1,5})mo", re.ASCII)
 _WHOLE = re.compile(r"(?:\d+(?:ms|us|[wdhms]))+", re.ASCII)
 
 
@@ -29,7 +34,8 @@ def parse_duration(text: str) -> int:
     36
     """
     if not _WHOLE.fullmatch(text):
-        raise ValueError(f"expected a duration such as 1d, 12h, 30m or 1h30m, not {text[:40]!r}")
+        hint = "; a month is 1mo, and only schedule.every knows it" if re.search(r"M|mo", text) else ""
+        raise ValueError(f"expected a duration such as 1d, 12h, 30m or 1h30m, not {text[:40]!r}{hint}")
     parts = _PART.findall(text)
     units = [unit for _, unit in parts]
     if len(set(units)) < len(units):
@@ -42,12 +48,31 @@ def parse_duration(text: str) -> int:
     return total
 
 
-def duration_text(microseconds: int) -> str:
-    """The duration as `parse_duration` reads it, in the fewest parts; at least zero.
+def parse_length(text: str) -> int:
+    """Microseconds in a duration, or in so many months, each of which counts as MONTH.
 
-    >>> duration_text(36 * 3_600_000_000), duration_text(7 * 86_400_000_000), duration_text(0)
-    ('1d12h', '1w', '0s')
+    Raises:
+        ValueError: as `parse_duration`.
+
+    >>> parse_length("3mo") == 3 * MONTH, parse_length("1d") == UNITS["d"]
+    (True, True)
     """
+    months = _MONTHS.fullmatch(text)
+    if months is None:
+        return parse_duration(text)
+    if int(months[1]) > 12_000:
+        raise ValueError("a duration may be at most 1000 years long")
+    return int(months[1]) * MONTH
+
+
+def duration_text(microseconds: int) -> str:
+    """The duration as `parse_length` reads it, in the fewest parts; at least zero.
+
+    >>> duration_text(36 * 3_600_000_000), duration_text(7 * 86_400_000_000), duration_text(0), duration_text(3 * MONTH)
+    ('1d12h', '1w', '0s', '3mo')
+    """
+    if microseconds and not microseconds % MONTH:
+        return f"{microseconds // MONTH}mo"
     parts = []
     for unit, size in UNITS.items():
         count, microseconds = divmod(microseconds, size)

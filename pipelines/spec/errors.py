@@ -55,6 +55,7 @@ _EXAMPLES = {
     "output": "output: {public: releases/wards/public, private: releases/wards/private}",
     "output.public": "public: releases/wards/public",
     "output.private": "private: releases/wards/private",
+    "output.bigquery.estimates": "estimates: project.dataset.table",
 }
 
 
@@ -70,13 +71,18 @@ def wrong(message: str) -> PydanticCustomError:
     return PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": [((), message)]})
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], *, alike: float = 0.6) -> str | None:
     """The known word that `word` was probably meant to be.
+
+    Args:
+        alike: how alike they must be, from 0 to 1 as `difflib` has it.
 
     >>> nearest("publsh", ["publish", "weight"])
     'publish'
+    >>> nearest("range", ["variance"]), nearest("range", ["variance"], alike=0.7)
+    ('variance', None)
     """
-    close = difflib.get_close_matches(word.lower(), list(known), n=1)
+    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=alike)
     return close[0] if close else None
 
 
@@ -161,7 +167,7 @@ def _scalar(value: Any) -> bool:
 
 def _unknown_key(place: Place, model: type[BaseModel]) -> str:
     known = _known_keys(place[:-1], model)
-    meant = nearest(str(place[-1]), known)
+    meant = nearest(str(place[-1]), known, alike=0.7)  # what is less alike is better told which keys there are
     if meant:
         return f"unknown key; did you mean {meant!r}?"
     return f"unknown key; the keys here are {', '.join(known)}"

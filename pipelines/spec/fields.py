@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -19,9 +19,9 @@ from pydantic import (
     Tag,
 )
 
-from pipelines.spec.durations import parse_duration
+from pipelines.spec.durations import parse_duration, parse_length
 from pipelines.spec.errors import nearest, show, wrong
-from pipelines.spec.times import microseconds, parse_time
+from pipelines.spec.times import microseconds, parse_moment_or_date, parse_time
 
 Parsed = TypeVar("Parsed")
 
@@ -123,8 +123,21 @@ ReleaseName = Annotated[str, AfterValidator(_release)]
 QueryName = Annotated[str, AfterValidator(_query)]
 Timezone = Annotated[str, AfterValidator(_zone)]
 Duration = Annotated[int, PlainValidator(_reader(parse_duration, "a duration such as 1d"))]
+Length = Annotated[int, PlainValidator(_reader(parse_length, "a duration such as 1d"))]
+"""Of windows, which may also be months."""
 Moment = Annotated[
     datetime,
     PlainValidator(_reader(parse_time, "a time such as 2013-01-01T00:00:00Z")),
     PlainSerializer(microseconds),
+]
+
+
+def _settled(moment: datetime | date) -> int | str:
+    return microseconds(moment) if isinstance(moment, datetime) else moment.isoformat()
+
+
+MomentOrDate = Annotated[
+    datetime | date,
+    PlainValidator(_reader(parse_moment_or_date, "a time such as 2013-01-01T00:00:00Z")),
+    PlainSerializer(_settled),
 ]

@@ -16,15 +16,19 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from pipelines.spec.calendar import Calendar
 from pipelines.spec.document import read_document
+from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import describe
-from pipelines.spec.models import ChangelogSection, ScheduleSection, SpecModel
+from pipelines.spec.kinds import refuse_another
+from pipelines.spec.models import ChangelogSection, FreshnessSection, OutputSection, SpecModel
 from pipelines.spec.ordered import OrderedSection
 from pipelines.spec.privacy import PrivacySection
-from pipelines.spec.queries import PlainKind, QuantilesSection, QuerySection, SlidingSection, key_of
+from pipelines.spec.queries import PlainKind, QuantilesSection, QuerySection, RangesSection, SlidingSection, key_of
 from pipelines.spec.rules import adaptive_of
+from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.strategies import Strategy, StrategySection
-from pipelines.spec.times import microseconds
+from pipelines.spec.times import now
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.cells.choice import CellChoice
@@ -39,6 +43,7 @@ from transforms.common.errors import SpecError
 from transforms.common.sinks import DEFAULT, OutputFormat
 from transforms.common.source import Source
 from transforms.sources.formats.table import FORMATS
+from transforms.sources.freshness import Freshness
 
 SHRINK = 0.2
 """By so large a share of its rows may a snapshot be smaller than the one before, unless the spec says otherwise."""
@@ -52,11 +57,13 @@ class Changelog:
         source: with the privacy unit's column; relative paths start at the current folder.
         bad_rows: share of rows that may be unusable, at least 0 and below 1.
         shrink: share of the rows that a snapshot may have less than the one before; None for other formats.
+        freshness: what says how far the source has come; None: the clock alone says when a window is over.
     """
 
     source: Source
     bad_rows: float = 0.0
     shrink: float | None = None
+    freshness: Freshness | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,20 +102,45 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """Windows of `every` microseconds from `start`; `until`, if given, is a window's end."""
+    """Windows of `every` microseconds from `start`, or those of a calendar; `until`, if given, is a window's end.
+
+    Attributes:
+        windows: how many there are; None without an end.
+        calendar: what says where they begin and end; then `every` is what a plan counts as their length, and `start`
+            and `until` are what is known today: what is committed stands (pipelines.epochs.calendar_bounds).
+        slack: m windows in a row are at least m * every - slack long, as far as the calendar is looked ahead.
+    """
 
     start: int
     every: int
     until: int | None = None
+    windows: int | None = None
+    calendar: Calendar | None = None
+    slack: int = 0
+
+    @property
+    def length(self) -> str:
+        """How long a window is, as people write it.
+
+        >>> Schedule(start=0, every=86_400_000_000).length
+        '1d'
+        """
+        zone = "" if self.calendar is None else f" in {self.calendar.zone}"
+        return duration_text(self.every) + zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Two folders, neither inside the other, and the format of the public files."""
+    """Two folders, neither inside the other, and the format of the public files.
+
+    Attributes:
+        tables: of BigQuery, `project.dataset.table`, by the side that is loaded there: estimates, and nodes or not.
+    """
 
     public: str
     private: str
     format: OutputFormat = DEFAULT
+    tables: tuple[tuple[Literal["estimates", "nodes"], str], ...] = ()
 
     @property
     def folders(self) -> tuple[str, str]:
@@ -142,16 +174,20 @@ class Spec:
 def load(path: str | Path) -> Spec:
     """Read a spec and check all of it that can be checked without the data.
 
+    Args:
+        path: of a YAML file.
+
     Raises:
         SpecError: one line for each problem, with file, line and key, in the order of the file.
     """
     path = Path(path)
     document = read_document(path)
+    refuse_another(document, "sums")
     try:
         model = SpecModel.model_validate(document.content)
     except ValidationError as error:
         raise SpecError(describe(error, document, SpecModel)) from None
-    privacy = _privacy(model.privacy, model.schedule.every)
+    privacy = _privacy(model.privacy, model.schedule)
     return Spec(
         release=model.release,
         changelog=changelog_of(model.changelog, owner=privacy.owner, every=model.schedule.every),
@@ -161,7 +197,7 @@ def load(path: str | Path) -> Spec:
             _query(q, every=model.schedule.every, strategy=model.strategy, distance=model.privacy.distance)
             for q in model.queries
         ),
-        output=Output(**model.output.model_dump()),
+        output=_output(model.output),
         path=path,
         base=path.parent,
         text=document.text,
@@ -194,17 +230,26 @@ def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | N
         kafka=section.kafka,
     )
     shrink = None if not snapshots else SHRINK if section.shrink is None else section.shrink
-    return Changelog(source=source, bad_rows=section.bad_rows, shrink=shrink)
+    return Changelog(source=source, bad_rows=section.bad_rows, shrink=shrink, freshness=_freshness(section))
 
 
-def _privacy(section: PrivacySection, every: int) -> Privacy:
+def _freshness(section: ChangelogSection) -> Freshness | None:
+    rule = section.freshness
+    if not isinstance(rule, FreshnessSection):
+        return None if rule is None else Freshness(by=rule)
+    if rule.file is not None:
+        return Freshness(by="file", path=rule.file)
+    return Freshness(by="heartbeat", path=rule.heartbeat or "", settings=section.kafka)
+
+
+def _privacy(section: PrivacySection, schedule: ScheduleSection) -> Privacy:
     states = section.states
     return Privacy(
         unit=section.unit,
         epsilon=section.epsilon,
         delta=section.delta,
         protects=section.protection,
-        constraint=section.enforced(every),
+        constraint=section.enforced(schedule.every, schedule.slack),
         mechanism=section.settled_mechanism,
         accounting=section.composition,
         split=section.split,
@@ -215,8 +260,24 @@ def _privacy(section: PrivacySection, every: int) -> Privacy:
 
 
 def _schedule(section: ScheduleSection) -> Schedule:
-    until = None if section.until is None else microseconds(section.until)
-    return Schedule(start=microseconds(section.start), every=section.every, until=until)
+    bounds, windows = section.bounds(now()), section.windows
+    return Schedule(
+        start=bounds.start,
+        every=section.every,
+        until=None if windows is None else bounds.end(windows),
+        windows=windows,
+        calendar=section.calendar,
+        slack=section.slack,
+    )
+
+
+def _output(section: OutputSection) -> Output:
+    tables: list[tuple[Literal["estimates", "nodes"], str]] = []
+    if section.bigquery is not None:
+        tables.append(("estimates", section.bigquery.estimates))
+        if section.bigquery.nodes is not None:
+            tables.append(("nodes", section.bigquery.nodes))
+    return Output(public=section.public, private=section.private, format=section.format, tables=tuple(tables))
 
 
 def _query(section: QuerySection, *, every: int, strategy: Strategy, distance: Mapping[str, Decimal | int]) -> Query:
@@ -228,16 +289,33 @@ def _query(section: QuerySection, *, every: int, strategy: Strategy, distance: M
         invalid=section.measure.invalid,
         where=None if section.where is None else Condition.parse(section.where),
         by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
-        publish=tuple(_series(number, every) for number in section.publish if not isinstance(number, QuantilesSection)),
+        publish=tuple(
+            _series(number, every)
+            for number in section.publish
+            if not isinstance(number, QuantilesSection | RangesSection)
+        ),
         quantiles=section.quantiles,
+        ranges=section.ranges,
         weight=section.weight,
         expected=section.expected,
         consistent=section.consistent,
         strategy=_choice(section, strategy if section.strategy is None else section.strategy),
-        over=CellChoice() if section.over is None else section.over.choice(),
+        over=_over(section),
         apart=_apart(section, distance),
         adaptive=None if (adaptive := adaptive_of(section, strategy)) is None else adaptive.choice(every),
     )
+
+
+def _over(section: QuerySection) -> CellChoice:
+    """What is asked of the cells; where ranges are published, to be near as single cells are."""
+    listed = []
+    for box in section.ranges:
+        cells = iter(box)
+        keys = (section.by[name] for name in sorted(section.by))
+        listed.append(tuple(next(cells) if isinstance(key, OrderedSection) else None for key in keys))
+    if section.over is not None:
+        return section.over.choice(tuple(listed))
+    return CellChoice(workload="listed", listed=tuple(listed)) if listed else CellChoice()
 
 
 def _apart(section: QuerySection, distance: Mapping[str, Decimal | int]) -> tuple[int, ...]:
@@ -261,27 +339,43 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
-_CAME_LATER = (("changelog", "nulls"), ("changelog", "owner"), ("privacy", "adaptive_data"), ("privacy", "protects"))
+_CAME_LATER = (
+    ("changelog", "nulls"),
+    ("changelog", "owner"),
+    ("privacy", "adaptive_data"),
+    ("privacy", "protects"),
+    ("schedule", "timezone"),
+)
 """Section and key; the default is None, False or everything."""
 
 
 def _sha256(model: SpecModel) -> str:
     """Over the checked values and not the text; defaults count as if they were written.
 
-    What only says when bad input stops a run is left out: it must be possible to let a run go on that was stopped. So
-    is where passwords are. A key that came later counts where it is given, so that older releases go on.
+    What only says when bad input stops a run, or when a window is published, is left out: it must be possible to let a
+    run go on that was stopped. So is where passwords are, and into which tables files are loaded besides. A key that
+    came later counts where it is given, so that older releases go on.
     """
-    values = model.model_dump(exclude={"changelog": {"bad_rows", "shrink", "kafka"}})
+    left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": {"bigquery"}}
+    values = model.model_dump(exclude=left_out)
     for section, key in _CAME_LATER:
         if values[section][key] in (None, False, "everything"):
             del values[section][key]
     for query in values["queries"]:
         if query["over"] is None:  # so did this key
             del query["over"]
+            continue
+        for key in ("height", "splits"):  # and these in it
+            if query["over"][key] is None:
+                del query["over"][key]
     for strategy in (values["strategy"], *(query["strategy"] for query in values["queries"])):
         for kind in ("adaptive", "direct"):  # that came later
             if isinstance(strategy, dict) and strategy[kind] is None:
                 del strategy[kind]
+        if isinstance(strategy, dict) and (strategy.get("adaptive") or {"weights": 1})["weights"] is None:
+            del strategy["adaptive"]["weights"]  # and this key in it
+        if isinstance(strategy, dict) and (strategy.get("adaptive") or {"smooth": 1})["smooth"] is None:
+            del strategy["adaptive"]["smooth"]  # and this one
     protects = values["privacy"].get("protects")
     if protects is not None and protects["distance"] is None:  # and this one
         del protects["distance"]

@@ -1,12 +1,12 @@
 """The shape of a whole spec: its sections and the rules that hold between them."""
 
-from contextlib import suppress
-from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pipelines.spec.durations import duration_text
+from pipelines.spec.bigquery import BigQuerySection, bigquery_problems
+from pipelines.spec.calendar import DAY
 from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
 from pipelines.spec.fields import (
     EITHER,
@@ -14,7 +14,6 @@ from pipelines.spec.fields import (
     SETTINGS,
     WORD,
     Duration,
-    Moment,
     Nulls,
     Number,
     ReleaseName,
@@ -27,7 +26,6 @@ from pipelines.spec.paths import within
 from pipelines.spec.privacy import PrivacySection, ProtectsSection
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.rules import (
-    MOST_WINDOWS,
     bounds_nothing,
     column_problems,
     consistency_problems,
@@ -37,10 +35,10 @@ from pipelines.spec.rules import (
     split_problems,
     strategy_problems,
 )
+from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.strategies import Strategy
-from pipelines.spec.times import MICROSECOND, time_text
 from transforms.common.sinks import DEFAULT, OutputFormat
-from transforms.sources.files.topic_segments import is_of_topic, topic_problem
+from transforms.sources.files.topic_segments import hosts_and_name, is_of_topic, topic_problem
 from transforms.sources.formats.format import Format
 from transforms.sources.formats.snapshots import file_format, path_problem
 from transforms.sources.formats.table import FORMATS, no_topic
@@ -79,6 +77,36 @@ def _format(value: Any) -> Any:
 FormatName = Annotated[str, BeforeValidator(_format)]
 
 
+class FreshnessSection(Section):
+    """What says how far the source has come: exactly one of these."""
+
+    file: Text | None = None
+    heartbeat: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.heartbeat is not None:
+            problem = (
+                topic_problem(self.heartbeat) if is_of_topic(self.heartbeat) else "expected kafka://HOST:PORT/TOPIC"
+            )
+            refuse([(("heartbeat",), problem)] if problem else [])
+        return self
+
+
+def _freshness(value: Any) -> Any:
+    named = isinstance(value, dict) and len(value) == 1 and {*value} <= {"file", "heartbeat"}
+    if not (named or value == "newer_file"):
+        raise wrong(f"expected newer_file, {{file: PATH}} or {{heartbeat: TOPIC}}, not {show(value)}")
+    return value
+
+
+FreshnessRule = Annotated[
+    Annotated[Literal["newer_file"], WORD] | Annotated[FreshnessSection, SETTINGS],
+    EITHER,
+    BeforeValidator(_freshness),
+]
+
+
 class ChangelogSection(Section):
     """Where the mutations are and what their columns mean."""
 
@@ -97,6 +125,7 @@ class ChangelogSection(Section):
     every: Duration | None = None
     shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
     kafka: Text | None = None
+    freshness: FreshnessRule | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -129,6 +158,7 @@ class ChangelogSection(Section):
         if self.owner is not None and format_.owner != "spec":
             problems.append((("owner",), "only for JSON lines; other formats say it themselves; remove it"))
         problems += self._topic_problems()
+        problems += self._freshness_problems(format_)
         if own is None and self.entry == self.time:
             problems.append((("time",), "the same column as entry; name the column of the time"))
         if self.before is not None and self.name("before") == self.name("after"):
@@ -153,10 +183,35 @@ class ChangelogSection(Section):
             return format_.cells
         return all(name is not None and FORMATS[name].cells for name in map(file_format, self.path))
 
+    def _freshness_problems(self, format_: Format) -> list[Problem]:
+        rule = self.freshness
+        if rule is None:
+            return []
+        if format_.snapshots:
+            return [(("freshness",), "only for changes: a window waits for the snapshot of its end anyway; remove it")]
+        if rule == "newer_file" and any(map(is_of_topic, self.path)):
+            return [(("freshness",), "a topic has no files; use {heartbeat: kafka://HOST:PORT/TOPIC}")]
+        if isinstance(rule, FreshnessSection) and rule.heartbeat is not None:
+            topics = [path for path in self.path if is_of_topic(path) and topic_problem(path) is None]
+            if hosts_and_name(rule.heartbeat)[1] in [hosts_and_name(topic)[1] for topic in topics]:
+                message = "a topic of the changelog, whose records are rows; name that of the connector's heartbeats"
+                return [(("freshness", "heartbeat"), message)]
+        if isinstance(rule, FreshnessSection) and rule.file is not None and self._reads(rule.file):
+            message = "a file of the changelog, whose records are rows; name one that is written beside them"
+            return [(("freshness", "file"), message)]
+        return []
+
+    def _reads(self, file: str) -> bool:
+        """Whether a path is one of the changelog's, as far as names tell."""
+        path, globs = PurePosixPath(file), map(PurePosixPath, self.path)
+        return any(len(glob.parts) == len(path.parts) > 0 and path.match(str(glob)) for glob in globs)
+
     def _topic_problems(self) -> list[Problem]:
         topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]
         if not topics:
-            return [] if self.kafka is None else [(("kafka",), "only for paths that begin with kafka://")]
+            beats = isinstance(self.freshness, FreshnessSection) and self.freshness.heartbeat is not None
+            needless = self.kafka is not None and not beats
+            return [(("kafka",), "only for paths that begin with kafka://")] if needless else []
         found = [(place, topic_problem(path)) for place, path in topics]
         problems: list[Problem] = [(("path", place), problem) for place, problem in found if problem is not None]
         if (problem := no_topic(self.format)) is not None:
@@ -164,46 +219,7 @@ class ChangelogSection(Section):
         return problems
 
 
-class ScheduleSection(Section):
-    """The windows: [start, start + every), and so on, up to `until` if it is given."""
-
-    start: Moment
-    every: Duration
-    until: Moment | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.every == 0:
-            refuse([(("every",), "expected a duration above zero, such as 1d")])
-        if self.until is None:
-            return self
-        if self.until <= self.start:
-            refuse([(("until",), f"must be after start, {time_text(self.start)}")])
-        windows, rest = divmod((self.until - self.start) // MICROSECOND, self.every)
-        if rest:
-            every = duration_text(self.every)
-            fits = " or ".join(_ends(self.start, windows, self.every))
-            refuse([(("until",), f"windows of {every} from start do not end there; use {fits}")])
-        if windows > MOST_WINDOWS:
-            message = f"{windows:,} windows until the end; at most {MOST_WINDOWS:,}, take longer ones"
-            refuse([(("every",), message)])
-        return self
-
-    @property
-    def windows(self) -> int | None:
-        """How many there are; None without an end."""
-        return None if self.until is None else (self.until - self.start) // MICROSECOND // self.every
-
-
-def _ends(start: datetime, windows: int, every: int) -> list[str]:
-    """When the first `windows` windows end and when one more would, where there is such a time."""
-    ends = [start + windows * every * MICROSECOND] if windows else []
-    with suppress(OverflowError):  # past the year 9999
-        ends.append(start + (windows + 1) * every * MICROSECOND)
-    return [time_text(end) for end in ends] or ["a shorter every"]
-
-
-class OutputSection(Section):
+class FoldersSection(Section):
     """The public and the private folder, and the format of the public files."""
 
     public: Text
@@ -217,6 +233,12 @@ class OutputSection(Section):
         if within(self.public, self.private):
             refuse([(("public",), "lies inside private; keep public files in a folder of their own")])
         return self
+
+
+class OutputSection(FoldersSection):
+    """The same of a release of numbers, which can be loaded into tables besides."""
+
+    bigquery: BigQuerySection | None = None
 
 
 def _unique(queries: list[QuerySection]) -> list[QuerySection]:
@@ -262,12 +284,25 @@ class SpecModel(Section):
             if within(path, self.output.public):
                 message = "lies inside output.public; a changelog is never public, move one of them"
                 problems.append((("changelog", "path", place), message))
+        freshness = self.changelog.freshness
+        if isinstance(freshness, FreshnessSection) and within(freshness.file or "/dev/null", self.output.public):
+            message = "lies inside output.public, where nothing else may lie; move it"
+            problems.append((("changelog", "freshness", "file"), message))
         if self.changelog.kafka is not None and within(self.changelog.kafka, self.output.public):
             problems.append((("changelog", "kafka"), "lies inside output.public; it holds secrets, move it"))
         windows = self.schedule.windows
         problems += sliding_problems(self.queries, every=self.schedule.every, windows=windows)
-        every = self.schedule.every
-        problems += strategy_problems(self.strategy, self.queries, privacy=self.privacy, windows=windows, every=every)
+        problems += strategy_problems(
+            self.strategy,
+            self.queries,
+            privacy=self.privacy,
+            windows=windows,
+            every=self.schedule.every,
+            slack=self.schedule.slack,
+        )
+        months = self.schedule.every % DAY and self.schedule.timezone is not None
+        if FORMATS[self.changelog.format].snapshots and months and self.changelog.every is None:
+            problems.append((("changelog", "every"), "missing; say how far apart snapshots are, such as 1d"))
         if not bounds_nothing(self.queries, self.strategy, self.privacy):
             problems += [(("privacy", *place), text) for place, text in self.privacy.unbounded()]
         problems += distance_problems(self.queries, self.strategy, self.privacy)
@@ -275,5 +310,7 @@ class SpecModel(Section):
         problems += kind_problems(self.queries)
         problems += split_problems(self.queries, split=self.privacy.split)
         problems += consistency_problems(self.queries, windows=windows)
+        if self.output.bigquery is not None:
+            problems += bigquery_problems(self.queries)
         refuse(problems)
         return self

@@ -54,6 +54,10 @@ def _digits(number: Decimal) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
+def _units_of(edge: Decimal | datetime, digits: int) -> Fraction:
+    return Fraction(microseconds(edge)) if isinstance(edge, datetime) else Fraction(edge) * 10**digits
+
+
 def _plain(value: Decimal | datetime | int) -> str | int:
     """As a digest sees it: one text for one number."""
     if isinstance(value, datetime):
@@ -132,6 +136,30 @@ class OrderedSection(Section):
         _, _, step, digits = self._units()
         units = distance if isinstance(distance, int) else distance.scaleb(digits)
         return math.ceil(Fraction(units) / step)
+
+    def between(self, low: Decimal | datetime | None, high: Decimal | datetime | None) -> tuple[int, int]:
+        """The cells from one edge to another, where `not_between` finds nothing: the first, and one past the last."""
+        start, _, step, digits = self._units()
+        first, last = (0 if edge is None else int(_units_of(edge, digits) - start) // step for edge in (low, high))
+        return 0 if low is None else first + 1, len(self.key()) if high is None else last + 1
+
+    def not_between(self, low: Decimal | datetime | None, high: Decimal | datetime | None) -> Problem | None:
+        """Why there are no cells from one edge to another."""
+        start, stop, step, digits = self._units()
+        for name, edge in (("from", low), ("to", high)):
+            if edge is None:
+                continue
+            if isinstance(edge, Decimal) != self._numbers:
+                return (name,), f"expected a {'number' if self._numbers else 'time'}, as the cells have"
+            exact = _units_of(edge, digits)
+            below = (exact - start) // step
+            nearest = [min(max(start + count * step, start), stop) for count in (below, below + 1)]
+            if exact not in nearest:
+                fits = " or ".join(self._text(unit, digits) for unit in dict.fromkeys(nearest))
+                return (name,), f"not an edge of the cells; use {fits}"
+        if low is not None and high is not None and high <= low:  # type: ignore[operator]  # of one kind by now
+            return ("to",), "must be above from"
+        return None
 
     @property
     def _numbers(self) -> bool:

@@ -66,11 +66,6 @@ class ConstraintSection(Section):
         return self.entries is not None and self.at_most is None
 
     @property
-    def only_changes(self) -> bool:
-        """Whether only changes are bounded."""
-        return self.at_most is not None and self.entries is None
-
-    @property
     def spans(self) -> list[tuple[str, ...]]:
         """Where a time span stands, from here."""
         return self._places("within")
@@ -188,9 +183,9 @@ class PrivacySection(Section):
     @property
     def composition(self) -> Accounting | None:
         """How the queries' privacy parameters are composed; None if neither the spec nor the mechanism settles it."""
-        if self.accounting is not None or self.settled_mechanism == "auto":
+        if self.accounting is not None:
             return self.accounting
-        return "naive" if self.settled_mechanism == "laplace" else "pld"
+        return "naive" if self.settled_mechanism == "laplace" else None
 
     def bound(self) -> Bound | None:
         """What the state machine allows an entry, if one is given."""
@@ -208,17 +203,19 @@ class PrivacySection(Section):
 
     @property
     def renewed(self) -> int | None:
-        """How many changes of an entry count in each block of one span; None where that is not said."""
+        """How many changes of a unit count in each block of one span; None where that is not said."""
         return None if self.constraint is None or self.protects == "everything" else self.constraint.at_most
 
-    def enforced(self, every: int) -> Constraint:
+    def enforced(self, every: int, slack: int = 0) -> Constraint:
         """The constraint of the spec, or else the one that the state machine gives, or else one entry at once.
 
         Args:
             every: length of a window.
+            slack: m windows in a row are at least m * every - slack long.
         """
         if isinstance(self.protection, Span) and self.renewed is not None:
-            return AtOnce(changes=self.renewed, block=self.protection.boundaries(every) * every)
+            entries = 1 if self.constraint is None else self.constraint.entries or 1
+            return AtOnce(entries, changes=self.renewed, block=self.protection.boundaries(every, slack) * every)
         if self.constraint is not None:
             return self.constraint.constraint()
         bound = None if isinstance(self.protects, ProtectsSection) else self.bound()
@@ -261,18 +258,25 @@ class PrivacySection(Section):
         return [(("constraint", *place), message) for place in self.constraint.spans]
 
     def _span_problems(self, *, owned: bool) -> list[Problem]:
-        """In a span of time what a unit is at once is bounded, and of entries also changes, block by block."""
+        """In a span of time what a unit is at once is bounded, and also its changes, block by block."""
         problems: list[Problem] = []
         if self.states is not None:
             problems.append((("states",), "bounds changes, which protects: {span: ...} needs no bound of; remove it"))
-        if self.constraint is not None and not owned and self.constraint.only_changes:
+        if self.constraint is not None and self.constraint.at_most is not None:
             if self.constraint.at_most == 1:
                 message = "one state in a span is a window of that length; use schedule.every, or at_most: 2"
                 problems.append((("constraint", "at_most"), message))
+            if owned and self.constraint.entries is None:
+                message = "missing; say how many of an owner's entries count at once, add entries: 3"
+                problems.append((("constraint", "entries"), message))
+            if not owned and self.constraint.entries is not None:
+                message = "an entry is one at any time; name the owner under privacy.unit, or remove it"
+                problems.append((("constraint", "entries"), message))
         elif self.constraint is not None and not self.constraint.at_once:
             message = "bounds changes, which protects: {span: ...} needs no bound of; "
             use = "use constraint: {entries: 3}, how many of an owner's entries count at once"
-            use = use if owned else "remove it, or use {at_most: 2}, in each block of one span"
+            use = f"{use}, with at_most: 2 for changes" if owned else "remove it, or use {at_most: 2}"
+            use += ", in each block of one span"
             problems.append((("constraint",), message + use))
         elif self.constraint is not None and not owned:
             message = "an entry is one at any time; name the owner under privacy.unit, or remove it"

@@ -1,8 +1,8 @@
 """The spec as it is published: what explains the numbers, and nothing of where things lie with the data controller.
 
-Only the keys that are named here are shown, so a key that is new stays private until somebody decides. In the place of
-paths stands `withheld`, so that it is a spec still and any reader can `plan` it. Comments are left out: they may hold
-anything.
+Only the keys that are named here are shown, so a key that is new stays private until somebody decides; `freshness`
+names a file or a topic, and no number depends on it. In the place of paths stands `withheld`, so that it is a spec
+still and any reader can `plan` it. Comments are left out: they may hold anything.
 
 The digest in the manifest is of the whole spec, so it changes with the paths too. Who guesses all of them can see that
 the guess is right: that is a fact about folders and not about people.

@@ -1,6 +1,7 @@
 """The shape of `queries:` in a spec: what is measured, where, by which cells, what is published."""
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
@@ -13,25 +14,28 @@ from pipelines.spec.fields import (
     LISTED,
     SETTINGS,
     WORD,
-    Duration,
+    Length,
     Number,
     QueryName,
     Section,
     Text,
     as_list,
 )
-from pipelines.spec.ordered import MOST_ORDERED, OrderedSection
+from pipelines.spec.ordered import MOST_ORDERED, Edge, OrderedSection
 from pipelines.spec.strategies import Strategy
 from privacy.measure import KINDS, Measure
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Scalar
+from transforms.aggregation.queries import Box, Scalar
 from transforms.common.errors import SpecError
 
 MOST_CELLS = 10_000_000
 
 MOST_OF_QUANTILES = 10_000
 """Quantiles take time with the square of the cells along their key."""
+
+MOST_RANGES = 1_000
+"""Of a query: each has a row for each window and each combination of listed values."""
 
 PUBLISHED = (
     *("query", "kind", "window_start", "window_end", "value", "stddev", "ci_low", "ci_high"),
@@ -121,8 +125,8 @@ def _cell(value: Any) -> Scalar:
 class SlidingSection(Section):
     """Sliding windows of one width; without `every` one begins with each window of the schedule."""
 
-    sliding: Duration
-    every: Duration | None = None
+    sliding: Length
+    every: Length | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -143,6 +147,29 @@ class QuantilesSection(Section):
         return self
 
 
+class RangeSection(Section):
+    """Neighbouring cells of one key; without `from` all from the first one on, without `to` all up to the last one."""
+
+    from_: Edge | None = Field(default=None, alias="from")
+    to: Edge | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.from_ is None and self.to is None:
+            refuse([((), "holds all cells; give from or to, or leave the key out")])
+        return self
+
+
+class RangesSection(Section):
+    """Sums over ranges of ordered keys, of each of the numbers that are listed beside them."""
+
+    ranges: Annotated[
+        list[Annotated[dict[Text, RangeSection], Field(min_length=1)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=MOST_RANGES),
+    ]
+
+
 PlainKind = Literal["change", "level", "entered", "left"]
 _PLAIN: tuple[PlainKind, ...] = get_args(PlainKind)
 
@@ -160,23 +187,28 @@ def _number(value: Any) -> Any:
 def _kind_of_number(value: Any) -> str:
     if isinstance(value, str):
         return "word"
-    return "quantiles" if isinstance(value, QuantilesSection) or "quantiles" in value else "settings"
+    given = value if isinstance(value, dict) else type(value).model_fields
+    return next((kind for kind in ("quantiles", "ranges") if kind in given), "settings")
 
 
-Published = PlainKind | SlidingSection | QuantilesSection
+Published = PlainKind | SlidingSection | QuantilesSection | RangesSection
 
 
 def _once(numbers: list[Published]) -> list[Published]:
     """Windows of one width may not be listed with two steps: where both fall, a window would have two numbers."""
-    quantiles = [place for place, number in enumerate(numbers) if isinstance(number, QuantilesSection)]
-    refuse(((place,), "a second list of quantiles; write one") for place in quantiles[1:])
-    if len(quantiles) == len(numbers):
-        refuse([((quantiles[0],), "of no numbers; list these beside it, as in [level, {quantiles: [0.5]}]")])
+    beside: list[int] = []
+    for kind, name in ((QuantilesSection, "quantiles"), (RangesSection, "ranges")):
+        found = [place for place, number in enumerate(numbers) if isinstance(number, kind)]
+        refuse(((place,), f"a second list of {name}; write one") for place in found[1:])
+        beside += found
+    if len(beside) == len(numbers):
+        what = "{quantiles: [0.5]}" if isinstance(numbers[0], QuantilesSection) else "{ranges: [{age: {from: 18}}]}"
+        refuse([((0,), f"of no numbers; list these beside it, as in [level, {what}]")])
     listed = [n.sliding if isinstance(n, SlidingSection) else n for n in numbers]
     refuse(
         ((place,), f"{_shown(one)} is listed twice; list it once")
         for place, one in enumerate(listed)
-        if not isinstance(one, QuantilesSection) and one in listed[:place]
+        if not isinstance(one, QuantilesSection | RangesSection) and one in listed[:place]
     )
     return numbers
 
@@ -202,7 +234,8 @@ Numbers = Annotated[
         Annotated[
             Annotated[PlainKind, WORD]
             | Annotated[SlidingSection, SETTINGS]
-            | Annotated[QuantilesSection, Tag("quantiles")],
+            | Annotated[QuantilesSection, Tag("quantiles")]
+            | Annotated[RangesSection, Tag("ranges")],
             Discriminator(_kind_of_number),
             BeforeValidator(_number),
         ]
@@ -238,6 +271,25 @@ class QuerySection(Section):
         return next((tuple(n.quantiles) for n in self.publish if isinstance(n, QuantilesSection)), ())
 
     @property
+    def ranges(self) -> tuple[Box, ...]:
+        """Over which cells sums are published: of each ordered key, in the order of their names, the first and one past
+        the last."""
+        ordered = self._ordered()
+        return tuple(
+            tuple(
+                (0, len(key.key())) if (asked := one.get(name)) is None else key.between(asked.from_, asked.to)
+                for name, key in ordered.items()
+            )
+            for one in self._ranges()
+        )
+
+    def _ranges(self) -> list[dict[str, RangeSection]]:
+        return next((number.ranges for number in self.publish if isinstance(number, RangesSection)), [])
+
+    def _ordered(self) -> dict[str, OrderedSection]:
+        return {name: cells for name in sorted(self.by) if isinstance(cells := self.by[name], OrderedSection)}
+
+    @property
     def slides(self) -> bool:
         """Whether sliding windows are published."""
         return any(isinstance(number, SlidingSection) for number in self.publish)
@@ -262,8 +314,11 @@ class QuerySection(Section):
             problems.extend((("consistent",), text) for text in self._inconsistent())
         if self.quantiles:
             problems.extend((("publish",), text) for text in self._no_quantiles())
+        problems.extend((("publish", *place), text) for place, text in self._no_ranges())
         if self.over is not None:
             problems.extend((("cells",), text) for text in self._not_over_cells(ordered=bool(ordered)))
+            if self.over.strategy == "quadtree" and len(ordered) == 1:
+                problems.append((("cells", "strategy"), "a quadtree is over two keys with an order; use tree for one"))
         refuse(problems)
         return self
 
@@ -281,15 +336,42 @@ class QuerySection(Section):
             problems.append("quantiles are made from counts as they are; remove them, or consistent")
         return problems
 
+    def _no_ranges(self) -> Iterator[Problem]:
+        """Why there are no ranges, or not these."""
+        place = next((place for place, number in enumerate(self.publish) if isinstance(number, RangesSection)), None)
+        if place is None:
+            return
+        ordered = self._ordered()
+        known: list[list[tuple[str, tuple[int, int]]]] = []
+        if not ordered:
+            yield (place,), "ranges are of keys whose cells have an order, as {from: 0, to: 100, step: 5} under by"
+            return
+        if self.consistent:
+            yield (place,), "ranges are sums of cells as they are; remove them, or consistent"
+        for number, one in enumerate(self._ranges()):
+            above, right = (place, "ranges", number), True
+            for name, asked in one.items():
+                if name not in ordered:
+                    right = False
+                    yield (*above, name), f"not a key with an order; the query has {', '.join(ordered)}"
+                elif (problem := ordered[name].not_between(asked.from_, asked.to)) is not None:
+                    right = False
+                    yield (*above, name, *problem[0]), problem[1]
+            if right:
+                cells = [(name, ordered[name].between(asked.from_, asked.to)) for name, asked in sorted(one.items())]
+                if cells in known:
+                    yield above, f"the same cells as ranges[{known.index(cells)}]; list them once"
+                known.append(cells)
+            else:
+                known.append([])
+
     def _not_over_cells(self, *, ordered: bool) -> list[str]:
         """Why there is no strategy over cells."""
         problems = []
         if not ordered:
             problems.append("for keys whose cells have an order; give one under by: as {from: 0, to: 100, step: 5}")
-        if self.consistent:
-            problems.append("does not go with consistent, which takes each cell's noise as its own; remove one of them")
-        if {"entered", "left"}.issuperset(n for n in self.publish if isinstance(n, str)) and not self.slides:
-            problems.append("entered and left are counted in each cell by itself; publish level, or remove it")
+        if self.over is not None and self.over.for_ == "listed" and not self._ranges():
+            problems.append("for: listed is for ranges that are published; add {ranges: ...} to publish, or use ranges")
         return problems
 
     def _inconsistent(self) -> list[str]:

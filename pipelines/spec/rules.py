@@ -12,16 +12,22 @@ from pipelines.spec.ordered import OrderedSection
 from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSection, Strategy, StrategySection
+from privacy.adaptive.grouping import MOST_CELLS
+from privacy.planning.adaptive_part import spread_of
+from privacy.planning.plan import ADAPTIVELY
 from privacy.protection import Span
 from privacy.strategies.choice import Form
 from transforms.aggregation.expression import Condition
-from transforms.release.published_tables import SAMPLED
+from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER
 from transforms.release.quantile_tables import QUANTILE
 
 MOST_WINDOWS = 10_000_000
 
 MOST_CONSISTENT = 2**24
 """Numbers of one query that are made consistent at once: its cells by its windows and the start."""
+
+MOST_OVER_CELLS = 2**20
+"""The same under a strategy over cells, which takes some ten microseconds a number."""
 
 
 def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | None) -> Iterator[Problem]:
@@ -50,7 +56,13 @@ def _not_whole(place: Place, span: int, every: int) -> Iterator[Problem]:
 
 
 def strategy_problems(
-    strategy: Strategy, queries: list[QuerySection], *, privacy: PrivacySection, windows: int | None, every: int
+    strategy: Strategy,
+    queries: list[QuerySection],
+    *,
+    privacy: PrivacySection,
+    windows: int | None,
+    every: int,
+    slack: int = 0,
 ) -> Iterator[Problem]:
     """A strategy must have numbers to serve, and noise and an end that it can be had with."""
     given: list[tuple[Place, Strategy, list[QuerySection]]] = [
@@ -59,13 +71,18 @@ def strategy_problems(
     for place, query in enumerate(queries):
         if query.strategy is not None:
             given.append((("queries", place, "strategy"), query.strategy, [query]))
+        if _split(query) and adaptive_of(query, strategy) is None:
+            message = "a kdtree looks at the data: for samples of strategy: {adaptive: ...} alone; use quadtree or tree"
+            yield ("queries", place, "cells", "strategy"), message
     for above, one, served in given:
         if not served:
             continue
         if one == "sliding" and not any(query.slides for query in served):
             yield above, "no sliding numbers are published; add {sliding: 7d} to publish, or use auto"
         if isinstance(one, StrategySection) and one.adaptive is not None:
-            yield from ((above, message) for message in _not_adaptive(one.adaptive, served, privacy, windows, every))
+            span = privacy.protection.boundaries(every, slack) if isinstance(privacy.protection, Span) else None
+            problems = _not_adaptive(one.adaptive, served, privacy, windows=windows, every=every, span=span)
+            yield from ((above, message) for message in problems)
         weighted = one.direct if isinstance(one, StrategySection) else None
         if (one == "direct" or weighted) and windows is None and privacy.protects == "everything":
             yield above, "levels without an end; add schedule.until or privacy.protects: {span: 14d}, or use auto"
@@ -110,11 +127,15 @@ def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: 
             )
         if adaptive_of(query, strategy) is not None:
             yield own, "adaptive publication protects whether a unit is there; use another strategy"
+        if query.over is not None and query.over.strategy == "quadtree":
+            yield (*own, "cells", "strategy"), "a quadtree is not for a distance; use tree, prefix or auto"
 
 
 def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
     """All queries of a release share the published columns, and one of them stands there for adaptive ones alone."""
     taken = {
+        GROUPED: "pegasus" if any(_grouped(query, strategy) for query in queries) else None,
+        SPREAD_OVER: "kdtrees" if any(_split(query) for query in queries) else None,
         SAMPLED: "adaptive queries" if any(adaptive_of(query, strategy) is not None for query in queries) else None,
         QUANTILE: "quantiles" if any(query.quantiles for query in queries) else None,
     }
@@ -147,30 +168,50 @@ def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | No
     return own.adaptive if isinstance(own, StrategySection) else None
 
 
+def _grouped(query: QuerySection, strategy: Strategy) -> bool:
+    """Whether its cells are smoothed over groups of windows."""
+    section = adaptive_of(query, strategy)
+    return section is not None and section.policy == "pegasus"
+
+
+def _split(query: QuerySection) -> bool:
+    """Whether the data decide where regions of its cells are split."""
+    return query.over is not None and query.over.strategy == "kdtree"
+
+
 def bounds_nothing(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> bool:
     """Whether no bound of changes is needed: what a unit is at one time is bounded by itself."""
     return privacy.protects != "everything" or all(adaptive_of(query, strategy) is not None for query in queries)
 
 
 def _not_adaptive(
-    section: AdaptiveSection, served: list[QuerySection], privacy: PrivacySection, windows: int | None, every: int
+    section: AdaptiveSection,
+    served: list[QuerySection],
+    privacy: PrivacySection,
+    *,
+    windows: int | None,
+    every: int,
+    span: int | None,
 ) -> Iterator[str]:
     for query in served:
         if query.publish != ["level"]:
             yield f"adaptive publishes levels alone; write publish: [level] in query {query.name}"
         if query.measure.column is not None and query.measure.sum is None:
             yield f"adaptive is for counts and sums; give query {query.name} another strategy"
-        if query.over is not None:
-            yield f"adaptive has noise of its own for each cell; remove cells from query {query.name}"
+        if section.policy == "pegasus" and (query.over is not None or query.cells > MOST_CELLS):
+            yield f"pegasus smooths each cell by itself, {MOST_CELLS:,} at most; take fewer in query {query.name}"
         if query.consistent:
             yield f"adaptive does not go with consistent; remove it from query {query.name}"
-    if privacy.settled_mechanism != "laplace" or privacy.composition != "naive":
-        yield "adaptive has Laplace noise, and epsilons add up; use privacy.mechanism: laplace and accounting: naive"
+    mechanisms = ADAPTIVELY if privacy.settled_mechanism == "auto" else [privacy.settled_mechanism]
+    known = [accounting for mechanism in mechanisms for accounting in ADAPTIVELY[mechanism]]
+    if privacy.accounting is not None and privacy.accounting not in known:
+        yield f"adaptive is not for privacy.accounting {privacy.accounting}; use {' or '.join(known)}, or leave it out"
+    if section.policy == "pegasus" and privacy.settled_mechanism == "gaussian":
+        yield "pegasus has Laplace noise; use privacy.mechanism: laplace or auto"
     if privacy.renewed is not None:
         yield "adaptive is for states as they are; remove privacy.constraint.at_most"
     if privacy.split != "weights":
         yield "the error of adaptive depends on the data; use split: weights"
-    span = privacy.protection.boundaries(every) if isinstance(privacy.protection, Span) else None
     if span is None and windows is None:
         yield "adaptive needs a last window; add schedule.until, or privacy.protects: {span: 14d}"
         return
@@ -178,7 +219,10 @@ def _not_adaptive(
         yield f"interval: whole windows of {duration_text(every)}, such as {duration_text(7 * every)}"
         return
     try:
-        section.choice(every).settled(windows=windows if span is None else None, span=span, cells=1, grid=1.0)
+        choice, whole = section.choice(every), windows if span is None else None
+        choice.settled(windows=whole, span=span, cells=1, grid=1.0)
+        if choice.weights:
+            spread_of(choice, windows=whole, span=span, noise="laplace")
     except ValueError as error:
         yield str(error)
 
@@ -233,8 +277,8 @@ def consistency_problems(queries: list[QuerySection], *, windows: int | None) ->
     """All numbers of a query are made consistent in memory; without an end their number is not known."""
     if windows is None:
         return
-    most = MOST_CONSISTENT // (windows + 1)
     for place, query in enumerate(queries):
+        most = (MOST_CONSISTENT if query.over is None else MOST_OVER_CELLS) // (windows + 1)
         if query.consistent and query.cells > most:
             message = f"{query.cells:,} cells in {windows:,} windows; at most {most:,} cells, list fewer or remove this"
             yield ("queries", place, "consistent"), message

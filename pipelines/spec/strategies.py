@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import not_one_of, refuse, show, wrong
-from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, Length, Number, Section
 from privacy.adaptive.choice import AdaptiveChoice
-from privacy.adaptive.policy import NEEDS, Gains, Policy
+from privacy.adaptive.policy import NEEDS, Gains, Policy, Smooth
 from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine, check_weights
 
 ENDLESS_FORMS: tuple[Form, ...] = ("window",)
@@ -57,7 +57,9 @@ class AdaptiveSection(Section):
     threshold: Annotated[Number, Field(ge=0, le=1e30)] | None = None
     decisions: Annotated[Number, Field(gt=0, lt=1)] | None = None
     gains: GainsSection | None = None
-    interval: Duration | None = None
+    interval: Length | None = None
+    weights: Annotated[list[Number], AfterValidator(_weights)] | None = None
+    smooth: Smooth | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -70,6 +72,8 @@ class AdaptiveSection(Section):
         needs = NEEDS[self.policy]
         unknown = [name for name in names if getattr(self, name) is not None and name not in needs]
         lacking = [name for name in _MEANT if name in needs and getattr(self, name) is None]
+        unknown += ["smooth"] if self.smooth is not None and self.policy != "pegasus" else []
+        unknown += ["weights"] if self.weights is not None and self.policy != "fixed" else []
         refuse(((name,), f"policy {self.policy} has none; remove it") for name in unknown)
         refuse(((), f"{name}: missing; {_MEANT[name]}") for name in lacking)
         return self
@@ -83,12 +87,15 @@ class AdaptiveSection(Section):
             decisions=self.decisions,
             gains=None if self.gains is None else Gains(**self.gains.model_dump()),
             interval=None if self.interval is None else self.interval // every,
+            weights=tuple(float(weight) for weight in self.weights or ()),
+            smooth="mean" if self.smooth is None else self.smooth,
         )
 
 
 _MEANT = {
     "samples": "how many windows may be published anew, of all or in any span; add samples: 20",
-    "threshold": "so much further than the noise of a sample, over all cells; add threshold: 100",
+    "threshold": "so much further than the noise of a sample, over all cells (of pegasus: so much in all a cell may "
+    "deviate from its mean in a group of windows); add threshold: 100",
     "interval": "from one sample to the next; add interval: 7d",
 }
 

@@ -1,9 +1,11 @@
 """Moments as people write them (ISO 8601 with a zone), as microseconds since the epoch, UTC."""
 
-from datetime import UTC, datetime, timedelta
+import re
+from datetime import UTC, date, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def parse_time(text: str) -> datetime:
@@ -23,6 +25,23 @@ def parse_time(text: str) -> datetime:
         naive = moment.isoformat()
         raise ValueError(f"the time has no zone; write {naive}Z for UTC, or {naive}-05:00")
     return moment
+
+
+def parse_moment_or_date(text: str) -> datetime | date:
+    """A moment, or a date alone, which is that of some calendar.
+
+    Raises:
+        ValueError: as `parse_time`.
+
+    >>> parse_moment_or_date("2026-03-01"), parse_moment_or_date("1970-01-01T00:00:00Z").tzinfo is None
+    (datetime.date(2026, 3, 1), False)
+    """
+    if not _DATE.fullmatch(text):
+        return parse_time(text)
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"expected a date such as 2013-01-01, not {text[:40]!r}") from None
 
 
 def microseconds(moment: datetime) -> int:

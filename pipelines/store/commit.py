@@ -10,13 +10,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from transforms.common.errors import RefusedError
 
-_VERSION = 3
+VERSION = 3
 """Of commit records and manifests; 1 were releases made in one run, 2 kept no plan. Neither can be continued."""
 
 
@@ -63,6 +64,7 @@ class Commit:
         files: nodes and estimates by their public names.
         state: carries by their names in the attempt's folder `state`. Private.
         plan_sha256: of the plan. Public.
+        ends: of its windows, where they are those of a calendar; else none. Public.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -84,9 +86,13 @@ class Commit:
     files: dict[str, Digest] = field(default_factory=dict)
     state: dict[str, Digest] = field(default_factory=dict)
     plan_sha256: str = ""
+    ends: tuple[int, ...] = ()
 
     def to_json(self) -> bytes:
-        return _json({"version": _VERSION, **asdict(self)})
+        document = {"version": VERSION, **asdict(self)}
+        if not self.ends:  # a key that came later
+            del document["ends"]
+        return json_of(document)
 
     @staticmethod
     def from_json(content: bytes, where: str) -> "Commit":
@@ -94,7 +100,7 @@ class Commit:
         Raises:
             RefusedError: this is no commit record of this version; the message names the place `where`.
         """
-        document = _document(content, where, "a commit record; restore it from a copy of the private folder")
+        document = document_in(content, where, "a commit record; restore it from a copy of the private folder")
         del document["version"]
         try:
             commit = _adapter().validate_json(json.dumps(document), strict=True)
@@ -147,6 +153,7 @@ def check_chain(commits: Sequence[Commit], where: str) -> None:
             or commit.windows <= released
             or commit.start >= commit.until
             or until not in (None, commit.start)
+            or not _ends_fit(commit, first)
         ):
             raise RefusedError(
                 f"{where}: epoch {epoch} does not continue the one before it (release, spec, plan, windows or times "
@@ -155,62 +162,15 @@ def check_chain(commits: Sequence[Commit], where: str) -> None:
         released, until = commit.windows, commit.until
 
 
-def manifest_json(commits: Sequence[Commit]) -> bytes:
-    """The public manifest of the epochs so far, at least one; no source, state or spec text is in it."""
-    first, last = commits[0], commits[-1]
-    return _json(
-        {
-            "version": _VERSION,
-            "release": first.release,
-            "spec_sha256": first.spec_sha256,
-            "plan_sha256": first.plan_sha256,
-            "statement": last.statement,
-            "loss": last.loss,
-            "windows": last.windows,
-            "start": first.start,
-            "until": last.until,
-            "epochs": [
-                {
-                    "epoch": commit.epoch,
-                    "attempt": commit.attempt,
-                    "committed_at": commit.committed_at,
-                    "released": commit.released,
-                    "windows": commit.windows,
-                    "start": commit.start,
-                    "until": commit.until,
-                    "files": {name: asdict(digest) for name, digest in commit.files.items()},
-                }
-                for commit in commits
-            ],
-        }
-    )
+def _ends_fit(commit: Commit, first: Commit) -> bool:
+    """Whether an epoch has an end for each of its windows, if the first has, one after the other up to its own."""
+    if not commit.ends:
+        return not first.ends
+    rising = all(before < after for before, after in pairwise((commit.start, *commit.ends)))
+    return rising and len(commit.ends) == commit.windows - commit.released and commit.ends[-1] == commit.until
 
 
-def shown_epochs(manifest: bytes | None, commits: Sequence[Commit], where: str) -> int:
-    """How many epochs a manifest shows; 0 if there is none.
-
-    Raises:
-        RefusedError: it is not exactly what the first so many commits say.
-    """
-    if manifest is None:
-        return 0
-    way_out = "a manifest; remove it and run again, which makes it anew from the commits on the private side"
-    if not commits:
-        way_out = "a manifest; restore it and the private folder, or release under other output folders"
-    document = _document(manifest, where, way_out)
-    epochs = document.get("epochs")
-    shown = len(epochs) if isinstance(epochs, list) else 0
-    if shown > len(commits):
-        raise RefusedError(
-            f"{where}: shows {shown} epochs and the private side has committed {len(commits)}; restore the private "
-            "folder, since a run without it would sample new noise for what is published"
-        )
-    if shown == 0 or document != json.loads(manifest_json(commits[:shown])):
-        raise RefusedError(f"{where}: differs from what was committed, so it is not {way_out}")
-    return shown
-
-
-def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
+def document_in(content: bytes, where: str, what: str) -> dict[str, Any]:
     """A JSON object of this version.
 
     Raises:
@@ -232,12 +192,12 @@ def _document(content: bytes, where: str, what: str) -> dict[str, Any]:
             f"{where}: an earlier version of this program made this release and kept no plan with it, so only that "
             "version can go on with it; or keep it as it is, choose other output folders and add up both budgets"
         )
-    if document.get("version") != _VERSION:
+    if document.get("version") != VERSION:
         raise RefusedError(f"{where}: of a version that this program does not know; use the program that wrote it")
     return document
 
 
-def _json(document: dict[str, Any]) -> bytes:
+def json_of(document: dict[str, Any]) -> bytes:
     return json.dumps(document, indent=1).encode()
 
 

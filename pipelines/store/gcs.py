@@ -122,6 +122,11 @@ class GcsFolder:
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(self._remove, self.files(folder)))
 
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove objects; also if somebody else does so too."""
+        with ThreadPoolExecutor(THREADS) as threads:
+            list(threads.map(self._remove, names))
+
     def _digest(self, name: str) -> tuple[str, int] | None:
         content = self.read(name)
         return None if content is None else (hashlib.sha256(content).hexdigest(), len(content))

@@ -187,6 +187,11 @@ class LocalFolder:
         if Path(self.path(folder)).exists():
             shutil.rmtree(self.path(folder))  # and say why it cannot be removed
 
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove files; also if somebody else does so too."""
+        for name in names:
+            Path(self.path(name)).unlink(missing_ok=True)
+
     def _flush_folders(self, names: Iterable[str]) -> None:
         """Bring the names of files to the disk, and those of all folders above them."""
         within = {parent for name in names for parent in PurePosixPath(name).parents}

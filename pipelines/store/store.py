@@ -1,7 +1,7 @@
 """The release store: each epoch is published once, ever, with noise sampled once, whatever crashes, repeats or races.
 
 `public` holds `manifest.json`, `spec.yaml`, `plan.json`, `nodes/`, `estimates/`; `private` holds `commits/`,
-`attempts/`. Each is a local folder or a `gs://` prefix.
+`compactions/`, `loads/`, `attempts/`. Each is a local folder or a `gs://` prefix.
 
 1. A run writes all it makes into an attempt of its own.
 2. It *commits*: creates `commits/<epoch>.json`, which only one run can do. From now on its noise is the epoch's.
@@ -9,9 +9,10 @@
    and the plan that epoch 1 committed, then puts the manifest of all epochs in the place of the last one. A file that
    it does not list is no part of the release.
 
-What is shown follows from the commits alone, so whoever finds a commit that is not shown finishes it, to the same
-bytes. Whoever finds one, or a manifest or a file that is shown, makes it durable before he does anything that rests on
-it: the run that wrote it may have died before it came to the disk, and without it noise would be sampled a second time.
+What is shown follows from the commits and compactions alone, so whoever finds a commit that is not shown finishes it,
+to the same bytes. Whoever finds one, or a manifest or a file that is shown, makes it durable before he does anything
+that rests on it: the run that wrote it may have died before it came to the disk, and without it noise would be sampled
+a second time.
 
 The manifest never goes back: whoever writes it has read the commits after it took the lock (local) or after it read the
 generation that it replaces (`gs://`), so it knows of every epoch that the one there shows.
@@ -19,6 +20,7 @@ generation that it replaces (`gs://`), so it knows of every epoch that the one t
 State stays in its attempt's folder, where the commit says it is; `clean` keeps that of the last two epochs.
 """
 
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,8 +31,11 @@ from pipelines.spec.paths import within
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt, public_name
 from pipelines.store.attempts import Attempts, draft_of
-from pipelines.store.commit import Commit, History, check_chain, manifest_json, plan_digest, shown_epochs
+from pipelines.store.commit import Commit, Digest, History, check_chain, plan_digest
+from pipelines.store.compaction import Compaction, check_compactions, join_epochs, needless, shown_files
 from pipelines.store.folder import Folder, folder_at
+from pipelines.store.loads import Loads
+from pipelines.store.manifest import manifest_json, shown_epochs
 from pipelines.store.shown import Shown
 from transforms.aggregation.shard_state import STATE
 from transforms.common.errors import RefusedError
@@ -42,8 +47,23 @@ PLAN = "plan.json"
 EARLIER = "committed.json"
 """What the version before this one committed."""
 
+COMPACTIONS = "compactions"
+
 FileNames = Mapping[str, Sequence[str]]
 """Names of files in an attempt's folders `nodes`, `estimates` and `state`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did.
+
+    Attributes:
+        made: what it joined; None if there was nothing to join.
+        removed: how many files are gone, small ones and those of compactions that came too late or died.
+    """
+
+    made: Compaction | None
+    removed: int
 
 
 @dataclass(frozen=True)
@@ -74,15 +94,22 @@ class Store:
         Raises:
             RefusedError: something is there that is not understood, or something is missing.
         """
-        manifest = self._public.read(MANIFEST)  # before the commits, so that these know of all that it shows
-        if manifest is not None:
-            self._public.flush([MANIFEST])
-        commits = self.commits()
-        shown = shown_epochs(manifest, commits, self._public.path(MANIFEST))
-        if not commits:
-            return None
-        self.shown.refuse_missing(commits[:shown])
-        return History(tuple(commits), shown)
+        while True:
+            manifest = self._public.read(MANIFEST)  # before the records, so that these know of all that it shows
+            if manifest is not None:
+                self._public.flush([MANIFEST])
+            commits, compactions = self._records()
+            shown, _ = shown_epochs(manifest, commits, compactions, self._public.path(MANIFEST))
+            if not commits:
+                return None
+            try:
+                last = compactions[-1].last if compactions else 0  # what a record names is there, shown or not
+                self.shown.refuse_missing(shown_files(commits[: max(shown, last)], compactions))
+            except RefusedError:
+                if self._public.read(MANIFEST) == manifest:  # else a compaction has put others in their places
+                    raise
+                continue
+            return History(tuple(commits), shown)
 
     def commits(self) -> list[Commit]:
         """All epochs so far; they are durable.
@@ -109,6 +136,67 @@ class Store:
         commits = [self._known[name] for name in names]
         check_chain(commits, self._private.path("commits"))
         return commits
+
+    def _records(self) -> tuple[list[Commit], list[Compaction]]:
+        """All epochs and compactions so far; they are durable.
+
+        Raises:
+            RefusedError: as `commits`; or a compaction cannot be read, or does not fit the commits.
+        """
+        names = [name for name in self._private.files(COMPACTIONS) if name.endswith(".json")]
+        self._private.flush(names)
+        found = [
+            Compaction.from_json(content or b"", self._private.path(name))
+            for name, content in zip(names, self._private.read_all(names), strict=True)
+        ]
+        commits = self.commits()  # after the compactions, so that these are of none that is committed meanwhile
+        check_compactions(found, commits, self._private.path(COMPACTIONS))
+        return commits, found
+
+    def files_of(self, commit: Commit, side: str) -> tuple[Mapping[str, Digest], bool]:
+        """The public files that hold what an epoch has of a side, and whether they hold others' rows too."""
+        joined = [one for one in self._records()[1] if one.first <= commit.epoch <= one.last]
+        files = joined[0].files if joined else commit.files
+        return {name: digest for name, digest in files.items() if name.startswith(f"{side}/")}, bool(joined)
+
+    def compact(self) -> Compacted:
+        """Put few large files in the place of the small ones of all epochs that are shown and not yet compacted.
+
+        A record of it is created on the private side first, which only one caller can do, then the manifest names the
+        new files, and only then the old ones are removed: whoever dies in between leaves what the next `show` and
+        `compact` finish.
+
+        Raises:
+            RefusedError: as `open` and `show`.
+        """
+        commits, compactions = self._show()
+        new = commits[compactions[-1].last if compactions else 0 :]
+        made = None
+        if len(new) > 1:
+            made = self._join(new, f"{COMPACTIONS}/{len(compactions) + 1:06d}.json")
+            commits, compactions = self._show()
+        # By the records that are shown: what a newer one stands for is in the manifest still.
+        there = self._public.files(NODES) | self._public.files(ESTIMATES)
+        old = needless(there, commits, compactions)
+        self._public.drop(old)
+        return Compacted(made, removed=len(old))
+
+    def _join(self, commits: Sequence[Commit], record: str) -> Compaction:
+        """Join these epochs, unless another one has joined them, or fewer or more, before; what stands."""
+        digests = {name: (digest, commit.epoch) for commit in commits for name, digest in commit.files.items()}
+        draft = f"{COMPACTIONS}/{secrets.token_hex(8)}.draft"
+        try:
+            with self._private.lock():
+                made = join_epochs(commits, lambda name: self.shown.content(name, *digests[name]), self._public.put)
+                self._public.flush(made.files)
+        except RefusedError:
+            standing = self._private.read(record)
+            if standing is None:  # else another one was faster, and has removed what was to be joined
+                raise
+        else:
+            standing = self._private.create(record, made.to_json(), draft=draft)
+            self._private.drop([draft])
+        return Compaction.from_json(standing, self._private.path(record))
 
     def begin(self, epoch: int) -> Attempt:
         """A new working folder for an attempt at an epoch; 0 if nothing of it will be published.
@@ -173,22 +261,29 @@ class Store:
         Raises:
             RefusedError: what was committed is neither published nor in its attempt any more.
         """
+        self._show()
+
+    def _show(self) -> tuple[list[Commit], list[Compaction]]:
+        """The same; what the manifest shows then."""
         with self._private.lock():
             while True:
                 manifest, version = self._public.versioned(MANIFEST)
-                commits = self.commits()
-                shown = shown_epochs(manifest, commits, self._public.path(MANIFEST))
+                commits, compactions = self._records()
+                shown, joined = shown_epochs(manifest, commits, compactions, self._public.path(MANIFEST))
                 if not commits:
-                    return
-                for commit in commits[shown:]:
+                    return [], []
+                last = compactions[-1].last if compactions else 0
+                self.shown.refuse_missing(shown_files(commits[:last], compactions))
+                for commit in commits[max(shown, last) :]:
                     self.shown.bring(commit, self._private)
                 self.shown.bring_text(PLAN, commits[0].plan)
-                if shown == len(commits):
+                if (shown, joined) == (len(commits), len(compactions)):
                     self._public.flush([MANIFEST])
                     break
-                if self._public.swap(MANIFEST, manifest_json(commits), version):
+                if self._public.swap(MANIFEST, manifest_json(commits, compactions), version):
                     break
             self.shown.bring_text(SPEC, public_spec(commits[0].spec))
+        return commits, compactions
 
     def discard(self, attempt: Attempt) -> None:
         """Remove an attempt that ended without a commit; one that is committed, or may yet be, stays."""
@@ -229,6 +324,10 @@ class Store:
     @cached_property
     def attempts(self) -> Attempts:
         return Attempts(self._private)
+
+    @cached_property
+    def loads(self) -> Loads:
+        return Loads(self._private)
 
     @cached_property
     def shown(self) -> Shown:

@@ -1,5 +1,6 @@
 """What one step of adaptive publication leaves for the next: private, since the threshold's noise is in it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,8 @@ class Carry:
 
     Attributes:
         windows: how many have closed.
-        published: [cells], what was published last.
+        published: [cells], what was published last; or its sketch (privacy.adaptive.sketch), or what is kept
+            of groups (privacy.adaptive.grouping).
         spent: windows that were sampled and their units, by window: those that the budget of the next window still
             has to reckon with, and the last one.
         rho: noise of the threshold, None if it is yet to be sampled.
@@ -72,16 +74,25 @@ def offered(adaptive: Adaptive, carry: Carry | None) -> int:
     A function of what was published. Whatever the policy wants, it is no more than what the `among` windows that end
     with this one have left; so no `among` windows ever spend more than all units.
     """
+    if carry is None and adaptive.spread is not None:
+        return adaptive.spread.units[0]
     if carry is None:
         return adaptive.units // 2 if adaptive.policy == "bd" else 1
-    window = carry.windows
-    left = adaptive.units - sum(units for at, units in carry.spent if at > window - adaptive.among)
+    left = unspent(adaptive, carry)
     return min(_wanted(adaptive, carry, left), left)
+
+
+def unspent(adaptive: Adaptive, carry: Carry) -> int:
+    """How many units the `among` windows that end with the next one have left."""
+    return adaptive.units - sum(units for at, units in carry.spent if at > carry.windows - adaptive.among)
 
 
 def _wanted(adaptive: Adaptive, carry: Carry, left: int) -> int:
     if adaptive.interval is not None:
-        return int(carry.windows % adaptive.interval == 0)
+        sample, rest = divmod(carry.windows, adaptive.interval)
+        if adaptive.spread is None or rest:
+            return int(rest == 0)
+        return adaptive.spread.units[sample % len(adaptive.spread.units)]
     if adaptive.policy == "bd":
         return left // 2
     if adaptive.policy == "ba":
@@ -89,6 +100,26 @@ def _wanted(adaptive: Adaptive, carry: Carry, left: int) -> int:
         last, units = carry.spent[-1]
         return min(max(carry.windows - (last + units - 1), 0), adaptive.among)
     return 1
+
+
+def units_of(adaptive: Adaptive, sampled: Sequence[bool]) -> list[int]:
+    """How many units the sample of each window took, from the first window on; 0 where there was none.
+
+    Raises:
+        ValueError: a window was sampled that could not be.
+
+    >>> units_of(Adaptive(policy="bd", span=7, decisions=0.5), [True, False, True])
+    [524288, 0, 262144]
+    """
+    carry: Carry | None = None
+    taken = []
+    for window, one in enumerate(sampled):
+        units = offered(adaptive, carry) if one else 0
+        if one != bool(units):
+            raise ValueError(f"window {window} was sampled, and nothing was left for it")
+        carry = after(adaptive, carry, published=np.zeros(0, dtype=np.int64), units=units, rho=None, anew=True)
+        taken.append(units)
+    return taken
 
 
 def undecided(adaptive: Adaptive, carry: Carry) -> bool:
@@ -102,8 +133,14 @@ def undecided(adaptive: Adaptive, carry: Carry) -> bool:
     return adaptive.samples - len(carry.spent) < adaptive.windows - carry.windows
 
 
-def after(adaptive: Adaptive, carry: Carry | None, *, published: Ints, units: int, rho: int | None) -> Carry:
-    """The carry after one more window, which took so many units; 0: it was not sampled."""
+def after(
+    adaptive: Adaptive, carry: Carry | None, *, published: Ints, units: int, rho: int | None, anew: bool
+) -> Carry:
+    """The carry after one more window, which took so many units; 0: it was not sampled.
+
+    Args:
+        anew: whether the threshold's noise is sampled anew after a sample.
+    """
     window = 0 if carry is None else carry.windows
     spent = () if carry is None else carry.spent
     if units:
@@ -117,13 +154,11 @@ def after(adaptive: Adaptive, carry: Carry | None, *, published: Ints, units: in
         so_far = past + beyond(ahead, adaptive.gains.dead_band)
         bound = LONGEST * adaptive.among / adaptive.units
         so_far = min(max(so_far, -bound), bound)
-    # A run of AboveThreshold ends with a sample where a span is protected.
-    fresh = bool(units) and adaptive.span is not None
     return Carry(
         windows=window + 1,
         published=published,
         spent=(*still, spent[-1]),
-        rho=None if fresh else rho,
+        rho=None if units and anew else rho,
         ahead=ahead,
         ahead_so_far=so_far,
     )

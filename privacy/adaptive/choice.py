@@ -2,7 +2,20 @@
 
 from dataclasses import dataclass
 
-from privacy.adaptive.policy import NEEDS, POLICIES, Adaptive, Gains, Policy, gains_from_json, usual_decisions
+from privacy.adaptive.policy import (
+    NEEDS,
+    POLICIES,
+    RESERVE,
+    SMOOTHS,
+    Adaptive,
+    Gains,
+    Noise,
+    Policy,
+    Smooth,
+    Spread,
+    gains_from_json,
+    usual_decisions,
+)
 from privacy.exact import Json, Members
 
 
@@ -13,9 +26,11 @@ class AdaptiveChoice:
     Attributes:
         samples: most samples among all windows, or in any span.
         threshold: in the measure's units, summed over all cells.
-        decisions: share of the query's epsilon for decisions.
+        decisions: share of the query's budget, epsilon or rho, for decisions.
         gains: of steering.
         interval: windows from one sample to the next.
+        smooth: how `pegasus` smooths.
+        weights: how much the samples of a rhythm matter, one after another; none: all the same.
     """
 
     policy: Policy
@@ -24,14 +39,27 @@ class AdaptiveChoice:
     decisions: float | None = None
     gains: Gains | None = None
     interval: int | None = None
+    weights: tuple[float, ...] = ()
+    smooth: Smooth = "mean"
 
-    def settled(self, *, windows: int | None, span: int | None, cells: int, grid: float) -> Adaptive:
+    def settled(
+        self,
+        *,
+        windows: int | None,
+        span: int | None,
+        cells: int,
+        grid: float,
+        noise: Noise = "laplace",
+        spread: Spread | None = None,
+    ) -> Adaptive:
         """The policy of a release.
 
         Args:
             windows: of a release that protects everything; None where a span is protected.
             span: how many windows that is; None where everything is protected.
             grid: the measure's units in one step.
+            noise: of samples.
+            spread: where there are weights.
 
         Raises:
             ValueError: a parameter that is missing, or that the policy does not have.
@@ -40,7 +68,7 @@ class AdaptiveChoice:
         0.25
         """
         needs = NEEDS[self.policy]
-        decisions = usual_decisions(self.policy, cells) if self.decisions is None else self.decisions
+        decisions = usual_decisions(self.policy, cells, noise) if self.decisions is None else self.decisions
         return Adaptive(
             policy=self.policy,
             windows=windows,
@@ -50,6 +78,9 @@ class AdaptiveChoice:
             threshold=None if self.threshold is None else round(self.threshold / grid),
             gains=Gains() if self.gains is None and "gains" in needs else self.gains,
             interval=self.interval,
+            spread=spread,
+            reserve=RESERVE if self.policy == "dsat" and span is not None else 0.0,
+            smooth=self.smooth,
         )
 
     def to_json(self) -> Json:
@@ -61,6 +92,8 @@ class AdaptiveChoice:
             "decisions": None if self.decisions is None else float(self.decisions).hex(),
             "gains": None if self.gains is None else self.gains.to_json(),
             "interval": self.interval,
+            **({"weights": [float(weight).hex() for weight in self.weights]} if self.weights else {}),
+            **({} if self.smooth == "mean" else {"smooth": self.smooth}),
         }
 
 
@@ -78,6 +111,8 @@ def choice_from_json(members: Members) -> AdaptiveChoice:
         decisions=members.optional_number("decisions"),
         gains=None if members.is_none("gains") else gains_from_json(members.of("gains")),
         interval=members.optional_count("interval"),
+        weights=members.numbers("weights") if members.has("weights") else (),
+        smooth=members.word("smooth", SMOOTHS) if members.has("smooth") else "mean",
     )
     members.end()
     return choice

@@ -3,11 +3,12 @@
 A histogram here is the level of a query: counts or sums over all its cells at the end of a window. In each window it is
 published anew (the window is *sampled*), with fresh noise, or what was published last is repeated.
 
-    fixed   sampled every so many windows; the data are not looked at
+    fixed   sampled every so many windows, which may get different parts of the budget; the data are not looked at
     dsft    sampled when it has moved further from what was published last than a threshold, at most C times
     dsat    the same, with a threshold that is steered so that samples are spread over all windows
     bd, ba  sampled when repeating would be further off than publishing anew; a sample gets half of the budget
             that is left (bd), or that of the windows before it that were not sampled (ba)
+    pegasus sampled always, and each cell smoothed over windows in which it hardly changed (privacy.adaptive.grouping)
 
 Sources: Li et al., "Differentially Private Histogram Publication for Dynamic Datasets", CIKM 2015 (DSFT, DSAT);
 Kellaris et al., "Differentially Private Event Sequences over Infinite Streams", VLDB 2014 (BD, BA). What was mended in
@@ -18,13 +19,20 @@ Choosing a policy or its parameters by looking at the data is a look at the data
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from privacy.checks import at_least, proportion
 from privacy.exact import Json, Members
 
-Policy = Literal["fixed", "dsft", "dsat", "bd", "ba"]
-POLICIES: tuple[Policy, ...] = ("fixed", "dsft", "dsat", "bd", "ba")
+Policy = Literal["fixed", "dsft", "dsat", "bd", "ba", "pegasus"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+Smooth = Literal["mean", "median", "james_stein"]
+SMOOTHS: tuple[Smooth, ...] = get_args(Smooth)
+
+Noise = Literal["laplace", "gaussian"]
+NOISES: tuple[Noise, ...] = ("laplace", "gaussian")
+"""Of samples; decisions have Laplace noise always."""
 
 NEEDS: dict[Policy, tuple[str, ...]] = {
     "fixed": ("interval",),
@@ -32,6 +40,7 @@ NEEDS: dict[Policy, tuple[str, ...]] = {
     "dsat": ("decisions", "samples", "gains"),
     "bd": ("decisions",),
     "ba": ("decisions",),
+    "pegasus": ("decisions", "threshold"),
 }
 """Which parameters each policy has; others are refused."""
 
@@ -78,6 +87,53 @@ def gains_from_json(members: Members) -> Gains:
     return gains
 
 
+PARTS = 1 << 32
+"""Into so many units the budget is divided where samples get different ones."""
+
+
+RESERVE = 10.0
+"""Of new releases, see privacy.adaptive.offset; why so much: docs/decisions/adaptive-thresholds.md."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How a budget is spread over the samples of a fixed rhythm, which matter differently.
+
+    Attributes:
+        weights: how much samples matter, one after another, and then from the first one again.
+        units: what each of them takes, of `PARTS`.
+        least: no units have a smaller sum of squared errors, in squares of weights (privacy.strategies.window_budgets).
+    """
+
+    weights: tuple[float, ...]
+    units: tuple[int, ...]
+    least: float
+
+    def __post_init__(self) -> None:
+        if not self.units or len(self.units) != len(self.weights):
+            raise ValueError("units: expected one for each weight")
+        if not 1 <= min(self.units) <= max(self.units) <= PARTS:
+            raise ValueError(f"units: expected 1 to {PARTS} for each sample")
+
+    def to_json(self) -> Json:
+        """As a document that `spread_from_json` reads back."""
+        return {
+            "weights": [float(weight).hex() for weight in self.weights],
+            "units": list(self.units),
+            "least": self.least.hex(),
+        }
+
+
+def spread_from_json(members: Members) -> Spread:
+    """What `Spread.to_json` gave."""
+    with members.naming():
+        spread = Spread(
+            weights=members.numbers("weights"), units=members.counts("units"), least=members.number("least")
+        )
+    members.end()
+    return spread
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive:
     """A policy with its parameters, all of them public.
@@ -88,12 +144,15 @@ class Adaptive:
     Attributes:
         windows: N.
         span: w.
-        decisions: share of epsilon for decisions; the rest is for samples.
+        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
         samples: C, how many windows may be sampled, of N or of any w.
         threshold: grid steps; a window is sampled that is so much further (in L1) from what was published last than the
             noise of a sample accounts for.
         gains: of steering.
         interval: windows from one sample to the next.
+        spread: what each sample of a rhythm takes; None: all of them the same.
+        reserve: of dsat in a span, how much dearer its last samples are; 0 in plans that say nothing of it.
+        smooth: how `pegasus` smooths; there the threshold is for the deviations of one cell in a group.
 
     >>> Adaptive(policy="dsft", windows=365, decisions=0.2, samples=20, threshold=500).among
     365
@@ -110,8 +169,13 @@ class Adaptive:
     threshold: int | None = None
     gains: Gains | None = None
     interval: int | None = None
+    spread: Spread | None = None
+    reserve: float = 0.0
+    smooth: Smooth = "mean"
 
     def __post_init__(self) -> None:
+        if not 0 <= self.reserve <= 1000 or (self.reserve and (self.policy != "dsat" or self.span is None)):
+            raise ValueError(f"reserve={self.reserve} must lie between 0 and 1000, and is for dsat in a span")
         if self.policy not in POLICIES:
             raise ValueError(f"policy={self.policy!r} must be one of {', '.join(POLICIES)}")
         if (self.windows is None) == (self.span is None):
@@ -133,6 +197,10 @@ class Adaptive:
             at_least("threshold", self.threshold, 0)
         if self.interval is not None:
             at_least("interval", self.interval, 1)
+        if self.smooth not in SMOOTHS or (self.smooth != "mean" and self.policy != "pegasus"):
+            raise ValueError(f"smooth={self.smooth!r}: one of {', '.join(SMOOTHS)}, of the policy pegasus")
+        if self.spread is not None and self.policy != "fixed":
+            raise ValueError(f"weights: unknown; the policy {self.policy} has none")
 
     @property
     def among(self) -> int:
@@ -144,14 +212,21 @@ class Adaptive:
         """Into how many equal units the budget of samples is divided; no more are spent in any `among` windows."""
         if self.samples is not None:
             return self.samples
+        if self.spread is not None:
+            return PARTS
         if self.interval is not None:
             return -(-self.among // self.interval)
-        return self.among if self.policy == "ba" else FINEST
+        return self.among if self.policy in ("ba", "pegasus") else FINEST
+
+    @property
+    def fewest(self) -> int:
+        """The fewest units that a sample takes."""
+        return 1 if self.spread is None else min(self.spread.units)
 
     @property
     def sparse_vector(self) -> bool:
         """Whether decisions are those of AboveThreshold: a noisy threshold, and only 'above' is paid for each time."""
-        return self.samples is not None
+        return self.samples is not None or self.policy == "pegasus"
 
     def to_json(self) -> Json:
         """As a document that `adaptive_from_json` reads back."""
@@ -163,22 +238,36 @@ class Adaptive:
             found["decisions"] = self.decisions.hex()
         if self.gains is not None:
             found["gains"] = self.gains.to_json()
+        if self.spread is not None:
+            found["spread"] = self.spread.to_json()
+        if self.reserve:
+            found["reserve"] = self.reserve.hex()
+        if self.smooth != "mean":
+            found["smooth"] = self.smooth
         return found
 
 
-def usual_decisions(policy: Policy, cells: int) -> float | None:
-    """A share of epsilon for decisions that does well where nothing else is known: it is no look at the data.
+def usual_decisions(policy: Policy, cells: int, noise: Noise = "laplace") -> float | None:
+    """A share of the budget for decisions that does well where nothing else is known: it is no look at the data.
 
     A distance over many cells is uncertain by the noise of what was published, about sqrt(cells) times that of one
     cell. Noise of decisions that is far below that is of no use: the more cells, the less budget they need.
-    Kellaris et al. give them one half, for one cell; `bd` keeps that. benchmarks/adaptive compares.
+    Kellaris et al. give them one half, for one cell; `bd` keeps that. Beside Gaussian samples it is a share of rho: a
+    standard deviation grows with the root alone of what is taken from its budget, so decisions get more where cells are
+    few. benchmarks/adaptive compares.
 
     >>> usual_decisions("dsat", 1), usual_decisions("dsat", 49), usual_decisions("bd", 49), usual_decisions("fixed", 1)
     (0.25, 0.1, 0.5, None)
+    >>> usual_decisions("dsat", 1, "gaussian"), usual_decisions("ba", 1, "gaussian")
+    (0.4, 0.15)
     """
     if policy == "fixed":
         return None
-    return 0.5 if policy == "bd" else 1 / (3 + math.sqrt(cells))
+    if policy in ("bd", "pegasus"):
+        return 0.5 if policy == "bd" else 0.2
+    if noise == "laplace":
+        return 1 / (3 + math.sqrt(cells))
+    return 0.15 if policy == "ba" else 1 / (1.5 + math.sqrt(cells))
 
 
 def adaptive_from_json(members: Members) -> Adaptive:
@@ -199,6 +288,11 @@ def adaptive_from_json(members: Members) -> Adaptive:
     }
     decisions = members.number("decisions") if members.has("decisions") else None
     gains = gains_from_json(members.of("gains")) if members.has("gains") else None
+    spread = spread_from_json(members.of("spread")) if members.has("spread") else None
+    reserve = members.number("reserve") if members.has("reserve") else 0.0
+    smooth = members.word("smooth", SMOOTHS) if members.has("smooth") else "mean"
     members.end()
     with members.naming():
-        return Adaptive(policy=policy, decisions=decisions, gains=gains, **counts)
+        return Adaptive(
+            policy=policy, decisions=decisions, gains=gains, spread=spread, reserve=reserve, smooth=smooth, **counts
+        )

@@ -8,7 +8,6 @@ Source of the decision, where there is a noisy threshold: AboveThreshold (Dwork 
 distance + nu >= offset + rho, with one rho for a run of it and a fresh nu for each window.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,13 +16,11 @@ from numpy.typing import NDArray
 from privacy.adaptive.carry import Carry, Ints, after, offered, undecided
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive
-from privacy.adaptive.scales import Scales
+from privacy.adaptive.scales import Scales, anew
+from privacy.adaptive.sketch import Over, Reading, Sample, column, read, rounds, sketched
 from privacy.noise.distributions import DiscreteLaplace
 
 Flags = NDArray[np.bool_]
-
-Sample = Callable[[DiscreteLaplace, int], Ints]
-"""So many fresh independent samples of a distribution; where noise comes from is not this room's."""
 
 CHUNK = 1 << 16
 """Cells at once: what is made of them stays in the processor's cache."""
@@ -58,28 +55,80 @@ def step(
     ([True, False, True, False, True], [0, 0, 4, 4, 8])
     """
     _check(adaptive, scales, carry, levels)
+    if (scales.column, scales.rounds) != (1, 0):
+        raise ValueError("scales: of sums over cells, and each cell gets noise of its own")
+    if adaptive.policy == "pegasus":
+        raise ValueError("pegasus groups windows: privacy.adaptive.grouping")
     flags = np.zeros(len(levels), dtype=np.bool_)
     values = np.empty_like(levels)
     for row, level in enumerate(levels):
-        units = offered(adaptive, carry)
-        rho = None if carry is None else carry.rho
-        if units and carry is not None and scales.test is not None and undecided(adaptive, carry):
-            if rho is None:
-                rho = 0 if scales.threshold is None else _one(sample, scales.threshold)
-            compared = offset(adaptive, scales, carry, units=units, cells=levels.shape[1])
-            noisy = distance(level, carry.published) + _one(sample, scales.test)
-            if noisy < compared + rho:
-                units = 0
+        units, rho = _decided(adaptive, scales, carry, level, sample, None)
         if units:
             flags[row] = True
             np.add(level, sample(scales.sample(units), levels.shape[1]), out=values[row])
         elif carry is not None:
             values[row] = carry.published
-        carry = after(adaptive, carry, published=values[row], units=units, rho=rho)
+        carry = after(adaptive, carry, published=values[row], units=units, rho=rho, anew=anew(adaptive, scales))
     if carry is None:
         raise ValueError("levels: no windows")
     # A view would keep all windows of this step in memory.
     return flags, values, replace(carry, published=carry.published.copy())
+
+
+def step_over(
+    adaptive: Adaptive,
+    scales: Scales,
+    over: Over,
+    carry: Carry | None,
+    level: Ints,
+    sample: Sample,
+    reading: Reading | None = None,
+) -> tuple[int, Reading, Carry]:
+    """The same for one window, where samples are made with sums over cells: what is published is a sketch.
+
+    Args:
+        level: [cells], exact, in grid steps.
+        reading: of what was published last; None: it is made from the carry.
+
+    Returns:
+        How many units its sample took (0: it was not sampled), what the last sketch says, and the carry, whose
+        `published` that sketch is.
+
+    Raises:
+        ValueError: as `step`; scales, a carry or a level of another way to make samples.
+    """
+    if len(level) != over.cells:
+        raise ValueError(f"levels: {len(level)} cells, but samples are made of {over.cells}")
+    if (scales.column, scales.rounds) != (column(over, scales.noise), rounds(over)):
+        raise ValueError("scales: of other sums over cells than samples are made with")
+    _check(adaptive, scales, None, level[None, :])
+    if adaptive.windows is not None and carry is not None and carry.windows >= adaptive.windows:
+        raise ValueError(f"levels: {carry.windows + 1} windows, but the release ends after {adaptive.windows}")
+    if carry is not None and reading is None:
+        reading = read(over, carry.published)
+    units, rho = _decided(adaptive, scales, carry, level, sample, reading)
+    if units or carry is None or reading is None:
+        sketch = sketched(over, scales, level, units, sample)
+        reading = read(over, sketch)
+    else:
+        sketch = carry.published
+    return units, reading, after(adaptive, carry, published=sketch, units=units, rho=rho, anew=anew(adaptive, scales))
+
+
+def _decided(
+    adaptive: Adaptive, scales: Scales, carry: Carry | None, level: Ints, sample: Sample, reading: Reading | None
+) -> tuple[int, int | None]:
+    """How many units a sample of the next window takes, 0 if there is none, and the noise of the threshold."""
+    units = offered(adaptive, carry)
+    rho = None if carry is None else carry.rho
+    if units and carry is not None and scales.test is not None and undecided(adaptive, carry):
+        if rho is None:
+            rho = 0 if scales.threshold is None else _one(sample, scales.threshold)
+        compared = offset(adaptive, scales, carry, units=units, cells=len(level), reading=reading)
+        near = distance(level, carry.published) if reading is None else distance(reading.sums(level), reading.near)
+        if near + _one(sample, scales.test) < compared + rho:
+            units = 0
+    return units, rho
 
 
 def distance(level: Ints, published: Ints) -> int:

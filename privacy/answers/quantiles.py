@@ -10,16 +10,19 @@ That c* is none of them takes noise of T_(c*) below -h or noise of T_(c*-1) of h
 has 2.5 %, and no further cell needs to be looked at. So the interval holds c* with 95 % at least, and the quantile of
 the counted values with it, those below the first edge and above the last taken for the edge itself.
 
-The value in between is where the noisy T^ crosses zero, with the values of a cell spread evenly over it; of several
-crossings the middle of the first and the last. With a noisy P of zero or less nothing is known: the middle of the
-range is given, and all of it as the interval.
+The value in between is where the noisy T^ crosses zero, with the values of a cell spread evenly over it. Of several
+crossings it is the one where the isotonic regression of T^ crosses as well: where the sum of all T^ before is least,
+since means of T^ that end there are not above zero, and those that begin there not below (Robertson, Wright, Dykstra
+1988). That is post-processing, and brings in what is known of T, that it never falls: among empty cells noise alone
+makes crossings far away. With a noisy P of zero or less nothing is known: the middle of the range is given, and all of
+it as the interval.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from privacy.cells.product import Along
+from privacy.cells.along import Along
 from privacy.cells.sums import Floats
 from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
 from privacy.noise.mixed import half_width_by_spread
@@ -63,10 +66,8 @@ def quantiles(counts: Floats, share: float, *, low: Floats, high: Floats, reach:
     cells = counts.shape[-1]
     first, last = np.argmax(inside, axis=-1), cells - 1 - np.argmax(inside[..., ::-1], axis=-1)
     ci_low, ci_high = np.where(known, low[first], low[0]), np.where(known, high[last], high[-1])
-    one = _crossing(above, before, np.argmax(above >= 0, axis=-1), low, high)
-    other = _crossing(above, before, np.minimum(cells - np.argmax(above[..., ::-1] < 0, axis=-1), cells - 1), low, high)
-    never = ~(above < 0).any(axis=-1)  # all is in the first cell
-    value = np.where(never, one, (one + other) / 2)
+    loss = np.concatenate([np.zeros_like(total), np.cumsum(above[..., :-1], axis=-1)], axis=-1)
+    value = _crossing(above, before, np.argmin(loss, axis=-1), low, high)
     value = np.where(known, np.clip(value, ci_low, ci_high), (low[0] + high[-1]) / 2)
     return Quantiles(value=value, ci_low=ci_low, ci_high=ci_high)
 

@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from privacy.cells.averages import WORKLOADS, Workload
+from privacy.cells.averages import Workload
+from privacy.cells.boxes import Range, boxes_from_json
 from privacy.exact import Json, Members
 
-CellName = Literal["auto", "each", "prefix", "tree", "optimised"]
+Purpose = Workload | Literal["listed"]
+"""What cells are for: a workload, or each cell and the ranges that are listed, alike."""
+
+PURPOSES: tuple[Purpose, ...] = ("cells", "prefixes", "ranges", "listed")
+CellName = Literal["auto", "each", "prefix", "tree", "optimised", "quadtree", "kdtree"]
 
 CELL_NAMES: tuple[CellName, ...] = get_args(CellName)
 
@@ -17,12 +22,26 @@ class CellChoice:
 
     Attributes:
         branching: of a tree.
-        workload: which queries over the ordered axes are to be near: each cell, all prefixes, or all ranges.
+        workload: which queries over the ordered axes are to be near: each cell, all prefixes, or all ranges; or each
+            cell, and the listed ranges, alike.
+        listed: of each of these ranges its cells along each axis, None on one without an order.
+        height: of a kdtree, how often a region is split along each axis.
+        splits: of a kdtree, the share of a sample's budget that choosing splits gets.
+
+    Raises:
+        ValueError: ranges are listed and not asked for, or the other way round.
     """
 
     name: CellName = "auto"
     branching: int | None = None
-    workload: Workload = "cells"
+    workload: Purpose = "cells"
+    listed: tuple[tuple[Range | None, ...], ...] = ()
+    height: int | None = None
+    splits: float | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.listed) != (self.workload == "listed"):
+            raise ValueError("listed: ranges are given where the workload is `listed`, and only there")
 
     @property
     def asks(self) -> bool:
@@ -31,7 +50,14 @@ class CellChoice:
 
     def to_json(self) -> Json:
         """As a document."""
-        return {"name": self.name, "branching": self.branching, "workload": self.workload}
+        found: Json = {"name": self.name, "branching": self.branching, "workload": self.workload}
+        if self.listed:
+            found["listed"] = [[None if cells is None else list(cells) for cells in box] for box in self.listed]
+        if self.height is not None:
+            found["height"] = self.height
+        if self.splits is not None:
+            found["splits"] = float(self.splits).hex()
+        return found
 
     @staticmethod
     def from_json(members: Members) -> "CellChoice":
@@ -39,7 +65,10 @@ class CellChoice:
         choice = CellChoice(
             name=members.word("name", CELL_NAMES),
             branching=members.optional_count("branching"),
-            workload=members.word("workload", WORKLOADS),
+            workload=members.word("workload", PURPOSES),
+            listed=boxes_from_json(members, "listed") if members.has("listed") else (),
+            height=members.count("height") if members.has("height") else None,
+            splits=members.number("splits") if members.has("splits") else None,
         )
         members.end()
         return choice

@@ -5,9 +5,9 @@ times. So every cell is in one node of each layer, and every column of S has the
 
     L1 = sum of weights,    squared L2 = sum of squared weights
 
-The least-squares estimate of the cells from noisy nodes takes one walk up and one down (Hay, Rastogi, Miklau, Suciu,
-VLDB 2010; ours for any weights, and nodes that are cut). With all noise of variance 1, let u be the variance of a
-node's best estimate from the nodes below it and itself, and m the sum of its children's u:
+The least-squares estimate of the cells from noisy nodes takes one walk up and one down, in privacy.cells.walks (Hay,
+Rastogi, Miklau, Suciu, VLDB 2010; ours for any weights, and nodes that are cut). With all noise of variance 1, let u be
+the variance of a node's best estimate from the nodes below it and itself, and m the sum of its children's u:
 
     up      u = 1 / (w^2 + 1 / m),    z = u (w y + (sum of the children's z) / m)
     down    x = z + (u / m of the parent) (x of the parent - sum of the children's z)
@@ -22,12 +22,12 @@ in a node, or over all its cells, follows from the sums of 1, alpha, alpha^2 and
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
+from privacy.cells import walks
 from privacy.cells.averages import Workload, averages
 from privacy.cells.corners import Corner
 from privacy.cells.sums import Floats, Ints, summed
@@ -37,7 +37,7 @@ from privacy.exact import Json, Members
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """A strategy for one axis, see privacy.cells.product.Along.
+    """A strategy for one axis, see privacy.cells.along.
 
     Attributes:
         cells: along the axis.
@@ -52,6 +52,7 @@ class Layers:
     """
 
     kind: ClassVar[str] = "layers"
+    blocks: ClassVar[bool] = True
     cells: int
     sizes: tuple[int, ...] = (1,)
     weights: tuple[int, ...] = (1,)
@@ -100,6 +101,9 @@ class Layers:
         """In how many nodes a cell is, at most."""
         return len(self.sizes)
 
+    def least_precisions(self) -> Floats:
+        return np.full(self.cells, float(self.weights[0] ** 2))
+
     def ranges(self) -> tuple[Ints, Ints]:
         """The cells of each node: the first, and one past the last."""
         begins = np.concatenate([np.arange(count) * size for count, size in zip(self.counts, self.sizes, strict=True)])
@@ -120,44 +124,23 @@ class Layers:
         common = self.weights[-1] ** power if self.counts[-1] == 1 else 0
         return ((whole, whole, common), (whole, whole, whole))
 
+    def up(self, values: Any, layer: int) -> Any:
+        return summed(values, self.steps[layer - 1])
+
+    def down(self, values: Floats, layer: int) -> Floats:
+        return np.repeat(values, self.steps[layer - 1], axis=-1)[..., : self.counts[layer - 1]]
+
     def spread(self, values: Ints) -> Ints:
-        """[.., cells] to [.., nodes]."""
-        sums, layers = values, [self.weights[0] * values]
-        for weight, step in zip(self.weights[1:], self.steps, strict=True):
-            sums = summed(sums, step)
-            layers.append(weight * sums)
-        return np.concatenate(layers, axis=-1)
+        return walks.spread(self, values)
 
     def gather(self, nodes: Floats) -> Floats:
-        """[.., nodes] to [.., cells], least squares."""
-        model, noisy = _model(self), np.split(nodes, np.cumsum(self.counts)[:-1], axis=-1)
-        values = noisy[0] / self.weights[0]
-        below: list[tuple[Floats, Floats]] = []
-        for layer in range(1, len(self.sizes)):
-            sums = summed(values, self.steps[layer - 1])
-            below.append((values, sums))
-            values = model.u[layer] * (self.weights[layer] * noisy[layer] + sums / model.m[layer])
-        for layer in reversed(range(1, len(self.sizes))):
-            own, sums = below.pop()
-            change = np.repeat((values - sums) / model.m[layer], self.steps[layer - 1], axis=-1)
-            values = own + model.u[layer - 1] * change[..., : own.shape[-1]]
-        return values
+        return walks.gather(self, nodes)
 
     def solve(self, queries: Floats) -> Floats:
-        """(S^T S)^-1 applied to [.., cells]: a query's covariance with each cell."""
-        nodes = np.zeros((*queries.shape[:-1], self.nodes))
-        nodes[..., : self.cells] = queries / self.weights[0]
-        return self.gather(nodes)
+        return walks.solve(self, queries)
 
     def variances(self) -> Floats:
-        """Of each cell, [cells]."""
-        model = _model(self)
-        found = model.u[-1]
-        for layer in reversed(range(1, len(self.sizes))):
-            u = model.u[layer - 1]
-            share = u / np.repeat(model.m[layer], self.steps[layer - 1])[: len(u)]
-            found = u * (1 - share) + share**2 * np.repeat(found, self.steps[layer - 1])[: len(u)]
-        return found
+        return walks.variances(self)
 
     def average(self, workload: Workload) -> float:
         """The mean variance of the queries of a workload."""
@@ -169,20 +152,3 @@ class Layers:
     @staticmethod
     def from_json(members: Members) -> "Layers":
         return Layers(cells=members.count("cells"), sizes=members.counts("sizes"), weights=members.counts("weights"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """u and m of each layer's nodes; the leaves have no m."""
-
-    u: list[Floats]
-    m: list[Floats]
-
-
-@lru_cache(maxsize=16)
-def _model(layers: Layers) -> _Model:
-    u, m = [np.full(layers.cells, 1.0 / layers.weights[0] ** 2)], [np.zeros(0)]
-    for weight, step in zip(layers.weights[1:], layers.steps, strict=True):
-        m.append(summed(u[-1], step))
-        u.append(1.0 / (weight**2 + 1.0 / m[-1]))
-    return _Model(u, m)

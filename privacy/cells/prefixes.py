@@ -18,7 +18,7 @@ from privacy.exact import Json, Members
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefixes:
-    """A strategy for one axis, see privacy.cells.product.Along.
+    """A strategy for one axis, see privacy.cells.along.
 
     >>> prefixes = Prefixes(cells=3)
     >>> prefixes.spread(np.array([1, 2, 3])).tolist(), prefixes.gather(np.array([1.0, 3.0, 6.0])).tolist()
@@ -26,6 +26,7 @@ class Prefixes:
     """
 
     kind: ClassVar[str] = "prefixes"
+    blocks: ClassVar[bool] = True
     cells: int
 
     def __post_init__(self) -> None:
@@ -46,6 +47,10 @@ class Prefixes:
     @property
     def filled(self) -> int:
         return self.cells
+
+    def least_precisions(self) -> Floats:
+        """S^-1 takes differences, which are at most twice as long."""
+        return np.full(self.cells, 0.25)
 
     def ranges(self) -> tuple[Ints, Ints]:
         return np.zeros(self.cells, dtype=np.int64), np.arange(1, self.cells + 1, dtype=np.int64)

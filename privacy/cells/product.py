@@ -15,94 +15,33 @@ All of it is linear in the nodes, and no dense matrix is ever made.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from privacy.cells.along import Along
 from privacy.cells.averages import WORKLOADS, Workload
+from privacy.cells.boxes import Range, boxes_from_json, of_boxes
 from privacy.cells.corners import Corner, products
 from privacy.cells.layers import Layers
+from privacy.cells.mixed import Mixed
 from privacy.cells.prefixes import Prefixes
+from privacy.cells.quadtree import Quadtree
 from privacy.cells.sums import Floats, Ints
 from privacy.exact import Json, Members
 
 
-class Along(Protocol):
-    """A strategy for one axis; the last dimension of arrays runs along it."""
-
-    kind: ClassVar[str]
-    """Of all strategies of its class."""
-
-    @property
-    def cells(self) -> int: ...
-
-    @property
-    def nodes(self) -> int: ...
-
-    @property
-    def filled(self) -> int:
-        """In how many nodes a cell is, at most."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """In the spec's words."""
-        ...
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What was chosen, for plans: JSON values."""
-        ...
-
-    def ranges(self) -> tuple[Ints, Ints]:
-        """The cells of each node: the first, and one past the last."""
-        ...
-
-    def layer(self) -> Ints:
-        """The layer of each node, [nodes]."""
-        ...
-
-    def of_nodes(self) -> Ints:
-        """The weight of each node, [nodes]."""
-        ...
-
-    def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """Of two cells, at most so far apart; None: any two (privacy.cells.corners)."""
-        ...
-
-    def spread(self, values: Ints) -> Ints:
-        """S: [.., cells] to [.., nodes]."""
-        ...
-
-    def gather(self, nodes: Floats) -> Floats:
-        """(S^T S)^-1 S^T: [.., nodes] to [.., cells]."""
-        ...
-
-    def solve(self, queries: Floats) -> Floats:
-        """(S^T S)^-1: [.., cells] to [.., cells]."""
-        ...
-
-    def variances(self) -> Floats:
-        """Of each cell, [cells], where the noise of a node has variance 1."""
-        ...
-
-    def average(self, workload: Workload) -> float:
-        """The mean variance of the queries of a workload."""
-        ...
-
-    def to_json(self) -> Json:
-        """As a document, but for its kind."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A strategy over cells: one strategy for each axis, the last axis running fastest.
+    """A strategy over cells: one strategy for each axis, the last axis running fastest; or one for all of them.
 
     Attributes:
         workload: for each axis, which queries are averaged over; empty: each cell.
+        listed: for each sum that is asked for, its cells along each axis, None on one without an order: the mean over
+            these then counts as much as that over the workload.
 
     >>> both = Product(axes=(Layers(cells=2), Layers(cells=4, sizes=(1, 2), weights=(1, 1))))
     >>> both.cells, both.nodes, both.spread(np.arange(8)).tolist()
@@ -111,16 +50,26 @@ class Product:
 
     axes: tuple[Along, ...]
     workload: tuple[Workload, ...] = ()
+    listed: tuple[tuple[Range | None, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.axes:
             raise ValueError("axes: at least one")
         if self.workload and len(self.workload) != len(self.axes):
             raise ValueError(f"workload={self.workload}: one for each of {len(self.axes)} axes")
+        for box in self.listed:
+            if len(box) != len(self.shape) or not all(map(_inside, box, self.shape)):
+                raise ValueError(f"listed={box}: neighbouring cells along each of {len(self.shape)} axes, or None")
 
     @property
     def cells(self) -> int:
         return math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each axis of the query."""
+        first = self.axes[0]
+        return first.shape if isinstance(first, Quadtree) else tuple(axis.cells for axis in self.axes)
 
     @property
     def nodes(self) -> int:
@@ -135,6 +84,11 @@ class Product:
     def trivial(self) -> bool:
         """Whether each cell has noise of its own, so that nothing is gathered."""
         return all(axis.name == "each" for axis in self.axes)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether its rows fall into blocks."""
+        return all(axis.blocks for axis in self.axes)
 
     def corners(self, power: int, apart: tuple[int, ...] | None = None) -> tuple[Corner, ...]:
         """Of two cells; `apart`: at most so far from each other along each axis."""
@@ -156,6 +110,10 @@ class Product:
         found: Floats = self._walked(queries, [axis.cells for axis in self.axes], [axis.solve for axis in self.axes])
         return found
 
+    def least_precisions(self) -> Floats:
+        """Of each cell, [cells]: S^T S with these taken from its diagonal has no eigenvalue below 0."""
+        return _multiplied(axis.least_precisions() for axis in self.axes)
+
     def variance(self, query: Floats) -> float:
         """Of a linear query, [cells], where the noise of a node has variance 1."""
         return float(query @ self.solve(query))
@@ -166,10 +124,7 @@ class Product:
 
     def variances(self) -> Floats:
         """Of each cell, [cells]."""
-        found = np.ones(1)
-        for axis in self.axes:
-            found = np.multiply.outer(found, axis.variances()).ravel()
-        return found
+        return _multiplied(axis.variances() for axis in self.axes)
 
     def weights(self) -> Ints:
         """Of each node, [nodes]."""
@@ -179,13 +134,8 @@ class Product:
         return found
 
     def average(self) -> float:
-        """The mean variance of the workload: of all products of queries along the axes."""
-        cells: Workload = "cells"
-        asked = self.workload or (cells,) * len(self.axes)
-        found = 1.0
-        for axis, workload in zip(self.axes, asked, strict=True):
-            found *= axis.average(workload)
-        return found
+        """The mean variance of the workload: of all products of queries along the axes; and of what is listed."""
+        return _average(self)
 
     @property
     def name(self) -> str:
@@ -199,7 +149,8 @@ class Product:
     def to_json(self) -> Json:
         """As a document."""
         axes = [{"kind": axis.kind, **axis.to_json()} for axis in self.axes]
-        return {"axes": axes, "workload": list(self.workload)}
+        listed = [[None if cells is None else list(cells) for cells in box] for box in self.listed]
+        return {"axes": axes, "workload": list(self.workload), **({"listed": listed} if listed else {})}
 
     def _walked(self, values: Any, sizes: list[int], steps: list[Callable[[Any], Any]]) -> Any:
         """Each axis' step along its own dimension."""
@@ -209,7 +160,33 @@ class Product:
         return grid.reshape(*values.shape[:-1], math.prod(grid.shape[-len(steps) :]))
 
 
-KINDS: dict[str, type[Layers] | type[Prefixes]] = {kind.kind: kind for kind in (Layers, Prefixes)}
+def _multiplied(of_axes: Iterable[Floats]) -> Floats:
+    """Numbers of all cells, [cells], from those along each axis."""
+    found = np.ones(1)
+    for along in of_axes:
+        found = np.multiply.outer(found, along).ravel()
+    return found
+
+
+def _inside(cells: Range | None, size: int) -> bool:
+    return cells is None or 0 <= cells[0] < cells[1] <= size
+
+
+@lru_cache(maxsize=256)
+def _average(product: Product) -> float:
+    cells: Workload = "cells"
+    asked = product.workload or (cells,) * len(product.axes)
+    found = 1.0
+    for axis, workload in zip(product.axes, asked, strict=True):
+        found *= axis.average(workload)
+    if not product.listed:
+        return found
+    return (found + float(of_boxes(product.listed, product.axes).squares.mean())) / 2
+
+
+KINDS: dict[str, type[Layers] | type[Prefixes] | type[Mixed] | type[Quadtree]] = {
+    kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree)
+}
 
 
 def product_from_json(members: Members) -> Product:
@@ -227,9 +204,11 @@ def product_from_json(members: Members) -> Product:
     words = members.texts("workload")
     if not set(words) <= set(WORKLOADS):
         raise members.wrong("workload", f"a list of {', '.join(WORKLOADS)}")
+    listed = boxes_from_json(members, "listed") if members.has("listed") else ()
     members.end()
     with members.naming():
-        return Product(axes=tuple(axes), workload=tuple(w for word in words for w in WORKLOADS if w == word))
+        workload = tuple(w for word in words for w in WORKLOADS if w == word)
+        return Product(axes=tuple(axes), workload=workload, listed=listed)
 
 
 def _described(axis: Along) -> str:

@@ -35,6 +35,9 @@ class Chance(Protocol):
     def below(self, limit: int, size: int) -> Ints:
         """Uniform on 0 .. limit - 1."""
 
+    def far_below(self, limit: int, size: int) -> list[int]:
+        """The same for a limit of any size."""
+
     def likely(self, parts: int, size: int) -> Flags:
         """True with probability parts / 2^62, 0 <= parts <= 2^62."""
 
@@ -65,6 +68,17 @@ class Device:
             drawn[over] = self._words(width, len(over))
         remainders: Ints = (drawn % drawn.dtype.type(limit)).astype(np.int64)
         return remainders
+
+    def far_below(self, limit: int, size: int) -> list[int]:
+        bits = limit.bit_length()
+        width = (bits + 7) // 8
+        drawn: list[int] = []
+        while len(drawn) < size:  # at least half of them are kept
+            source = self._source(width * (size - len(drawn)))
+            words = (source[start : start + width] for start in range(0, len(source), width))
+            numbers = (int.from_bytes(word, "big") >> (8 * width - bits) for word in words)
+            drawn += [number for number in numbers if number < limit]
+        return drawn
 
     def likely(self, parts: int, size: int) -> Flags:
         if not 0 <= parts <= WHOLE:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from privacy.local.chance import Chance, Device, Ints, Keyed, new_key, next_key
 from privacy.local.design import SHARES, Design
-from privacy.local.signs import Signs, draw_patterns
+from privacy.local.signs import Signs, draw_patterns, turned, words
 from privacy.local.symbols import Symbols
 
 NOT_THERE = -1
@@ -49,7 +49,7 @@ class People:
             of their own: two parts with one key would draw the same, and who knows one part could read the other.
         layer: in which layer of the tree; public.
         turn: in which window an answer is reported once; public.
-        patterns: signs drawn beforehand, a bit for each.
+        patterns: [people, words] signs drawn beforehand, a bit for each.
         spent: how many of them are used.
         counted: the answer as far as changes count.
         began: the answer, so counted, at the beginning of the node that is open.
@@ -62,7 +62,7 @@ class People:
     layer: NDArray[np.uint8]
     turn: Ints
     patterns: NDArray[np.uint64]
-    spent: NDArray[np.uint8]
+    spent: NDArray[np.uint16]
     counted: Ints
     began: Ints
     used: Ints
@@ -91,11 +91,12 @@ def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
     shares = np.cumsum([layer.share for layer in design.layers])
     layer = np.searchsorted(shares, chance.below(SHARES, people), side="right").astype(np.uint8)
     turn = chance.below(design.windows if design.reported == "once" else 1, people)
-    patterns = np.zeros(people, dtype=np.uint64)
+    patterns = np.zeros((people, words(design.most_signs)), dtype=np.uint64)
     for number, each in enumerate(design.layers):
         if isinstance(each.randomiser, Signs):
             members = np.flatnonzero(layer == number)
-            patterns[members] = draw_patterns(each.randomiser, chance, len(members))
+            drawn = draw_patterns(each.randomiser, chance, len(members))
+            patterns[members, : drawn.shape[1]] = drawn
     none = np.full(people, design.answers)
     return People(
         window=0,
@@ -103,7 +104,7 @@ def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
         layer=layer,
         turn=turn,
         patterns=patterns,
-        spent=np.zeros(people, dtype=np.uint8),
+        spent=np.zeros(people, dtype=np.uint16),
         counted=none,
         began=none,
         used=np.zeros(people, dtype=np.int64),
@@ -144,10 +145,10 @@ def report(
         if isinstance(layer.randomiser, Signs):
             question = chance.below(design.basis.questions, len(members))
             change = (design.basis.signs(question, after) - design.basis.signs(question, before)) // 2
-            turned = (people.patterns[members] >> spent[members].astype(np.uint64)) & np.uint64(1)
+            drawn = 1 - 2 * turned(people.patterns[members], spent[members].astype(np.int64))
             fair = 1 - 2 * chance.below(2, len(members))
-            sign = np.where(change == 0, fair, change * (1 - 2 * turned.astype(np.int64)))
-            spent[members] += (change != 0).astype(np.uint8)
+            sign = np.where(change == 0, fair, change * drawn)
+            spent[members] += (change != 0).astype(np.uint16)
         else:
             question = layer.randomiser.draw(design.space.symbols(before, after), chance)
             sign = np.ones(len(members), dtype=np.int64)
@@ -174,8 +175,8 @@ def _reported_once(design: Design, people: People, window: int, now: Ints, chanc
         sign = np.ones(len(members), dtype=np.int64)
     else:
         question = chance.below(design.basis.questions, len(members))
-        turned = (people.patterns[members] & np.uint64(1)).astype(np.int64)
-        sign = design.basis.signs(question, answer) * (1 - 2 * turned)
+        drawn = 1 - 2 * turned(people.patterns[members], np.zeros(len(members), dtype=np.int64))
+        sign = design.basis.signs(question, answer) * drawn
     return _in_order(members, np.zeros(len(members), dtype=np.int64), question, sign)
 
 

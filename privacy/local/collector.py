@@ -7,32 +7,36 @@ not depend on the answers. Layers and turns are drawn by chance, so with all rep
     change of a node    signs      (people / reports) basis.decoded(sums) / gain
                         symbols    (people / reports) M P^-1 O, O the tally of symbols, P their probabilities, M what
                                    each means for the answers
-    level               the sum of the changes of the fewest nodes, or what is reported once
+    level, change       of all nodes together by least squares (privacy.local.least_squares), or what is reported once
 
 **Variances.** For symbols on one layer with every report there, M (P^-1 diag(O) P^-T - diag(P^-1 O)) M^T is an unbiased
 estimate of the exact covariance M (P^-1 diag(P N) P^-T - diag(N)) M^T, N being the true numbers of symbols: linear in
 N. (The paper's appendix C mixes proportions and counts and takes people for draws from one distribution.) P^-1 is
 (I - p 1 1^T) / (q - p), so no matrix of symbols is made. Where people are in several layers or reports are absent the
 second term is left out, which covers the drawing of people too. For signs it is at most
-people^2 / reports * basis.variance / gain^2 for each node, whatever people do, and adds up over the nodes of a level:
-what one person's signs have in common lowers it (docs/proofs/local.md).
+people^2 / reports * basis.variance / gain^2 for each node, whatever people do, times the square of the node's weight;
+what one person's signs have in common, less as a rule, is part of the intervals alone (docs/proofs/local.md,
+privacy.local.intervals).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from privacy.local.basis import Floats
 from privacy.local.chance import Ints
 from privacy.local.client import Reports
-from privacy.local.design import Design
+from privacy.local.design import Design, variance_of_change
+from privacy.local.intervals import FAILURE, Bounds, Heard, of_changes, of_once, shares_of_coins
+from privacy.local.least_squares import node_weights
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 
-Z95 = NormalDist().inv_cdf(0.975)
+MOST_WEIGHTS = 1 << 22
+"""Of nodes in numbers that are worked on together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +58,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
-    """Numbers of people by answer; [windows, answers]. No reports: NaN, and an infinite variance."""
+    """Numbers of people by answer; [windows, answers]. No reports: NaN, and an infinite variance.
+
+    Attributes:
+        lows, highs: ends of 95 % intervals, each of which holds at least as often, however few people there are.
+    """
 
     values: Floats
     variances: Floats
-
-    @property
-    def half_widths(self) -> Floats:
-        """Of 95 % intervals, sums of many independent reports being close to normal."""
-        return Z95 * np.sqrt(self.variances)
+    lows: Floats
+    highs: Floats
 
 
 def tally(design: Design, reports: Reports) -> dict[int, Tally]:
@@ -100,29 +105,15 @@ def levels(design: Design, tallies: Mapping[tuple[int, int], Tally], *, people: 
         tallies: by layer and node.
     """
     if design.reported == "once":
-        return _stacked([_once(design, tallies.get((0, node)), people) for node in range(windows)])
-    spans = [layer.span for layer in design.layers]
-    nothing = np.zeros(design.answers)
-    numbers = [(nothing, nothing)]
-    for end in range(1, windows + 1):
-        # The last of the fewest nodes that make up all windows so far, and the level before it.
-        layer = max(number for number, span in enumerate(spans) if end % span == 0)
-        value, variance = _change(design, layer, tallies.get((layer, end // spans[layer] - 1)), people)
-        before = numbers[end - spans[layer]]
-        numbers.append((before[0] + value, before[1] + variance))
-    return _stacked(numbers[1:])
+        return _levels_once(design, tallies, people, windows)
+    return _of_nodes(design, tallies, people, windows, np.tri(windows))
 
 
 def changes(design: Design, tallies: Mapping[tuple[int, int], Tally], *, people: int, windows: int) -> Estimates:
     """In each of the first `windows` windows."""
     if design.reported == "once":
-        once = levels(design, tallies, people=people, windows=windows)
-        before = np.zeros((1, design.answers))
-        return Estimates(
-            values=np.diff(once.values, axis=0, prepend=before),
-            variances=once.variances + np.concatenate([before, once.variances[:-1]]),
-        )
-    return _stacked([_change(design, 0, tallies.get((0, node)), people) for node in range(windows)])
+        return _changes_once(design, tallies, people, windows)
+    return _of_nodes(design, tallies, people, windows, np.eye(windows))
 
 
 def covariance(space: MutationSpace, randomiser: Symbols, tallied: Ints) -> Floats:
@@ -155,10 +146,106 @@ def covariance(space: MutationSpace, randomiser: Symbols, tallied: Ints) -> Floa
     return spun / spread**2 - moved((observed - p * n) / spread)
 
 
-def _change(design: Design, layer: int, tallied: Tally | None, people: int) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nodes:
+    """Those of a layer that have closed, [nodes] and [nodes, answers]; zeros where there are no reports.
+
+    Attributes:
+        counted: of symbols, [nodes, 2, answers] unbiased estimates of how many of those who report have come to an
+            answer, and have left it.
+    """
+
+    reports: Ints
+    values: Floats
+    variances: Floats
+    counted: Floats
+
+
+def _of_nodes(
+    design: Design, tallies: Mapping[tuple[int, int], Tally], people: int, windows: int, sums: Floats
+) -> Estimates:
+    """Sums of windows, [sums, windows], from all nodes that have closed, by least squares."""
+    layers = [_nodes(design, layer, tallies, people, windows) for layer in range(len(design.layers))]
+    whole = people == sum(int(each.reports.min()) for each in layers if len(each.reports))
+    precisions = [
+        each.reports / variance_of_change(design.basis, design.space, layer.randomiser)
+        for each, layer in zip(layers, design.layers, strict=True)
+    ]
+    spans = [layer.span for layer in design.layers]
+    rows = max(1, MOST_WEIGHTS // sum(len(each.reports) for each in layers))
+    parts = [
+        _summed(design, layers, node_weights(spans, precisions, sums[start : start + rows]), people, whole=whole)
+        for start in range(0, len(sums), rows)
+    ]
+    return Estimates(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Estimates.__slots__},
+    )
+
+
+def _summed(design: Design, layers: list[_Nodes], weights: list[Floats], people: int, *, whole: bool) -> Estimates:
+    unknown = np.isnan(weights[0][:, 0])
+    weights = [np.nan_to_num(each) for each in weights]
+    pairs = list(zip(weights, layers, strict=True))
+    values = np.sum([weight @ each.values for weight, each in pairs], axis=0)
+    variances = np.sum([weight**2 @ each.variances for weight, each in pairs], axis=0)
+    scaled = [weight * (people / np.maximum(each.reports, 1)) for weight, each in pairs]
+    sizes = [np.abs(each) for each in scaled]
+    heard = Heard(
+        nodes=_by_layer([(each > 0).sum(axis=1) for each in sizes]),
+        weight=_by_layer([each.max(axis=1, initial=0) for each in sizes]),
+        squares=_by_layer([each**2 @ layer.reports for each, layer in zip(scaled, layers, strict=True)]),
+        sway=_by_layer([_sway(each) for each in scaled]),
+        even=_by_layer([((each == 0) | (each == each.max(axis=1, initial=0)[:, None])).all(axis=1) for each in scaled]),
+        people=_by_layer([np.full(len(values), each.reports.max(initial=1)) for each in layers]),
+        whole=whole,
+    )
+    counted = np.stack(
+        [np.einsum("sn,nka->ska", each**2, layer.counted) for each, layer in zip(scaled, layers, strict=True)], axis=2
+    )
+    bounds = of_changes(design, heard, people, counted[:, 0], counted[:, 1])
+    values[unknown], variances[unknown] = np.nan, np.inf
+    return _around(values, variances, bounds)
+
+
+def _nodes(design: Design, layer: int, tallies: Mapping[tuple[int, int], Tally], people: int, windows: int) -> _Nodes:
+    count, answers = windows // design.layers[layer].span, design.answers
+    randomiser = design.layers[layer].randomiser
+    reports = np.zeros(count, dtype=np.int64)
+    values, variances, counted = np.zeros((count, answers)), np.zeros((count, answers)), np.zeros((count, 2, answers))
+    for node in range(count):
+        tallied = tallies.get((layer, node))
+        if tallied is None or tallied.reports == 0:
+            continue
+        reports[node] = n = tallied.reports
+        values[node], variances[node] = _change(design, layer, tallied, people)
+        if isinstance(randomiser, Symbols):
+            degrees = np.stack(design.space.degrees())
+            by_symbols = (tallied.sums - float(randomiser.other) * n * degrees) / float(randomiser.spread)
+            counted[node] = by_symbols[::-1]  # tallies have who has left first
+    return _Nodes(reports=reports, values=values, variances=variances, counted=counted)
+
+
+def _sway(weights: Floats) -> Floats:
+    """The largest size of a sum of some of the weights of a row, the first added, the next taken away, and so on."""
+    ends_up, ends_down = np.zeros(len(weights)), np.zeros(len(weights))
+    low_up, low_down = np.zeros(len(weights)), np.zeros(len(weights))
+    for weight in weights.T:
+        ends_up, ends_down = np.maximum(ends_up, ends_down + weight), np.maximum(ends_down, ends_up - weight)
+        low_up, low_down = np.minimum(low_up, low_down + weight), np.minimum(low_down, low_up - weight)
+    return np.maximum(np.maximum(ends_up, ends_down), -np.minimum(low_up, low_down))
+
+
+def _by_layer(columns: list[Any]) -> Any:
+    return np.stack(columns, axis=1)
+
+
+def _around(values: Floats, variances: Floats, bounds: Bounds) -> Estimates:
+    half = np.where(np.isfinite(variances), bounds.half_widths(), np.nan)
+    return Estimates(values=values, variances=variances, lows=values - half, highs=values + half)
+
+
+def _change(design: Design, layer: int, tallied: Tally, people: int) -> tuple[Floats, Floats]:
     """A node's estimate and its variance."""
-    if tallied is None or tallied.reports == 0:
-        return _unknown(design)
     randomiser, n = design.layers[layer].randomiser, tallied.reports
     scale = people / n
     if isinstance(randomiser, Signs):
@@ -175,6 +262,59 @@ def _change(design: Design, layer: int, tallied: Tally | None, people: int) -> t
     else:  # few reports may show no noise, but there is some
         variances = np.maximum(variances, n * (p * (degrees[0] + degrees[1]) - (p * degree) ** 2) / spread**2)
     return scale * value, scale**2 * variances
+
+
+def _levels_once(design: Design, tallies: Mapping[tuple[int, int], Tally], people: int, windows: int) -> Estimates:
+    numbers = [_once(design, tallies.get((0, node)), people) for node in range(windows)]
+    values = np.array([value for value, _ in numbers])
+    variances = np.array([variance for _, variance in numbers])
+    reports = _reports(tallies, windows)
+    if isinstance(design.layers[0].randomiser, Signs):
+        return _around(values, variances, of_once(design, reports, people))
+    lows, highs = _coins(design, tallies, people, windows, FAILURE)
+    return Estimates(values=values, variances=variances, lows=lows, highs=highs)
+
+
+def _changes_once(design: Design, tallies: Mapping[tuple[int, int], Tally], people: int, windows: int) -> Estimates:
+    """From one level to the next; before the first window nobody is there."""
+    once = _levels_once(design, tallies, people, windows)
+    none = np.zeros((1, design.answers))
+    values = np.diff(once.values, axis=0, prepend=none)
+    variances = once.variances + np.concatenate([none, once.variances[:-1]])
+    reports = _reports(tallies, windows)
+    bounds = of_once(design, reports[1:], people) + of_once(design, reports[:-1], people)
+    found = _around(values[1:], variances[1:], bounds)
+    lows, highs = found.lows, found.highs
+    if isinstance(design.layers[0].randomiser, Symbols):
+        # Where that is not close enough to normal: an interval for each of the two, either of which may miss half as
+        # often. Which it is does not depend on what was reported.
+        low, high = _coins(design, tallies, people, windows, FAILURE / 2)
+        close = np.isfinite(bounds.normal())
+        lows, highs = np.where(close, lows, low[1:] - high[:-1]), np.where(close, highs, high[1:] - low[:-1])
+    return Estimates(
+        values=values,
+        variances=variances,
+        lows=np.concatenate([once.lows[:1], lows]),
+        highs=np.concatenate([once.highs[:1], highs]),
+    )
+
+
+def _reports(tallies: Mapping[tuple[int, int], Tally], windows: int) -> Ints:
+    """On each window; 1 where there are none, and no estimate."""
+    return np.array([max(1, tallies[0, node].reports) if (0, node) in tallies else 1 for node in range(windows)])
+
+
+def _coins(
+    design: Design, tallies: Mapping[tuple[int, int], Tally], people: int, windows: int, failure: float
+) -> tuple[Floats, Floats]:
+    """Ends of intervals of levels that are reported once, as symbols."""
+    (layer,) = design.layers
+    assert isinstance(layer.randomiser, Symbols)
+    heard = [tallies.get((0, node), empty(design, 0)) for node in range(windows)]
+    reports = np.array([[each.reports] for each in heard])
+    low, high = shares_of_coins(np.array([each.sums[0] for each in heard]), reports, layer.randomiser, failure)
+    known = reports > 1
+    return np.where(known, people * low, np.nan), np.where(known, people * high, np.nan)
 
 
 def _once(design: Design, tallied: Tally | None, people: int) -> tuple[Floats, Floats]:
@@ -196,9 +336,3 @@ def _once(design: Design, tallied: Tally | None, people: int) -> tuple[Floats, F
 
 def _unknown(design: Design) -> tuple[Floats, Floats]:
     return np.full(design.answers, np.nan), np.full(design.answers, np.inf)
-
-
-def _stacked(numbers: list[tuple[Floats, Floats]]) -> Estimates:
-    return Estimates(
-        values=np.array([value for value, _ in numbers]), variances=np.array([variance for _, variance in numbers])
-    )

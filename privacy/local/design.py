@@ -93,6 +93,11 @@ class Design:
     def answers(self) -> int:
         return self.space.answers
 
+    @property
+    def most_signs(self) -> int:
+        """Of a layer; what a device keeps has room for so many."""
+        return max(layer.randomiser.most if isinstance(layer.randomiser, Signs) else 1 for layer in self.layers)
+
     def nodes(self, layer: int) -> int:
         """How many nodes of a layer are complete in the end."""
         return self.windows // self.layers[layer].span
@@ -120,3 +125,12 @@ class Design:
 def per_report(epsilon: float, delta: float, reports: int) -> tuple[Fraction, Fraction]:
     """What each of the reports that can differ may cost, if randomised response is used."""
     return Fraction(epsilon) / reports, Fraction(delta) / reports
+
+
+def variance_of_change(basis: Basis, space: MutationSpace, randomiser: Signs | Symbols) -> float:
+    """Of a change, for one person who reports on its node and has none; the largest over the answers."""
+    if isinstance(randomiser, Signs):
+        return basis.variance / float(randomiser.gain) ** 2
+    away, to = space.degrees()
+    p, spread = float(randomiser.other), float(randomiser.spread)
+    return float((p * (away + to) - (p * (to - away)) ** 2).max()) / spread**2

@@ -11,7 +11,7 @@ from privacy.local.chance import KEY
 from privacy.local.client import People
 from privacy.local.design import Design, Layer, Reported
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.signs import Signs
+from privacy.local.signs import WORD, Signs, words
 from privacy.local.symbols import Symbols
 
 VERSION = 1
@@ -21,8 +21,7 @@ _KINDS: tuple[Kind, ...] = ("bins", "hadamard")
 _KEPT: dict[str, type[np.integer[Any]]] = {
     "layer": np.uint8,
     "turn": np.int64,
-    "patterns": np.uint64,
-    "spent": np.uint8,
+    "spent": np.uint16,
     "counted": np.int64,
     "began": np.int64,
     "used": np.int64,
@@ -82,7 +81,8 @@ def device_to_json(device: People) -> Json:
     if len(device.layer) != 1:
         raise ValueError("this is for the device of one person")
     numbers = {name: int(getattr(device, name)[0]) for name in _KEPT}
-    return {"version": VERSION, "window": device.window, "key": device.key.hex(), **numbers}
+    patterns = sum(int(word) << (WORD * place) for place, word in enumerate(device.patterns[0]))
+    return {"version": VERSION, "window": device.window, "key": device.key.hex(), "patterns": patterns, **numbers}
 
 
 def device_from_json(members: Members, design: Design) -> People:
@@ -103,15 +103,19 @@ def device_from_json(members: Members, design: Design) -> People:
         raise ValueError("version: a later version of the program has written it; use that one")
     window, key = members.count("window"), bytes.fromhex(members.text("key"))
     kept = {name: np.array([members.count(name)]).astype(kind) for name, kind in _KEPT.items()}
+    patterns = members.count("patterns")
     members.end()
+    places = words(design.most_signs)
     if not (
-        0 <= window <= design.windows
+        0 <= patterns < 1 << (WORD * places)
+        and 0 <= window <= design.windows
         and len(key) == KEY
         and kept["layer"][0] < len(design.layers)
         and all(0 <= kept[name][0] <= design.answers for name in ("counted", "began"))
     ):
         raise ValueError("this is of a device of another design")
-    return People(window=window, key=key, **kept)
+    each = [patterns >> (WORD * place) & ((1 << WORD) - 1) for place in range(places)]
+    return People(window=window, key=key, patterns=np.array([each], dtype=np.uint64), **kept)
 
 
 def _layer_to_json(layer: Layer) -> Json:

@@ -3,27 +3,26 @@
     mutations   the paper's randomised response over changes
     signs       a sign among fair coins, about one question
     once        the answer itself, in one window
-    trees       mutations and signs on the nodes of a tree over time, of all arities up to 16 and all heights
+    trees       mutations and signs on the nodes of a tree over time, of arities up to 4 and all heights
 
 What a number's variance is per person, where nobody changes: for signs basis.variance / gain^2, for symbols
-2 |R| p / (q - p)^2; to divide by the share of people who report on a node, to add up over the nodes of a level. Shares
-are those of the least sum of variances. Where people change the variance is less for signs, and for mutations more by
-less than one part in n for each who does.
+2 |R| p / (q - p)^2; to divide by the share of people who report on a node. Of a level or a change it is that of all
+nodes together by least squares, once all windows have closed (privacy.local.least_squares). Shares are those of the
+least sum of variances. Where people change, each of them has less variance, or by less than one part in n more.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from privacy.local.basis import Basis, Floats, best_basis
+from privacy.local.basis import Floats, best_basis
 from privacy.local.bound import LocalBound, differing
-from privacy.local.chance import Ints
-from privacy.local.design import SHARES, Design, Layer, Reported, per_report
+from privacy.local.design import SHARES, Design, Layer, Reported, per_report, variance_of_change
+from privacy.local.least_squares import change_variances, level_variances
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.signs import MOST_SIGNS, Signs, best_signs
 from privacy.local.symbols import Symbols, best_symbols
@@ -31,7 +30,14 @@ from privacy.local.symbols import Symbols, best_symbols
 Series = Literal["level", "change"]
 Method = Literal["mutations", "signs", "once"]
 
-MOST_ARITY = 16
+MOST_ARITY = 4
+"""By least squares more layers are better than more nodes to a node: 2 in all cases tried."""
+
+TURNS, STEP = 5, 1e-4
+"""Towards the best shares of layers, and in which part of a share a derivative is taken."""
+
+
+_OF = {"level": level_variances, "change": change_variances}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +113,8 @@ def tree(
             limits = per_report(epsilon, delta, differing(bound, span, windows // span))
             randomisers.append(best_symbols(space.count, *limits))
     layers = [Layer(span=arity**number, share=1, randomiser=each) for number, each in enumerate(randomisers)]
-    costs = np.zeros(height)
-    for series in publish:
-        costs += _nodes(windows, arity, height, series) * [_variance(basis, space, each) for each in layers]
+    alone = np.array([variance_of_change(basis, space, each) for each in randomisers])
+    shares = _best_shares([layer.span for layer in layers], alone, windows, publish)
     return Design(
         space=space,
         windows=windows,
@@ -118,7 +123,7 @@ def tree(
         basis=basis,
         layers=tuple(
             Layer(span=layer.span, share=share, randomiser=layer.randomiser)
-            for layer, share in zip(layers, _shares(np.sqrt(costs)), strict=True)
+            for layer, share in zip(layers, shares, strict=True)
         ),
         epsilon=epsilon,
         delta=delta if method == "mutations" else 0.0,
@@ -133,12 +138,11 @@ def variances_of(design: Design, series: Series) -> Floats:
         both = 2 * level
         both[0] = level[0]  # before the first window nobody is there
         return level if series == "level" else both
-    each = [_variance(design.basis, design.space, layer) * SHARES / layer.share for layer in design.layers]
-    if series == "change":
-        return np.full(design.windows, each[0])
-    counts = nodes_of_levels([layer.span for layer in design.layers], design.windows)
-    summed: Floats = np.array(each) @ counts
-    return summed
+    each = [
+        variance_of_change(design.basis, design.space, layer.randomiser) * SHARES / layer.share
+        for layer in design.layers
+    ]
+    return _OF[series]([layer.span for layer in design.layers], each, design.windows)
 
 
 def _designs(
@@ -186,16 +190,6 @@ def _designs(
                 yield method, arity if height > 1 else None, design
 
 
-def _variance(basis: Basis, space: MutationSpace, layer: Layer) -> float:
-    """Of a change, for one person who reports on its node and has none; the largest over the answers."""
-    randomiser = layer.randomiser
-    if isinstance(randomiser, Signs):
-        return basis.variance / float(randomiser.gain) ** 2
-    away, to = space.degrees()
-    p, spread = float(randomiser.other), float(randomiser.spread)
-    return float((p * (away + to) - (p * (to - away)) ** 2).max()) / spread**2
-
-
 def _level_variance(design: Design, layer: Layer) -> float:
     """Of an answer that is reported once, for each person in whose window that is, however many give it."""
     randomiser = layer.randomiser
@@ -206,26 +200,24 @@ def _level_variance(design: Design, layer: Layer) -> float:
     return chance * (1 - chance) / spread**2
 
 
-def _nodes(windows: int, arity: int, height: int, series: Series) -> Floats:
-    """How many nodes of each layer a number has, on average."""
-    if series == "change":
-        only: Floats = np.eye(1, height, dtype=np.float64).ravel()
-        return only
-    means: Floats = nodes_of_levels([arity**layer for layer in range(height)], windows).mean(axis=1)
-    return means
+def _best_shares(spans: Sequence[int], alone: Floats, windows: int, publish: Sequence[Series]) -> list[int]:
+    """Of layers, for the least sum of variances; `alone` are those of nodes if everybody were in their layer.
 
-
-def nodes_of_levels(spans: Sequence[int], windows: int) -> Ints:
-    """How many nodes of each layer a level is made of, [layers, windows]: the digits of how many windows it has.
-
-    >>> nodes_of_levels([1, 2, 4], 7)
-    array([[1, 0, 1, 0, 1, 0, 1],
-           [0, 1, 1, 0, 0, 1, 1],
-           [0, 0, 0, 1, 1, 1, 1]])
+    The sum is C_0 / share_0 + C_1 / share_1 + ..., C being what weights make of it that are best for given shares; and
+    shares in proportion to the roots of C are best for given weights. In turns, each lowers it.
     """
-    ends = np.arange(1, windows + 1)
-    digits = [ends // span % (above // span) for span, above in pairwise(spans)]
-    return np.stack([*digits, ends // spans[-1]])
+    shares = np.full(len(spans), 1 / len(spans))
+
+    def variance(shares: Floats) -> float:
+        return sum(float(_OF[series](spans, list(alone / shares), windows).mean()) for series in publish)
+
+    for _ in range(TURNS if len(spans) > 1 else 0):
+        now = variance(shares)
+        steps = STEP * np.diag(shares)
+        falls = np.array([(now - variance(shares + step)) / step.max() for step in steps])  # C / share^2
+        shares = np.maximum(shares * np.sqrt(np.maximum(falls, 0)), 1 / SHARES)
+        shares = shares / shares.sum()
+    return _shares(shares)
 
 
 def _shares(weights: Floats) -> list[int]:

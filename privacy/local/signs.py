@@ -23,9 +23,11 @@ the form that Duchi, Jordan and Wainwright (2013) use for a vector at once. With
 e^epsilon; k independent signs with odds e^(epsilon / k) are one f among many, so never better.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from math import comb
 
 import numpy as np
@@ -35,8 +37,11 @@ from privacy.checks import at_least
 from privacy.local.chance import WHOLE, Chance, Flags, Ints
 from privacy.upward import exp_below
 
-MOST_SIGNS = 60
-"""Largest k: binomial coefficients stay below 2^62, so that patterns are drawn exactly."""
+MOST_SIGNS = 1024
+"""Largest k. A device keeps a bit for each; what signs tell falls with the root of k."""
+
+WORD = 64
+"""Signs that are kept in one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +67,10 @@ class Signs:
 
     def probability(self, turned: int) -> Fraction:
         """Of one pattern with so many signs turned: f."""
-        likely = turned < self.threshold
-        weights = range(self.threshold) if likely else range(self.threshold, self.most + 1)
-        parts = self.parts if likely else WHOLE - self.parts
-        return Fraction(parts, WHOLE) / sum(comb(self.most, i) for i in weights)
+        likely = _patterns(self.most, self.threshold)
+        if turned < self.threshold:
+            return Fraction(self.parts, WHOLE * likely)
+        return Fraction(WHOLE - self.parts, WHOLE * ((1 << self.most) - likely))
 
     @property
     def ratio(self) -> Fraction:
@@ -74,9 +79,24 @@ class Signs:
 
     @property
     def gain(self) -> Fraction:
-        """The mean of each sign."""
-        k = self.most
-        return sum((comb(k, i) * self.probability(i) * Fraction(k - 2 * i, k) for i in range(k + 1)), Fraction(0))
+        """The mean of each sign: of patterns with fewer than i turned, binom(k - 1, i - 1) more have one as it is."""
+        excess = comb(self.most - 1, self.threshold - 1)
+        return excess * (self.probability(0) - self.probability(self.most))
+
+    @property
+    def together(self) -> Fraction:
+        """The mean of the product of two of the signs; 0 if there is one alone."""
+        if self.most == 1:
+            return Fraction(0)
+        k, i = self.most, self.threshold
+        excess = comb(k - 2, i - 1) - (comb(k - 2, i - 2) if i > 1 else 0)
+        return excess * (self.probability(0) - self.probability(k))
+
+
+@cache
+def _patterns(most: int, threshold: int) -> int:
+    """How many there are with fewer signs turned."""
+    return sum(comb(most, i) for i in range(threshold))
 
 
 @cache
@@ -91,20 +111,28 @@ def best_signs(most: int, epsilon: Fraction) -> Signs:
     if epsilon <= 0:
         raise ValueError(f"epsilon={epsilon} must be positive")
     odds = exp_below(epsilon)
-    candidates = []
-    for threshold in range(1, most + 1):
-        likely = sum(comb(most, i) for i in range(threshold))
+    best, most_gain = None, Fraction(0)
+    for threshold, likely in enumerate(accumulate(comb(most, i) for i in range(most)), start=1):
         unlikely = (1 << most) - likely
-        parts = int(WHOLE * likely * odds / (likely * odds + unlikely))
-        if parts < WHOLE and parts * unlikely > (WHOLE - parts) * likely:
-            candidates.append(Signs(most=most, threshold=threshold, parts=parts))
-    if not candidates:
+        parts = WHOLE * likely * odds.numerator // (likely * odds.numerator + unlikely * odds.denominator)
+        # The gain of `Signs`, with what all thresholds share left out.
+        excess = parts * unlikely - (WHOLE - parts) * likely
+        if parts < WHOLE and excess > 0:
+            gain = Fraction(comb(most - 1, threshold - 1) * excess, likely * unlikely)
+            if gain > most_gain:
+                best, most_gain = (threshold, parts), gain
+    if best is None:
         raise ValueError("epsilon is too small for odds that are parts of 2^62")
-    return max(candidates, key=lambda signs: signs.gain)
+    return Signs(most=most, threshold=best[0], parts=best[1])
+
+
+def words(most: int) -> int:
+    """Numbers that hold so many signs."""
+    return -(-most // WORD)
 
 
 def draw_patterns(signs: Signs, chance: Chance, size: int) -> NDArray[np.uint64]:
-    """For each person k signs, as bits: bit j set if the (j + 1)-th is turned.
+    """For each person k signs, as bits, [size, words]: bit j % 64 of word j // 64 set if the (j + 1)-th is turned.
 
     How many are turned comes from exact odds, which ones from uniform integers.
     """
@@ -113,15 +141,32 @@ def draw_patterns(signs: Signs, chance: Chance, size: int) -> NDArray[np.uint64]
         _drawn_weight(signs.most, range(signs.threshold), chance, size),
         _drawn_weight(signs.most, range(signs.threshold, signs.most + 1), chance, size),
     )
-    patterns = np.zeros(size, dtype=np.uint64)
+    patterns = np.zeros((size, words(signs.most)), dtype=np.uint64)
     for place in range(signs.most):
-        turned: Flags = chance.below(signs.most - place, size) < weights
-        patterns |= turned.astype(np.uint64) << np.uint64(place)
-        weights = weights - turned
+        flags: Flags = chance.below(signs.most - place, size) < weights
+        patterns[:, place // WORD] |= flags.astype(np.uint64) << np.uint64(place % WORD)
+        weights = weights - flags
     return patterns
 
 
 def _drawn_weight(most: int, weights: range, chance: Chance, size: int) -> Ints:
     """How many signs are turned in a pattern that is uniform among those with so many turned."""
-    ends = np.cumsum([comb(most, i) for i in weights])
-    return weights.start + np.searchsorted(ends, chance.below(int(ends[-1]), size), side="right")
+    ends = list(accumulate(comb(most, i) for i in weights))
+    if ends[-1] <= WHOLE:
+        return weights.start + np.searchsorted(np.array(ends), chance.below(ends[-1], size), side="right")
+    found = [bisect_right(ends, drawn) for drawn in chance.far_below(ends[-1], size)]
+    return weights.start + np.array(found, dtype=np.int64)
+
+
+def turned(patterns: NDArray[np.uint64], places: Ints) -> Ints:
+    """Of each person the sign at a place: 1 if it is turned. All words are looked at, whatever the place is.
+
+    >>> turned(np.array([[0, 2], [1, 0]], dtype=np.uint64), np.array([65, 65])).tolist()
+    [1, 0]
+    """
+    found = np.zeros(len(places), dtype=np.int64)
+    bits = (places % WORD).astype(np.uint64)
+    for word in range(patterns.shape[1]):
+        there = ((patterns[:, word] >> bits) & np.uint64(1)).astype(np.int64)
+        found |= there * (places // WORD == word)
+    return found

@@ -45,6 +45,7 @@ class Contribution:
         over: the strategy over cells; None where each cell has noise of its own.
         constraint: what is enforced.
         window: length of a leaf in microseconds.
+        slack: m leaves in a row are at least m * window - slack long.
         owner: whether a unit may own several entries.
         protects: all that it does, or whatever it does in a span of time, or where it is.
         apart: where only that is protected, how many cells neighbours are apart along each axis, at most.
@@ -58,6 +59,7 @@ class Contribution:
     protects: Protection = EVERYTHING
     over: Product | None = None
     apart: tuple[int, ...] = ()
+    slack: int = 0
 
     @property
     def columns(self) -> int:
@@ -75,11 +77,9 @@ class Contribution:
         return () if self.over is None else self.over.corners(power, self.apart or None)
 
     def __post_init__(self) -> None:
-        if isinstance(self.protects, Span) and isinstance(self.constraint, AtOnce):
-            if self.constraint.block is not None and self.constraint.block < self.protects.length:
-                raise ValueError("a block in which changes are counted is at least as long as the span")
-            if self.owner and self.constraint.changes is not None:
-                raise ValueError("at_most: an owner's changes are not counted block by block; only entries' are")
+        block = self.constraint.block if isinstance(self.constraint, AtOnce) else None
+        if isinstance(self.protects, Span) and block is not None and block < self.protects.length + self.slack:
+            raise ValueError("a block in which changes are counted is at least as long as the span")
         near = isinstance(self.protects, Span) and bool(self.protects.near)
         if near != bool(self.apart) or (near and (self.over is None or not any(self.apart))):
             raise ValueError("to protect where a unit is, say how many cells are near along each axis, some above 0")
@@ -90,5 +90,7 @@ class Contribution:
                 "what a unit does in a span of time is bounded by what it is at once, and all that it ever does by its "
                 "changes: give AtOnce with a Span, and another constraint without"
             )
+        if isinstance(self.protects, Span) and self.over is not None and not self.over.blocks:
+            raise ValueError("a mixed strategy over cells is not for a span of time: its rows fall into no blocks")
         if self.over is not None and self.over.cells != self.cells:
             raise ValueError(f"a strategy over {self.over.cells} cells is none for {self.cells}")

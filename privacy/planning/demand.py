@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.adaptive.grouping import MOST_CELLS
 from privacy.cells.choice import CellChoice
 from privacy.cells.space import Space, cells_of
 from privacy.measure import Measure
@@ -45,14 +46,20 @@ class Demand:
             raise ValueError(f"query {self.name}: axes are for {self.cells} cells, one of them with an order at least")
         if self.over.asks and not self.axes:
             raise ValueError(f"query {self.name}: a strategy over cells is for keys whose cells have an order")
+        if any(
+            [cells is None for cells in box] != [not axis.ordered for axis in self.axes] for box in self.over.listed
+        ):
+            raise ValueError(f"query {self.name}: listed ranges have cells along each axis with an order")
         if self.apart and (len(self.apart) != len(self.axes) or any(s.family != "net" for s in self.series)):
             raise ValueError(f"query {self.name}: apart is for levels, changes and sliding sums, one for each axis")
         if self.adaptive is None:
+            if self.over.name == "kdtree":
+                raise ValueError(f"query {self.name}: a kdtree is for samples of adaptive publication")
             return
         if self.apart:
             raise ValueError(f"query {self.name}: adaptive publication hides whether a unit is there, or nothing")
-        if self.over.asks:
-            raise ValueError(f"query {self.name}: adaptive publication has noise of its own for each cell")
+        if self.adaptive.policy == "pegasus" and (self.over.asks or self.cells > MOST_CELLS):
+            raise ValueError(f"query {self.name}: pegasus smooths each cell by itself, {MOST_CELLS:,} at most")
         if self.series != (Series(kind="level"),):
             raise ValueError(f"query {self.name}: adaptive publication is of levels alone")
         if len(self.measure.components) > 1:

@@ -11,34 +11,36 @@ import hashlib
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from privacy.accounting.accounting import ACCOUNTINGS, Budget, Mechanism
 from privacy.adaptive.choice import choice_from_json
 from privacy.adaptive.policy import adaptive_from_json
 from privacy.adaptive.scales import scales_from_json
-from privacy.cells.choice import CellChoice
-from privacy.cells.product import product_from_json
-from privacy.cells.space import Axis
+from privacy.adaptive.sketch import over_from_json, over_to_json
+from privacy.cells.product import Product, product_from_json
 from privacy.exact import Json, Members
-from privacy.measure import KINDS as MEASURES
-from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, Released
+from privacy.planning.demand_document import demand_from_json, demand_to_json, series_from_json, series_to_json
+from privacy.planning.plan import ADAPTIVELY, Plan, Released
 from privacy.planning.planner import Option, Part
 from privacy.planning.terms import constraint_from_json, constraint_to_json, protection_from_json, protection_to_json
 from privacy.protection import EVERYTHING
-from privacy.series import KINDS as SERIES
-from privacy.series import Family, Series
-from privacy.strategies.choice import NAMES, Choice
+from privacy.series import Family
+from privacy.strategies.choice import NAMES
 from privacy.strategies.table import strategy_from_json, strategy_to_json
 
-VERSION = 3
-"""1 were plans that protect everything that a unit ever does, and did not say so; 2 had no axes and no weights."""
+VERSION = 4
+"""1 were plans that protect everything that a unit ever does, and did not say so; 2 had no axes and no weights, 3 no
+Gaussian noise of what is published adaptively, and no sums over its cells. While 4 was not out, sums over cells stood
+in full in every option; now they stand once, and `over_of` says where."""
+
+UNEQUAL = 5
+"""Where windows may be of unequal lengths; all others are written as 4."""
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -52,7 +54,7 @@ def plan_to_json(plan: Plan) -> Json:
         ValueError: the plan cannot be read back from it as it is.
     """
     document = {
-        "version": VERSION,
+        "version": UNEQUAL if plan.slack else VERSION,
         "claim": plan.claim,
         "conditions": list(plan.conditions),
         "budget": {"epsilon": plan.budget.epsilon.hex(), "delta": float(plan.budget.delta).hex()},
@@ -63,6 +65,7 @@ def plan_to_json(plan: Plan) -> Json:
         "protects": protection_to_json(plan.protects),
         "constraint": constraint_to_json(plan.constraint),
         "window": plan.window,
+        **({"slack": plan.slack} if plan.slack else {}),
         "windows": plan.windows,
         "queries": [_query_to_json(plan, place) for place in range(len(plan.demands))],
     }
@@ -80,8 +83,8 @@ def plan_from_json(document: object) -> Plan:
     """
     members = Members(document)
     version = members.take("version")
-    if version not in (1, 2, VERSION):
-        raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
+    if version not in (1, 2, 3, VERSION, UNEQUAL):
+        raise ValueError(f"version: not {UNEQUAL}, so it was made by another version of this program; use that one")
     budget = members.of("budget")
     queries = [_query_from_json(query, place) for place, query in enumerate(members.each("queries"))]
     if not queries:
@@ -103,12 +106,16 @@ def plan_from_json(document: object) -> Plan:
         share_unit=members.word("share_unit", ("epsilon", "rho")),
         claim=members.text("claim"),
         conditions=members.texts("conditions"),
+        slack=members.positive_count("slack") if version == UNEQUAL else 0,
     )
     budget.end()
     members.end()
     for released in plan.released:
         if any(noise.name != f"discrete_{plan.mechanism}" for noise in released.noise):
             raise ValueError(f"mechanism: {plan.mechanism}, and the noise is another one")
+    for part in plan.adaptive:
+        if part.scales.noise != plan.mechanism or plan.accounting not in ADAPTIVELY[plan.mechanism]:
+            raise ValueError(f"mechanism: {plan.mechanism}, and what is published adaptively is for another one")
     return plan
 
 
@@ -124,7 +131,7 @@ def digest(plan: Plan) -> str:
             [[c.name, float(c.grid).hex(), c.low, c.high] for c in demand.measure.components],
             [
                 [
-                    [part.family, part.leaf, [_series_to_json(series) for series in part.series]],
+                    [part.family, part.leaf, [series_to_json(series) for series in part.series]],
                     strategy_to_json(part.strategy, exactly=True),
                     [_noise_to_json(noise) for noise in part.noise],
                     *([] if part.over is None else [part.over.to_json()]),
@@ -151,7 +158,7 @@ class _Query:
 
 def _query_to_json(plan: Plan, place: int) -> Json:
     demand, part = plan.demands[place], plan.adaptive_of(place)
-    asked = _demand_to_json(demand, plan.weights[place])
+    asked = {**demand_to_json(demand), "share": plan.weights[place].hex()}
     if part is None or demand.adaptive is None:
         return {**asked, **_options_to_json(plan, place)}
     return {
@@ -161,27 +168,13 @@ def _query_to_json(plan: Plan, place: int) -> Json:
 
 
 def _policy_to_json(part: AdaptivePart) -> Json:
-    return {"policy": part.adaptive.to_json(), "scales": part.scales.to_json()}
-
-
-def _demand_to_json(demand: Demand, share: float) -> Json:
-    return {
-        "name": demand.name,
-        "measure": _measure_to_json(demand.measure),
-        "cells": demand.cells,
-        **({"axes": [{"cells": axis.cells, "ordered": axis.ordered} for axis in demand.axes]} if demand.axes else {}),
-        "series": [_series_to_json(series) for series in demand.series],
-        "weight": float(demand.weight).hex(),
-        "expected": None if demand.expected is None else float(demand.expected).hex(),
-        "choice": demand.choice.to_json(),
-        **({"over": demand.over.to_json()} if demand.over.asks else {}),
-        **({"apart": list(demand.apart)} if demand.apart else {}),
-        "share": share.hex(),
-    }
+    over = {} if part.over is None else {"over": over_to_json(part.over)}
+    return {"policy": part.adaptive.to_json(), "scales": part.scales.to_json(), **over}
 
 
 def _options_to_json(plan: Plan, place: int) -> Json:
     taken, *others = plan.options[place]
+    known = list(dict.fromkeys(part.over for part in _of_query(plan, place) if part.over is not None))
     return {
         "option": taken.name,
         "error": _error_to_json(taken.error),
@@ -198,29 +191,32 @@ def _options_to_json(plan: Plan, place: int) -> Json:
             {
                 "option": option.name,
                 "error": _error_to_json(option.error),
-                "parts": [_part_to_json(part, exactly=False) for part in option.parts],
+                "parts": [_other_to_json(part, known) for part in option.parts],
             }
             for option in others
         ],
     }
 
 
+def _other_to_json(part: Part, known: list[Product]) -> Json:
+    """A part of an option that is not taken. Weighted sums over cells are long, and mostly the same in many options.
+
+    Args:
+        known: the sums over cells of this query that stand in the document already, each once; what is new is added.
+    """
+    found = _part_to_json(part, exactly=False)
+    if part.over in known:
+        found["over_of"] = known.index(part.over)
+        del found["over"]
+    elif part.over is not None:
+        known.append(part.over)
+    return found
+
+
 def _query_from_json(members: Members, place: int) -> _Query:
     """A query's demand, its share of the budget, its parts, and its options with the one that is taken first."""
     asked = members.of("adaptive") if members.has("adaptive") else None
-    demand = Demand(
-        name=members.text("name"),
-        measure=_measure_from_json(members.of("measure")),
-        cells=members.count("cells"),
-        series=tuple(_series_from_json(series) for series in members.each("series")),
-        weight=members.number("weight"),
-        expected=members.optional_number("expected"),
-        choice=_choice_from_json(members.of("choice")),
-        adaptive=None if asked is None else choice_from_json(asked.of("choice")),
-        axes=tuple(_axis_from_json(axis) for axis in members.each("axes")) if members.has("axes") else (),
-        over=CellChoice.from_json(members.of("over")) if members.has("over") else CellChoice(),
-        apart=members.counts("apart") if members.has("apart") else (),
-    )
+    demand = demand_from_json(members, None if asked is None else choice_from_json(asked.of("choice")))
     weight = members.number("share")
     if asked is not None:
         members.end()
@@ -248,11 +244,12 @@ def _query_from_json(members: Members, place: int) -> _Query:
             raise each.wrong("noise", f"one for each of {len(demand.measure.components)} components")
         each.end()
     options = [Option(name=name, parts=tuple(parts), error=error)]
+    known = list(dict.fromkeys(part.over for part in parts if part.over is not None))
     for other in members.each("others"):
         option = Option(
             name=other.word("option", NAMES),
             error=_error_from_json(other),
-            parts=tuple(_whole_part(part) for part in other.each("parts")),
+            parts=tuple(_other_from_json(part, known) for part in other.each("parts")),
         )
         other.end()
         options.append(option)
@@ -269,6 +266,7 @@ def _adaptive_from_json(members: Members, place: int) -> AdaptivePart:
         adaptive=adaptive_from_json(members.of("policy")),
         scales=scales_from_json(members.of("scales")),
         share=members.number("share"),
+        over=over_from_json(members.of("over")) if members.has("over") else None,
     )
     members.end()
     return part
@@ -282,7 +280,7 @@ def _part_to_json(part: Part | Released, *, exactly: bool) -> Json:
     return {
         "family": part.family,
         "leaf": part.leaf,
-        "series": [_series_to_json(series) for series in part.series],
+        "series": [series_to_json(series) for series in part.series],
         "strategy": strategy_to_json(part.strategy, exactly=exactly),
         **({} if part.over is None else {"over": part.over.to_json()}),
         "sensitivity": {
@@ -301,7 +299,7 @@ def _part_from_json(members: Members) -> Part:
     part = Part(
         family=members.word("family", FAMILIES),
         leaf=members.positive_count("leaf"),
-        series=tuple(_series_from_json(series) for series in members.each("series")),
+        series=tuple(series_from_json(series) for series in members.each("series")),
         strategy=strategy_from_json(members.of("strategy")),
         over=product_from_json(members.of("over")) if members.has("over") else None,
         sensitivity=Sensitivity(
@@ -317,67 +315,18 @@ def _part_from_json(members: Members) -> Part:
     return part
 
 
-def _whole_part(members: Members) -> Part:
+def _other_from_json(members: Members, known: list[Product]) -> Part:
+    """As `_other_to_json` writes it, or with its sums over cells in full."""
     part = _part_from_json(members)
+    if members.has("over_of"):
+        number = members.count("over_of")
+        if part.over is not None or not 0 <= number < len(known):
+            raise members.wrong("over_of", "the number of sums over cells that stand before it")
+        part = replace(part, over=known[number])
+    elif part.over is not None and part.over not in known:
+        known.append(part.over)
     members.end()
     return part
-
-
-def _measure_to_json(measure: Measure) -> Json:
-    return {
-        "kind": measure.kind,
-        "low": float(measure.low).hex(),
-        "high": float(measure.high).hex(),
-        "fine": measure.fine,
-        "components": [
-            {"name": c.name, "grid": float(c.grid).hex(), "low": c.low, "high": c.high} for c in measure.components
-        ],
-    }
-
-
-def _axis_from_json(members: Members) -> Axis:
-    with members.naming():
-        axis = Axis(cells=members.count("cells"), ordered=members.flag("ordered"))
-    members.end()
-    return axis
-
-
-def _measure_from_json(members: Members) -> Measure:
-    kind = members.word("kind", MEASURES)
-    with members.naming():
-        measure = Measure(kind=kind, low=members.number("low"), high=members.number("high"), fine=members.flag("fine"))
-    if tuple(_component_from_json(component) for component in members.each("components")) != measure.components:
-        raise ValueError(
-            f"{members.place('components')}: sums so far are on another grid than this version of the program has for "
-            "them; go on with the version that began the release"
-        )
-    members.end()
-    return measure
-
-
-def _component_from_json(members: Members) -> Component:
-    component = Component(
-        name=members.text("name"), grid=members.number("grid"), low=members.count("low"), high=members.count("high")
-    )
-    members.end()
-    return component
-
-
-def _choice_from_json(members: Members) -> Choice:
-    choice = Choice.from_json(members)
-    members.end()
-    return choice
-
-
-def _series_to_json(series: Series) -> Json:
-    return {"kind": series.kind, "width": series.width, "every": series.every}
-
-
-def _series_from_json(members: Members) -> Series:
-    with members.naming():
-        series = Series(kind=members.word("kind", SERIES), width=members.count("width"), every=members.count("every"))
-    members.end()
-    return series
 
 
 def _noise_to_json(noise: NoiseDistribution) -> Json:

@@ -19,22 +19,37 @@ from privacy.accounting.accounting import (
     calibrate,
     paper_epsilon,
 )
+from privacy.cells.kdtree import KdTree
 from privacy.cells.product import Product
-from privacy.constraint import Constraint
+from privacy.constraint import AtOnce, Constraint, Within, parts
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution, widened
 from privacy.noise.sampling import LARGEST_SCALE
-from privacy.planning.adaptive_part import AdaptivePart, adaptive_of, at_once, calibrated, one_measurement
+from privacy.planning.adaptive_part import (
+    AdaptivePart,
+    adaptive_of,
+    at_once,
+    calibrated,
+    decisions_over,
+    one_measurement,
+    over_of,
+)
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Part, Question, certified, mean_variances, nominal, options
 from privacy.planning.pricing import measured, share, share_for, total_variance
 from privacy.planning.statement import conditions, protected
-from privacy.protection import EVERYTHING, Protection
+from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Family, Series
 from privacy.strategies.base import Strategy, of_one_width
 from privacy.strategies.table import OFFERS
 
 Split = Literal["weights", "relative_error"]
+
+ADAPTIVELY: dict[Mechanism, tuple[Accounting, ...]] = {"laplace": ("naive",), "gaussian": ("zcdp", "rdp")}
+"""How what is published adaptively composes with the rest: epsilons add up, or rhos do. The first is usual."""
+
+DECIDING = " Decisions when to publish anew have discrete Laplace noise."
+"""Said where that is not the noise of all numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +92,7 @@ class Plan:
     It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
 
     Attributes:
+        slack: windows may be of unequal lengths: m of them in a row are at least m * window - slack long.
         owner: whether a unit may own several entries.
         protects: all that a unit ever does, or whatever it does in a span of time.
         adaptive: the parts where the data decide which windows are published anew.
@@ -102,10 +118,19 @@ class Plan:
     share_unit: str
     claim: str
     conditions: tuple[str, ...]
+    slack: int = 0
 
     def adaptive_of(self, query: int) -> AdaptivePart | None:
         """How a query is published where the data decide when; None if a strategy publishes all windows."""
         return next((part for part in self.adaptive if part.query == query), None)
+
+    @property
+    def counts_windows(self) -> bool:
+        """Whether noise is scaled to how many windows some time touches, and so to how short they may be."""
+        if isinstance(self.protects, Span):
+            return True
+        constraint = self.constraint
+        return not isinstance(constraint, AtOnce) and any(isinstance(part, Within) for part in parts(constraint))
 
     @property
     def statement(self) -> str:
@@ -134,6 +159,7 @@ def make_plan(
     accounting: Accounting | None,
     split: Split = "weights",
     adaptive_data: bool = False,
+    slack: int = 0,
 ) -> Plan:
     """Choose the strategies and calibrate the noise of a release.
 
@@ -147,9 +173,10 @@ def make_plan(
         budget: see privacy.accounting.
         mechanism: `auto` takes the one with the least error: Laplace noise without a delta or where a unit touches few
             nodes, Gaussian elsewhere.
-        accounting: None is `naive` for Laplace noise and `pld` for Gaussian.
+        accounting: None is `naive` for Laplace noise and `pld` for Gaussian, `zcdp` if a query is published adaptively.
         split: by the demands' weights, or so that all errors are the same share of `expected`.
         adaptive_data: whether data may react to what is published; `conditions` says if the plan holds for it anyway.
+        slack: windows may be of unequal lengths, if m of them in a row are at least m * window - slack long.
 
     Raises:
         ValueError: a budget, mechanism and accounting that do not fit together, or a query without any sensitivity.
@@ -171,9 +198,10 @@ def make_plan(
                 protects=protects,
                 budget=budget,
                 mechanism=tried,
-                accounting=accounting or ("naive" if tried == "laplace" else "pld"),
+                accounting=accounting or usual_accounting(tried, adaptive=any(d.adaptive is not None for d in demands)),
                 split=split,
                 adaptive=adaptive_data,
+                slack=slack,
             )
         except ValueError as error:  # such as a delta that is too small for Gaussian noise on these bounds
             refused.append(error)
@@ -184,6 +212,20 @@ def make_plan(
             refused[-1] if refused else ValueError("a factorised strategy needs Gaussian noise, and so a delta above 0")
         )
     return min(plans, key=_typical_error)
+
+
+def usual_accounting(mechanism: Mechanism, *, adaptive: bool) -> Accounting:
+    """How a release is composed where nothing else is said.
+
+    Args:
+        adaptive: whether a query is published adaptively.
+
+    >>> usual_accounting("gaussian", adaptive=False), usual_accounting("gaussian", adaptive=True)
+    ('pld', 'zcdp')
+    """
+    if adaptive:
+        return ADAPTIVELY[mechanism][0]
+    return "naive" if mechanism == "laplace" else "pld"
 
 
 def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:
@@ -205,10 +247,14 @@ def _plan(
     accounting: Accounting,
     split: Split,
     adaptive: bool,
+    slack: int,
 ) -> Plan:
     demands = [replace(d, measure=replace(d.measure, fine=mechanism == "gaussian")) for d in demands]
-    if any(d.adaptive is not None for d in demands) and (mechanism, accounting) != ("laplace", "naive"):
-        raise ValueError("adaptive publication has Laplace noise, and epsilons add up; use accounting naive")
+    if any(d.adaptive is not None for d in demands) and accounting not in ADAPTIVELY[mechanism]:
+        raise ValueError(
+            f"adaptive publication with {mechanism.capitalize()} noise needs accounting "
+            f"{' or '.join(ADAPTIVELY[mechanism])}, not {accounting}"
+        )
     questions = [
         Question(
             demand=demand,
@@ -220,6 +266,7 @@ def _plan(
             mechanism=mechanism,
             adaptive=adaptive,
             accounting=accounting,
+            slack=slack,
         )
         for demand in demands
     ]
@@ -232,21 +279,27 @@ def _plan(
         found.append((certified(best, question), *others))
     weights = _weights(demands, found, mechanism=mechanism, split=split)
     planned = [(place, part) for place, tried in enumerate(found) for part in (tried[0].parts if tried else ())]
+    overs = {
+        place: over_of(demand.over, demand.axes, mechanism) for place, demand in enumerate(demands) if demand.adaptive
+    }
     policies = [
         (
             place,
             adaptive_of(
                 demand.adaptive,
-                cells=demand.cells,
+                cells=decisions_over(overs[place], demand.cells),
                 measure=demand.measure,
                 protects=protects,
                 window=window,
                 windows=windows,
+                noise=mechanism,
+                slack=slack,
             ),
         )
         for place, demand in enumerate(demands)
         if demand.adaptive is not None
     ]
+    decided = any(policy.decisions is not None for _, policy in policies)
     queries = [place for place, _ in planned]
     measurements = [measured(part.sensitivity, share(place, weights, queries)) for place, part in planned]
     measurements += [one_measurement(weights[place]) for place, _ in policies]
@@ -274,7 +327,14 @@ def _plan(
         demands=tuple(demands),
         released=_released(demands, planned, calibration, mechanism, stated),
         adaptive=tuple(
-            calibrated(place, policy, scale=scale, sensitivity=at_once(demands[place].measure, constraint, owner=owner))
+            calibrated(
+                place,
+                policy,
+                scale=scale,
+                sensitivity=at_once(demands[place].measure, constraint, owner=owner, protects=protects),
+                noise=mechanism,
+                over=overs[place],
+            )
             for (place, policy), scale in zip(policies, calibration.scales[len(planned) :], strict=True)
         ),
         options=tuple(found),
@@ -283,8 +343,15 @@ def _plan(
         accounting=accounting,
         budget=calibration.budget,
         share_unit=calibration.unit,
-        claim=calibration.sentence,
-        conditions=conditions(mechanism, [(demands[place].name, part.strategy) for place, part in planned], protects),
+        claim=calibration.sentence + (DECIDING if mechanism == "gaussian" and decided else ""),
+        conditions=conditions(
+            mechanism,
+            [(demands[place].name, part.strategy) for place, part in planned],
+            protects,
+            [demands[place].name for place, over in overs.items() if isinstance(over, KdTree)],
+            [demands[place].name for place, policy in policies if policy.policy == "pegasus"],
+        ),
+        slack=slack,
     )
 
 
@@ -347,7 +414,10 @@ def _weights(
 
 
 def _typical_error(plan: Plan) -> float:
-    """The mean over queries, by weight, of the logarithm of the root mean square error in normalised units."""
+    """The mean over queries, by weight, of the logarithm of the root mean square error in normalised units.
+
+    Of an adaptive query that of a sample, the first one: what else it is off by depends on the data.
+    """
     logs = []
     for place, weight in enumerate(plan.weights):
         demand = plan.demands[place]
@@ -357,7 +427,9 @@ def _typical_error(plan: Plan) -> float:
             if released.query == place
         ]
         squares, numbers = total_variance(noisy, nominal(plan.windows, demand.series))
-        if squares == 0:  # adaptive, or no number is published yet, or the noise vanishes
+        if (part := plan.adaptive_of(place)) is not None:
+            squares, numbers = (part.deviation / demand.measure.components[0].largest) ** 2, 1
+        if squares == 0:  # no number is published yet, or the noise vanishes
             continue
         logs.append(weight * math.log(squares / numbers))
     return math.fsum(logs)

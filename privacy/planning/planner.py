@@ -94,6 +94,7 @@ class Question:
         adaptive: whether data may react to what is published, so that only strategies will do that are proved for it.
         accounting: how measurements will be composed; `paper` charges every touched node alone.
         over: the strategy over cells that is looked at.
+        slack: as of a plan.
     """
 
     demand: Demand
@@ -106,6 +107,7 @@ class Question:
     adaptive: bool = False
     accounting: Accounting = "naive"
     over: Product | None = None
+    slack: int = 0
 
     @property
     def net(self) -> tuple[Series, ...]:
@@ -125,7 +127,7 @@ class Question:
         """How many changes of an entry cost its diameter, about."""
         if isinstance(self.constraint, AtOnce):  # only its radius counts
             return 1
-        most = max(touched(part, self.window).appearing for part in parts(self.constraint))
+        most = max(touched(part, self.window, self.slack).appearing for part in parts(self.constraint))
         return most if self.windows is None else min(most, self.windows + 1)
 
     def unit(self, leaf: int) -> Contribution:
@@ -139,6 +141,7 @@ class Question:
             protects=self.protects,
             over=self.over,
             apart=self.demand.apart,
+            slack=self.slack,
         )
 
 
@@ -190,7 +193,10 @@ def _over_cells(question: Question) -> Iterator[Question]:
         yield question
         return
     power = 1 if question.mechanism == "laplace" else 2
-    for over in strategies(demand.axes, demand.over, power=power, changes=question.changes, apart=demand.apart):
+    blocks = isinstance(question.protects, Span)
+    for over in strategies(
+        demand.axes, demand.over, power=power, changes=question.changes, apart=demand.apart, blocks=blocks
+    ):
         yield replace(question, over=over)
 
 
@@ -251,7 +257,9 @@ def _asked(question: Question) -> Asked:
         nominal=question.nominal,
         initial_level=question.initial_level,
         choice=question.demand.choice,
-        boundaries=question.protects.boundaries(question.window) if isinstance(question.protects, Span) else None,
+        boundaries=question.protects.boundaries(question.window, question.slack)
+        if isinstance(question.protects, Span)
+        else None,
         counted=not isinstance(question.constraint, AtOnce) or question.constraint.changes is not None,
         gaussian=question.mechanism == "gaussian",
         squared_norm=lambda strategy, leaf: entry_squared(strategy, question.unit(leaf)),
@@ -288,11 +296,30 @@ def _event_families(question: Question) -> list[Family]:
 
 
 def _events_part(question: Question, family: Family) -> Part:
+    """With the strategy over cells that is the best for these numbers by themselves."""
     strategy = EVENTS(question.demand.choice, question.windows)
-    return Part(
-        family=family,
-        leaf=1,
-        strategy=strategy,
-        series=tuple(s for s in question.demand.series if s.family == family),
-        sensitivity=of_family(family, strategy, replace(question, over=None).unit(1)),
-    )
+
+    def part(over: Product | None) -> Part:
+        return Part(
+            family=family,
+            leaf=1,
+            strategy=strategy,
+            series=tuple(s for s in question.demand.series if s.family == family),
+            sensitivity=of_family(family, strategy, replace(question, over=over).unit(1)),
+            over=over,
+        )
+
+    renewed = isinstance(question.constraint, AtOnce) and question.constraint.changes is not None
+    if not question.demand.over.asks or renewed:
+        return part(None)
+    found: list[tuple[float, int, Part]] = []
+    for asked in _over_cells(question):
+        alone = asked.over is None or asked.over.trivial
+        one = part(None if alone else asked.over)
+        found.append((_over_all(replace(one, over=asked.over), question), len(found), one))
+    return min(found)[-1]
+
+
+def _over_all(part: Part, question: Question) -> float:
+    """The error over what cells are for."""
+    return root_mean_square([part], question.nominal, question.mechanism, question.accounting)

@@ -30,6 +30,9 @@ floor(k/2); but an owner's k changes may all be insertions, so there N = k enter
 floor((k + n)/2) if at most n entries are there at once, since no more than n have not left yet.
 With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows
 may be met: N = windows x cells.
+
+Under a strategy S over cells an event is S e_c, and several of one entry in one window add up in the nodes that hold
+them: L1 <= N r as before, and L2 <= N r in each layer, as for owners.
 """
 
 import math
@@ -84,7 +87,11 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     largest = [c.largest for c in unit.components]
     moved = [
         strategy.moved(
-            touched(part, unit.window), cells=unit.columns, each=unit.filled, largest=largest, shared=unit.owner
+            touched(part, unit.window, unit.slack),
+            cells=unit.columns,
+            each=unit.filled,
+            largest=largest,
+            shared=unit.owner,
         )
         for part in parts(unit.constraint)
     ]
@@ -115,25 +122,25 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     """
     if not strategy.disjoint_layers:
         raise ValueError(f"{family}: nodes of {strategy.name} do not count single windows; use disjoint or tree")
-    _refuse_over_cells(family, unit)
     if isinstance(unit.protects, Span):
         return events_apart(strategy, unit)
     _refuse_spans_of_owners(unit)
-    r1 = in_l1(unit.components, unit.cells).radius
-    r2_squared = in_l2_squared(unit.components, unit.cells).radius
+    r1 = in_l1(unit.components, unit.cells, unit.corners(1)).radius
+    r2_squared = in_l2_squared(unit.components, unit.cells, unit.corners(2)).radius
     most = max(_events(family, part, strategy.windows, unit) for part in parts(unit.constraint))
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
-    in_layers = [[most] if unit.owner else fullest(most, leaves) for leaves in strategy.disjoint_layers]
+    shared = unit.owner or unit.over is not None  # events may fall into one node
+    in_layers = [[most] if shared else fullest(most, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
-    in_node = most if unit.owner else min(most, unit.cells * strategy.disjoint_layers[-1])
+    in_node = most if shared else min(most, unit.cells * strategy.disjoint_layers[-1])
     return Sensitivity(
         l1=above(len(in_layers) * most * r1),
         l2=root_above(sum(count * count for counts in in_layers for count in counts) * r2_squared),
         nodes=len(in_layers) * most,
         node_l1=above(in_node * r1),
         node_l2=root_above(in_node * together * r2_squared),
-        coordinates=len(in_layers) * most * len(unit.components),
+        coordinates=len(in_layers) * most * unit.filled * len(unit.components),
     )
 
 
@@ -142,7 +149,7 @@ def entry_squared(strategy: Strategy, unit: Contribution) -> float:
     if isinstance(unit.protects, Span):
         return squared_apart(strategy, unit)
     states = _states(unit, 2)
-    return max(float(strategy.norm(states, touched(part, unit.window))) for part in parts(unit.constraint))
+    return max(float(strategy.norm(states, touched(part, unit.window, unit.slack))) for part in parts(unit.constraint))
 
 
 def _states(unit: Contribution, power: int) -> States:
@@ -157,7 +164,7 @@ def _worst(
     worst = 0.0
     for part in parts(unit.constraint):
         if not unit.owner or isinstance(part, Within):
-            bound = strategy.norm(states, touched(part, unit.window), closely=closely)
+            bound = strategy.norm(states, touched(part, unit.window, unit.slack), closely=closely)
             worst = max(worst, length(bound))
             continue
         if part.changes > MOST_OF_OWNER:
@@ -171,7 +178,7 @@ def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: 
     """N of the proof."""
     nodes = math.inf if windows is None else windows
     if isinstance(part, Within):
-        return touched(part, unit.window).nodes(1, nodes).appearing * unit.cells
+        return touched(part, unit.window, unit.slack).nodes(1, nodes).appearing * unit.cells
     k = part.changes
     if unit.cells == 1:
         events = (k + (_together(part) if unit.owner else 1)) // 2 if family == "entered" else k // 2
@@ -189,12 +196,6 @@ def _together(part: AtMost | Within) -> int:
 def _refuse_spans_of_owners(unit: Contribution) -> None:
     if unit.owner and any(isinstance(part, Within) for part in parts(unit.constraint)):
         raise ValueError("a time span does not bound an owner's entries; use at_most")
-
-
-def _refuse_over_cells(family: Family, unit: Contribution) -> None:
-    """An entry may enter several cells in one window, so that they would add up in a node that holds them."""
-    if unit.over is not None:
-        raise ValueError(f"{family}: is counted in each cell by itself, without a strategy over cells")
 
 
 def _best_split(gain: list[float], parts: int) -> float:

@@ -1,7 +1,7 @@
 """How far one privacy unit can move a release in a span of time, where its changes are counted block by block.
 
-Under `AtOnce(changes=k, block=v)` time is cut into blocks of v windows, no shorter than the span, from the start on.
-What counts of an entry follows its state for k - 1 changes in a block, is held then, and at the block's last end of a
+Under `AtOnce(n, changes=k, block=v)` time is cut into blocks of v windows, no shorter than the span, from the start on.
+What counts of a unit follows its state for k - 1 changes in a block, is held then, and at the block's last end of a
 window it is the state again, which is a change too: k in a block at most. Neighbours (privacy.protection.Span) have the
 same states at all ends of windows but some in a row, which lie in two blocks in a row. So what counts is the same but
 within these two blocks, and there the two courses x and x' change at most 2 k times each; both can be there at once.
@@ -15,7 +15,11 @@ Their difference C (x - x') is bounded in two ways, and the smaller is charged (
     by boundaries   they are apart at 2 v - 1 ends of windows, charged as 2 v: the norm of such a span (norm_apart). Its
                     states are differences: of two entries at once, or in one cell as long as the interval.
 
-`entered` and `left`: each course has at most 2 k events, in as many windows, so that both are charged as two entries.
+An owner's n entries change at the ends of the same at most 2 k windows. So its course is the sum of those of n entries,
+each of which is bounded as above, and all norms are n times as large: n entries that move together reach that.
+
+`entered` and `left`: each course has at most 2 k events of each entry, in as many windows, so that both are charged as
+two entries, or 2 n.
 
 Source: ours; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
 """
@@ -34,6 +38,9 @@ from privacy.upward import above, root_above
 def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
     """Sensitivity of net changes.
 
+    Args:
+        unit: of an owner, the entries that count at once.
+
     >>> from privacy.measure import Component
     >>> from privacy.protection import Span
     >>> from privacy.strategies.tree import Tree
@@ -47,14 +54,15 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
     changes, boundaries = _blocks(unit)
     in_one, in_two = _states(unit, in_l1, 1), _states(unit, in_l2_squared, 2)
     largest = [c.largest for c in unit.components]
-    apart = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=2)
-    l1 = above(strategy.norm_apart(_differences(unit, in_one), boundaries)) if strategy.sparse else 0.0
-    l2 = root_above(strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
+    entries = _entries(unit)
+    apart = strategy.moved_apart(boundaries, cells=unit.columns, each=unit.filled, largest=largest, entries=2 * entries)
+    l1 = above(entries * strategy.norm_apart(_differences(unit, in_one), boundaries)) if strategy.sparse else 0.0
+    l2 = root_above(entries**2 * strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
     nodes, coordinates = apart.nodes, apart.coordinates
     if not _levels(strategy):
         counted = strategy.moved(at_most(changes), cells=unit.columns, each=unit.filled, largest=largest, shared=False)
-        nodes, coordinates = min(nodes, 2 * counted.nodes), min(coordinates, 2 * counted.coordinates)
-        l2 = min(l2, _by_changes(strategy, unit, in_two, root_above, closely) + 2 * counted.rounding)
+        nodes, coordinates = min(nodes, 2 * counted.nodes), min(coordinates, 2 * entries * counted.coordinates)
+        l2 = min(l2, _by_changes(strategy, unit, in_two, root_above, closely) + 2 * entries * counted.rounding)
         l1 = min(l1, _by_changes(strategy, unit, in_one, above, closely)) if strategy.sparse else 0.0
     if not strategy.sparse:
         return charged_as_one(l2, nodes=1, coordinates=coordinates)
@@ -62,8 +70,8 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
         l1=l1,
         l2=l2,
         nodes=nodes,
-        node_l1=above(_differences(unit, in_one).diameter),
-        node_l2=root_above(_differences(unit, in_two).diameter),
+        node_l1=above(entries * _differences(unit, in_one).diameter),
+        node_l2=root_above(entries**2 * _differences(unit, in_two).diameter),
         coordinates=coordinates,
     )
 
@@ -72,14 +80,14 @@ def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
     """Squared L2 norm of net changes, but for rounding."""
     in_two = _states(unit, in_l2_squared, 2)
     _, boundaries = _blocks(unit)
-    bound = float(strategy.norm_apart(_differences(unit, in_two), boundaries))
+    bound = float(_entries(unit) ** 2 * strategy.norm_apart(_differences(unit, in_two), boundaries))
     return bound if _levels(strategy) else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
 
 
 def events_in_blocks(unit: Contribution) -> tuple[int, int]:
-    """How many windows hold events of one entry at most, and as how many entries the two courses are charged."""
+    """How many windows hold events of one unit at most, and as how many entries the two courses are charged."""
     changes, boundaries = _blocks(unit)
-    return min(changes, boundaries), 2
+    return min(changes, boundaries), 2 * _entries(unit)
 
 
 def _levels(strategy: Strategy) -> bool:
@@ -94,7 +102,7 @@ def _states(unit: Contribution, of: Callable[..., States], power: int) -> States
 def _by_changes(
     strategy: Strategy, unit: Contribution, states: States, length: Callable[[Fraction], float], closely: bool
 ) -> float:
-    changes, _ = _blocks(unit)
+    (changes, _), entries = _blocks(unit), _entries(unit)
     shifted = States(radius=states.diameter, diameter=states.diameter, hulls=states.hulls, squared=states.squared)
 
     def norm(number: int) -> Fraction:
@@ -103,8 +111,8 @@ def _by_changes(
 
     whole, but_one = norm(changes), norm(changes - 1)
     if unit.cells == len(unit.components) == 1:
-        return above(max(2 * but_one, whole + norm(changes - 2)))
-    return above(whole + but_one)
+        return above(entries * max(2 * but_one, whole + norm(changes - 2)))
+    return above(entries * (whole + but_one))
 
 
 def _differences(unit: Contribution, states: States) -> States:
@@ -116,6 +124,12 @@ def _differences(unit: Contribution, states: States) -> States:
     if states.squared:
         return apart_in_l2_squared(unit.components, 2, unit.corners(2))
     return apart_in_l1(unit.components, unit.cells, 2, unit.corners(1))
+
+
+def _entries(unit: Contribution) -> int:
+    """How many entries of a unit count at once."""
+    assert isinstance(unit.constraint, AtOnce)
+    return unit.constraint.entries
 
 
 def _blocks(unit: Contribution) -> tuple[int, int]:

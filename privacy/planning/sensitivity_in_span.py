@@ -86,14 +86,19 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     ...     components=count, cells=9, constraint=AtOnce(), window=1, owner=False, protects=Span(14))
     >>> events_apart(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
     15.0
+
+    In each window the events of n entries at once differ, all of one sign: by one of the two it is not there, or was
+    not. Under a strategy over cells they are n r long at most, whichever cells these are.
     """
     if unit.apart:
         raise ValueError("what entered and left depends on where a unit was before, which may be near or not")
+    if unit.over is not None and _renewed(unit):
+        raise ValueError("what entered and left has no strategy over cells where changes are counted block by block")
     boundaries, entries = _apart(unit)
     events, entries = events_in_blocks(unit) if _renewed(unit) else (boundaries + 1, entries)
     events = events if strategy.windows is None else min(events, strategy.windows)
-    one = apart_in_l1(unit.components, unit.cells, entries).radius
-    two = apart_in_l2_squared(unit.components, entries).radius
+    one = apart_in_l1(unit.components, unit.cells, entries, unit.corners(1)).radius
+    two = apart_in_l2_squared(unit.components, entries, unit.corners(2)).radius
     in_layers = [fullest(events, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
     return Sensitivity(
@@ -102,7 +107,7 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
         nodes=len(in_layers) * events,
         node_l1=above(together * one),
         node_l2=root_above(together * together * two),
-        coordinates=len(in_layers) * events * min(unit.cells, entries) * len(unit.components),
+        coordinates=len(in_layers) * events * min(unit.columns, entries * unit.filled) * len(unit.components),
     )
 
 
@@ -138,4 +143,4 @@ def _apart(unit: Contribution) -> tuple[int, int]:
     """w and n."""
     assert isinstance(unit.protects, Span)
     assert isinstance(unit.constraint, AtOnce)
-    return unit.protects.boundaries(unit.window), unit.constraint.entries
+    return unit.protects.boundaries(unit.window, unit.slack), unit.constraint.entries

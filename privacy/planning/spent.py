@@ -157,6 +157,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
         protects=plan.protects,
         over=released.over,
         apart=demand.apart,
+        slack=plan.slack,
     )
     near = of_family(released.family, strategy, unit)
     return Sensitivity(

@@ -82,18 +82,41 @@ def _time(length: int) -> str:
     return f"{length} microseconds"
 
 
+SPLIT = (
+    "The data choose where regions of cells are split, which the budget of each sample pays for too: query {names}. A "
+    "number there is a region's, spread evenly over its cells: its standard deviation is that of the noise alone."
+)
+"""Of samples that are made with a kd-tree."""
+
+GROUPED = (
+    "The data choose over which windows numbers are smoothed, which the budget pays for too: query {names}. A standard "
+    "deviation there is that of the noise alone."
+)
+"""Of cells that are smoothed over groups of windows."""
+
+
 def conditions(
-    mechanism: Mechanism, parts: Sequence[tuple[str, Strategy]], protects: Protection = EVERYTHING
+    mechanism: Mechanism,
+    parts: Sequence[tuple[str, Strategy]],
+    protects: Protection = EVERYTHING,
+    split: Sequence[str] = (),
+    grouped: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """What a claim rests on, a sentence each.
 
     Args:
         parts: the query's name and the strategy of each part that is released.
         protects: what the claim is for.
+        split: names of queries whose samples are made with a kd-tree.
+        grouped: names of queries that are smoothed over groups of windows.
     """
     always: tuple[str, ...] = ALWAYS
     if isinstance(protects, Span):
         always = (*(IN_DISTANCE if protects.near else IN_SPAN), *ALWAYS)
+    if split:
+        always = (SPLIT.format(names=", ".join(split)), *always)
+    if grouped:
+        always = (GROUPED.format(names=", ".join(grouped)), *always)
     unreacting = [f"query {query} ({strategy.variant})" for query, strategy in parts if unproved(mechanism, strategy)]
     if not unreacting:
         return (REACTING, *always)

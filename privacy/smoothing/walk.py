@@ -33,8 +33,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import ndtri
 
 from privacy.estimates import CONFIDENCE, Floats
 from privacy.smoothing.segments import Segment
@@ -99,6 +97,8 @@ def smooth(
     >>> bool(abs(found.value[2] - 10) < 0.2), bool(found.high[2] - found.low[2] < 4)
     (True, True)
     """
+    from scipy.special import ndtri  # slow to import
+
     mean, deviation = np.empty_like(published), np.empty_like(published)
     filters: list[_Filter] = []
     for place, (part, covariance) in enumerate(zip(parts, covariances, strict=True)):
@@ -119,6 +119,8 @@ def smooth(
 
 def _filters(covariance: Floats) -> Iterator[_Filter]:
     """One for each of `SPEEDS`; none where all noise is the same, so that contrasts are exact."""
+    from scipy.linalg import solve_triangular  # slow to import
+
     numbers = len(covariance)
     moved = np.diag(covariance)[1:] + np.diag(covariance)[:-1] - 2 * np.diag(covariance, 1)
     noise = float(np.median(moved)) / 2 if numbers > 1 else 0.0

@@ -1,7 +1,7 @@
 """Levels by themselves: every level is a node of its own, and what is published is a node or the difference of two.
 
 A unit moves every level while it is there. So this is for what protects a span of time, which holds few levels
-(privacy.strategies.apart), and for few windows: all else adds up changes, and a change moves fewer nodes.
+(privacy.planning.sensitivity_in_span), and for few windows: all else adds up changes, and a change moves fewer nodes.
 
     apart at w boundaries          L1 = w r, squared L2 = w r^2: each of these levels, once
     everything that a unit does    L1 = (n + 1) r, squared L2 = (n + 1) r^2: every level of n windows and the first

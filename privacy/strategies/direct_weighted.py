@@ -1,6 +1,6 @@
 """Levels by themselves, each with a share of the budget of its own: what a window is worth is public, and known before.
 
-Window t has a share s_t (privacy.strategies.direct_budgets) and noise 1 / s_t times as wide as the part's. A unit that
+Window t has a share s_t (privacy.strategies.window_budgets) and noise 1 / s_t times as wide as the part's. A unit that
 moves its level by r moves it by r s_t of that noise's widths, and this is what norms count here:
 
     apart at w boundaries          L1 = r times the most that w windows in a row have of s_t, squared L2 = r^2 times
@@ -30,8 +30,8 @@ from privacy.states import States
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
 from privacy.strategies.candidates import Asked, Candidate, whole
 from privacy.strategies.choice import MOST_WEIGHTS, check_weights
-from privacy.strategies.direct_budgets import WHOLE, Shares, best_shares, most, squared_error
 from privacy.strategies.touched import Touched
+from privacy.strategies.window_budgets import WHOLE, Shares, best_shares, most, squared_error
 from privacy.upward import above
 
 

@@ -46,15 +46,18 @@ def at_most(changes: int) -> Touched:
     return Touched(changes, changes - 1, in_a_row=False)
 
 
-def touched(part: AtMost | Within, window: int) -> Touched:
+def touched(part: AtMost | Within, window: int, slack: int = 0) -> Touched:
     """The leaves, of `window` microseconds each, that a constraint leaves to an entry.
 
-    A span of B microseconds meets at most ceil(B / window) + 1 of them.
+    A span of B microseconds meets at most ceil((B + slack) / window) + 1 of them.
 
-    >>> touched(Within(15), 10)
-    Touched(appearing=3, present=3, in_a_row=True)
+    Args:
+        slack: m leaves in a row are at least m * window - slack long (docs/proofs/strategies.md#calendars).
+
+    >>> touched(Within(15), 10), touched(Within(20), 10, slack=1)
+    (Touched(appearing=3, present=3, in_a_row=True), Touched(appearing=4, present=4, in_a_row=True))
     """
     if isinstance(part, AtMost):
         return at_most(part.changes)
-    met = -(-part.span // window) + 1
+    met = -(-(part.span + slack) // window) + 1
     return Touched(met, met, in_a_row=True)

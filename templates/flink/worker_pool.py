@@ -20,16 +20,19 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 WORKER = """
 import os, sys
-from apache_beam.runners.worker.sdk_worker import SdkHarness
-from pipelines.process import end_stages_at_once, keep_memory
-keep_memory()
-end_stages_at_once()
-harness = SdkHarness(sys.argv[1], worker_id=sys.argv[2])
+from pipelines.process import load_worker
+
+def imported():
+    from apache_beam.runners.worker.sdk_worker import SdkHarness
+    import pipelines.epochs.batch
+    return SdkHarness
+
+harness = load_worker(imported)(sys.argv[1], worker_id=sys.argv[2])
 os.write(int(sys.argv[3]), b".")
 os.close(int(sys.argv[3]))
 harness.run()
 """
-"""Says when it has imported all, which takes seconds, and is about to call its task manager."""
+"""Says when it has imported all, which takes a second, and is about to call its task manager."""
 
 TRIES = 5
 AT_ONCE = 16

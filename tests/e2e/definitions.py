@@ -166,7 +166,7 @@ def expected(
         placed: whether nothing but the place in the files orders them: then each row is a mutation.
         timeline: `start` and `every` in microseconds, and the number of `days`.
     """
-    database = duckdb.connect()
+    database = duckdb.connect(config={"threads": 1})
     database.register("changelog", changelog)
     tie = "seq, stay" if ordered else "stay, seq"
     database.execute(CHAINED.format(charged=CHARGED[unit], tie=tie, same="seq," if ordered or placed else ""))

@@ -23,7 +23,7 @@ release: wards
 changelog: {{format: parquet, path: out/data/*.parquet, entry: stay, time: at, order: [lsn, pos],
   before: before_, after: after_}}
 privacy: {{unit: {unit}, epsilon: 1.0e12, constraint: {constraint}}}
-schedule: {{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-11T00:00:00Z}}
+schedule: {schedule}
 queries:
   - {{name: beds, measure: count, by: {{ward: [a, b, other], care: [in, other]}}, publish: [level, change, entered]}}
   - name: total
@@ -35,6 +35,11 @@ queries:
     by: {{ward: [a, b, other]}}
     publish: [level]
     strategy: {{adaptive: {{policy: dsft, samples: 4, threshold: 15}}}}
+  - name: sizes
+    measure: count
+    by: {{ward: [a, b], x: {{from: -3, to: 5, step: 1}}}}
+    publish: [level, entered, {{quantiles: [0.5]}}, {{ranges: [{{x: {{from: -1, to: 3}}}}, {{x: {{to: 0}}}}]}}]
+    cells: {{strategy: tree, branching: 3, for: listed}}
 strategy: {strategy}
 output: {{public: out/public, private: out/private}}
 """
@@ -100,6 +105,7 @@ CASES = {
             unit="person",
             constraint="{by: fare, classes: {pass: {at_most: 1}, multi: {at_most: 6}}}",
             strategy="disjoint",
+            schedule="{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-11T00:00:00Z}",
         ),
         lambda: stays(41, 3),
         tuple(WARDS_BEGIN + timedelta(days=days) for days in (3, 6, 9)),
@@ -109,6 +115,7 @@ CASES = {
             unit="entry",
             constraint="{by: fare, classes: {pass: {within: 2d}, multi: {at_most: 3}}}",
             strategy="{tree: {branching: 2, height: 3, refine: subtraction}}",
+            schedule="{start: 2026-01-01, every: 1d, until: 2026-01-11, timezone: Atlantic/Reykjavik}",  # a calendar
         ),
         lambda: stays(43, 1),
         (WARDS_BEGIN + timedelta(days=9),),

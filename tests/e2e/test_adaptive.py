@@ -1,5 +1,6 @@
 """Levels that are published adaptively, over runs that die: what goes on is what was published, to the last bit."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,15 +8,26 @@ import pytest
 
 from pipelines.epochs.plans import committed_plan
 from pipelines.spec.load import load
+from pipelines.store.commit import Commit
 from pipelines.store.store import Store
+from privacy.adaptive.sketch import read
 from privacy.planning.document import digest
+from privacy.planning.plan import Plan
 from tests.e2e.specs import CommandLine, changelog, published, write, write_spec
 from tests.e2e.test_streaming import ENDS, by_day
 from transforms.release.level_state import level_from_bytes
 
+MAP = """\
+  - name: ages
+    measure: count
+    by: {age: {from: 30, to: 70, step: 10}, ward: [a, b]}
+    publish: [level]
+    cells: {strategy: kdtree, height: 1}
+    strategy: {adaptive: {policy: fixed, interval: 2d}}
+"""
 ADAPTIVE = (
     ("publish: [level, change]", "publish: [level]\n    strategy: {adaptive: {policy: dsat, samples: 4}}"),
-    ("output:", "  - {name: moves, measure: count, publish: [change]}\noutput:"),
+    ("output:", "  - {name: moves, measure: count, publish: [change]}\n" + MAP + "output:"),
     ("private: private", "private: private\n  format: jsonl"),
 )
 
@@ -34,8 +46,12 @@ def night(slackwater: CommandLine, day: int) -> int:
 
 
 def beds(folder: Path) -> pa.Table:
+    return told(folder, "beds")
+
+
+def told(folder: Path, query: str) -> pa.Table:
     rows = published(folder, "estimates")
-    return rows.filter(pa.compute.equal(rows["query"], "beds")).sort_by("window_end")
+    return rows.filter(pa.compute.equal(rows["query"], query)).sort_by("window_end")
 
 
 def goes_on_from_what_is_published(folder: Path) -> bool:
@@ -51,7 +67,19 @@ def goes_on_from_what_is_published(folder: Path) -> bool:
     sampled = {ends.index(row["window_end"]) for row in rows if row["sampled"]}
     values = {row["ward"]: row["value"] for row in rows}  # the last ones
     published_last = [values[ward] for ward in ("a", "b", "other")]
+    split = sketched_last(store, last, committed_plan(spec, commits))
+    assert [row["value"] for row in told(folder, "ages").to_pylist()[-12:]] == pytest.approx(split)
     return (sampled, published_last) == ({window for window, _ in held.carry.spent}, held.carry.published.tolist())
+
+
+def sketched_last(store: Store, last: Commit, plan: Plan) -> list[float]:
+    """The cells of the sketch that the committed state of a kd-tree goes on from."""
+    (part,) = (part for part in plan.adaptive if part.query == 2)
+    assert part.over is not None
+    content = Path(store.attempts.state_paths(last)["release-2-net-00000.parquet"]).read_bytes()
+    held = level_from_bytes(content, windows=last.windows, cells=12, plan=digest(plan), over=part.over)
+    assert held.carry is not None
+    return read(part.over, held.carry.published).cells.tolist()
 
 
 def dies(*_: object) -> None:
@@ -78,11 +106,29 @@ def test_a_run_that_dies_decides_nothing_that_another_one_does_not(release, monk
 
 
 def test_it_has_no_nodes_and_others_have(release, tmp_path):
+    """With Gaussian noise too, which is on a finer grid."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(spec.read_text().replace("epsilon: 1.0", "epsilon: 1.0\n  delta: 1.0e-9\n  mechanism: gaussian"))
     assert night(release, 0) == 0
+    document = json.loads((tmp_path / "public/plan.json").read_text())
+    assert (document["mechanism"], document["accounting"]) == ("gaussian", "zcdp")
+    assert document["queries"][0]["adaptive"]["scales"]["noise"] == "gaussian"
+    assert night(release, 1) == 0  # goes on with it
 
     assert {row["query"] for row in published(tmp_path, "nodes").to_pylist()} == {"moves"}
+    both = json.loads(release("answer", "public", "--query", "beds", "--where", "ward <> 'b'", "--json").out)["answers"]
+    assert len(both) == 2
+    for row in both:
+        cells = [one for one in beds(tmp_path).to_pylist() if str(one["window_end"])[:10] == row["window_end"][:10]]
+        summed = sum(one["value"] for one in cells if one["ward"] != "b")
+        assert row["value"] == pytest.approx(summed)
+        alone = cells[0].get("stddev")
+        assert row["stddev"] == (None if alone is None else pytest.approx(alone * 2**0.5))
+    assert both[0]["stddev"] is not None
+    spread = release("answer", "public", "--query", "ages")
+    assert "share what was counted in regions" in spread.err
     rows = published(tmp_path, "estimates").to_pylist()
-    assert {(row["query"], row["sampled"]) for row in rows} == {("beds", True), ("moves", None)}
+    assert {(row["query"], row["sampled"]) for row in rows} >= {("beds", True), ("moves", None)}
     said = release("smooth", "public", "-o", "smoothed.csv")
     assert said.code == 0, said.err
     assert "left out: beds, level: the data decide" in said.out

@@ -22,6 +22,7 @@ from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write,
 from tests.releases.continued import unpacked
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query
+from transforms.common.errors import SpecError
 
 RELEASES = Path(__file__).parents[1] / "releases"
 KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, to: 70, step: 10}}")
@@ -39,9 +40,13 @@ def there(day: int, low: float, high: float, ward: str | None = None) -> int:
 
 def test_ranges_and_differences_are_answered_from_the_public_side_alone(tmp_path, capsys):
     write(tmp_path / "data/day.parquet", changelog())
-    write_spec(tmp_path, KEYS, NO_NOISE, ('    where: "age >= 0"\n', ""))
+    ranges = "publish: [level, change, {ranges: [{age: {from: 30, to: 50}}, {age: {from: 60}}]}]"
+    write_spec(tmp_path, KEYS, NO_NOISE, ('    where: "age >= 0"\n', ""), ("publish: [level, change]", ranges))
     say = CommandLine(tmp_path, capsys)
-    assert say("run", "spec.yaml", "--until=2026-01-06T00:00:00Z").code == 0
+    for day in ("03", "06"):  # two epochs
+        assert say("run", "spec.yaml", f"--until=2026-01-{day}T00:00:00Z").code == 0
+    compared = json.loads(say("evaluate", "spec.yaml", "--until=2026-01-03T00:00:00Z", "--runs=1", "--json").out)
+    planned = say("plan", "spec.yaml")
     shutil.rmtree(tmp_path / "private")
     shutil.rmtree(tmp_path / "data")
 
@@ -55,6 +60,25 @@ def test_ranges_and_differences_are_answered_from_the_public_side_alone(tmp_path
     never = say("answer", "spec.yaml", "--window", "2026-02-01T00:00:00Z")
     same = say("answer", "spec.yaml", *("--window", "2026-01-05T00:00:00Z"), *("--minus", "2026-01-05T00:00:00Z"))
 
+    shown = json.loads(say("show", "public", "--json").out)["estimates"]
+    ranged = [row for row in shown if row["kind"] == "level_range"]
+    assert len(ranged) == 5 * 2 * 3
+    assert [row["value"] for row in ranged if (row["ward"], row["age"]) == ("b", "[60, inf)")] == pytest.approx(
+        [there(day, 60, 1e9, "b") for day in range(1, 6)], abs=1e-6
+    )
+    same_as = [row for row in ranged if (row["ward"], row["age"]) == ("b", "[30, 50)")]
+    for one, other in zip(same_as, json.loads(told.out)["answers"], strict=True):
+        assert one["window_end"][:19] == other["window_end"][:19]
+        for name in ("value", "stddev", "ci_low", "ci_high"):
+            assert one[name] == pytest.approx(other[name], abs=1e-9)
+    kinds = {number["kind"]: number for number in compared["queries"][0]["numbers"]}
+    assert [*kinds] == ["level", "change", "level_range", "change_range"]
+    assert kinds["level_range"]["rows"] == 2 * 2 * 3
+    assert kinds["level_range"]["rmse_observed"] < 1e-6
+    assert kinds["level_range"]["truth"] > 0
+    assert "level_range" in planned.out
+    assert say("report", "public", "-o", "page.html").code == 0
+    assert "beds, ranges" in (tmp_path / "page.html").read_text()
     by_day = [row["value"] for row in json.loads(told.out)["answers"]]
     assert by_day == [there(day, 30, 50, "b") for day in range(1, 6)]
     assert len(set(by_day)) > 1
@@ -113,6 +137,21 @@ def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
                     assert found[column].to_pylist() == pytest.approx(rows[column].to_pylist(), rel=1e-3), series
                 compared += 1
     assert compared > 3
+
+
+def test_what_has_no_known_noise_is_refused(kept: Path, tmp_path: Path) -> None:
+    """Ratios, and cells that were moved to be consistent."""
+    refused = set()
+    for folder in (kept, unpacked(RELEASES / "0.3.0/ranges", tmp_path) / "public"):
+        release = published(str(folder))
+        for query in release.spec.queries:
+            moved = ("level", "entered", "left") if query.consistent else ()
+            for series in query.publish:
+                if series.kind in moved or len(query.measure.components) > 1:
+                    with pytest.raises(SpecError, match=r"leaves no known noise$|cannot be added up") as error:
+                        answers(release, query, series, where=None)
+                    refused.add(str(error.value).split()[-1])
+    assert refused == {"noise", "sum"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from benchmarks.crash.checks import BrokenError, Watch, compare
 from benchmarks.crash.setting import CLOSED, Place
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-KILLS, NIGHTS = 8, 3
+KILLS, NIGHTS = 5, 3
 
 Files = dict[str, bytes]
 Sides = tuple[Files, Files]

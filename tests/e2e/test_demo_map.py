@@ -45,5 +45,6 @@ def test_the_maps_follow_the_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert Path("out/stops/map.png").stat().st_size > 40_000
     page = Path("out/stops/map.html").read_text()
     assert "/*DATA*/" not in page
-    assert "PRESENCE" in show.beside()
-    assert page.count("<tr><td>") == 13
+    assert "PRESENCE" in show.beside(show.bands())
+    assert page.count("<tr><td>") == 2 * 13
+    assert "<!--" not in page

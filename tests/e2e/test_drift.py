@@ -34,14 +34,14 @@ def test_levels_drift_as_the_pages_say(tmp_path: Path, capsys: pytest.CaptureFix
     truth = pq.read_table(tmp_path / "private/truth.parquet")
     last = truth.filter(pc.equal(truth["window_end"], pc.max(truth["window_end"])))
     found = tuple(round(pc.sum(last[name]).as_py()) for name in ("bounded", "exact"))
-    assert found == told("README.md") == told("docs/guide.md")
+    assert found == told("docs/protection.md") == told("docs/guide.md")
 
 
 def test_the_pages_say_of_three_years_what_the_benchmark_found() -> None:
     """The benchmark itself takes half a minute."""
     (found,) = (t for t in tables(ROOT / "benchmarks/README.md") if t[0][0] == "what is protected")
     last = {what: [round(float(number)) for number in numbers[2::3]] for what, *numbers in found[1:]}
-    readme, guide = (" ".join((ROOT / page).read_text().split()) for page in ("README.md", "docs/guide.md"))
+    readme, guide = (" ".join((ROOT / page).read_text().split()) for page in ("docs/protection.md", "docs/guide.md"))
 
     span = last.pop("any 30 days")
     few, all_of_them = (last[f"everything, `at_most: {changes}`"] for changes in (64, 256))

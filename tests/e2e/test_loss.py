@@ -101,3 +101,27 @@ def test_without_the_private_folder_of_the_last_published_epoch_nothing_is_drawn
 
     put(slackwater.folder, NIGHTS, "private", history)
     goes_on(slackwater, history)
+
+
+def test_a_compaction_changes_no_number_and_the_release_goes_on(slackwater: CommandLine) -> None:
+    def told() -> list[str]:
+        commands = (
+            ["show", "spec.yaml", "--json"],
+            ["answer", "spec.yaml", "--kind=level", "--json"],
+            ["ledger", "spec.yaml"],
+        )
+        said = [slackwater(*command) for command in commands]
+        assert [one.code for one in said] == [0] * len(said)
+        return [one.out for one in said]
+
+    before = told()
+
+    said = slackwater("compact", "spec.yaml")
+
+    assert said.code == 0, said.err
+    assert said.out == f"wards: epochs 1 to {NIGHTS} are in 2 files in place of {2 * NIGHTS}, with the same rows\n"
+    assert told() == before
+    again = slackwater("compact", "spec.yaml")
+    assert (again.code, again.out) == (0, "wards: nothing to compact\n")
+    assert slackwater("run", "spec.yaml", until(NIGHTS + 1)).code == 0
+    assert told() != before

@@ -1,6 +1,7 @@
 """What `slackwater metrics` tells of releases by runs and by a stream, against numbers counted from their rows."""
 
 import json
+import os
 import re
 import time
 from collections import Counter
@@ -372,9 +373,29 @@ def test_json_has_the_same_numbers(slackwater: CommandLine) -> None:
 def test_the_page_for_operators_lists_every_metric(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data/1.parquet", changelog())
     run(slackwater, 1)
+    freshness = ("  before: before_\n", "  before: before_\n  freshness: newer_file\n")
+    tables = ("private: private\n", "private: private\n  bigquery: {estimates: house-1.wards.all}\n")
+    write_spec(slackwater.folder, *CHANGES, freshness, tables)
     keep_trace(str(slackwater.folder / "private"), ValueError("a row"))
     page = (Path(__file__).resolve().parents[2] / "docs/operations.md").read_text()
     listed = re.findall(r"^\| `(slackwater_\w+)(?:\{\w+\})?` \|", page, re.MULTILINE)
 
-    assert sorted(listed) == sorted({name for name, *_ in metrics(slackwater, "--private")})
+    told = {name for name, *_ in metrics(slackwater, "--private")}
+    assert sorted(listed) == sorted({*told, "slackwater_protected_span_seconds"})  # test_span has one
     assert set(re.findall(r"slackwater_\w+", page)) <= {*listed, PRIVATE}
+
+
+def test_how_far_the_source_has_come_is_told_as_it_says_and_of_files_by_windows_alone(slackwater: CommandLine) -> None:
+    stored = (START + 1.5 * DAY).timestamp()
+    for name in ("data/1.parquet", "progress"):
+        path = slackwater.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text((START + 1.5 * DAY).isoformat())
+        os.utime(path, (stored, stored))
+
+    told = []
+    for rule in ("newer_file", "{file: progress}"):
+        write_spec(slackwater.folder, *CHANGES, ("  before: before_\n", f"  before: before_\n  freshness: {rule}\n"))
+        told.append(metrics(slackwater)["slackwater_source_passed_timestamp_seconds",])
+
+    assert told == [stored - 0.5 * 86_400, stored]

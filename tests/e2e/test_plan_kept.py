@@ -178,7 +178,7 @@ def claims_more(plan: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda plan: plan.update(version=99), "version: not 3, so it was made by another version of this program"),
+        (lambda plan: plan.update(version=99), "version: not 5, so it was made by another version of this program"),
         (lambda plan: plan.update(scales=[1]), "scales: unknown"),
         (lambda plan: plan.pop("claim"), "claim: missing"),
         (lambda plan: plan.update(window="1d"), "window: expected an integer"),

@@ -3,7 +3,7 @@
 import re
 import sys
 from contextlib import chdir
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +39,12 @@ def test_the_page_runs_from_a_spec_to_answers(tmp_path: Path, monkeypatch: pytes
         again = slackwater.run("wards.yaml", until=datetime.fromisoformat("2026-01-08T00:00:00Z"))
         public = slackwater.estimates("releases/wards/public")
         in_pipeline = slackwater.estimates("releases/in-pipeline/public")
+        days = [slackwater.answer("wards.yaml", kind="entered", window=f"2026-01-0{day}T00:00:00Z") for day in (2, 5)]
+        less = slackwater.answer(
+            "wards.yaml", kind="entered", window=datetime(2026, 1, 5, tzinfo=UTC), minus="2026-01-02T00:00:00Z"
+        )
+        with pytest.raises(slackwater.SpecError, match=r"^width: entered numbers of query beds have 1d"):
+            slackwater.answer("wards.yaml", kind="entered", width=timedelta(days=2))
 
     table, elsewhere, ran = said["table"], said["elsewhere"], said["ran"]
     assert isinstance(table, pa.Table)
@@ -46,10 +52,20 @@ def test_the_page_runs_from_a_spec_to_answers(tmp_path: Path, monkeypatch: pytes
     assert isinstance(ran, slackwater.Ran)
     assert (ran.windows, again.windows) == (7, 0)
     assert public.equals(table)
+    before, later, between = (one["value"].to_pylist() for one in (*days, less))
+    assert between == [later[0] - before[0]]
     assert in_pipeline["ward"].equals(table["ward"])
     levels = table.filter((pa.compute.field("kind") == "level") & (pa.compute.field("ward") != "surgery"))
     sums = [sum(levels["value"].to_pylist()[day : day + 2]) for day in range(0, 14, 2)]
     assert elsewhere["value"].to_pylist() == sums
+    made, compared = said["made"], said["compared"]
+    assert (made.windows, made.rows > 14 * 40) == (14, True)
+    assert (compared.release, compared.windows) == ("simulated-wards-january", 14)
+    of = compared.document["specs"]
+    assert [one["spec"] for one in of] == ["simulated/spec.yaml", "simulated/other.yaml"]
+    noise, wider = (one["queries"][0]["numbers"][0]["rmse_predicted"] for one in of)
+    assert noise < wider
+    assert "a look at the data" in str(compared)
 
 
 def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
@@ -60,6 +76,14 @@ def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
         slackwater.run(path, until=datetime(2026, 1, 2))  # noqa: DTZ001
     with pytest.raises(slackwater.SpecError, match=r"^shards: expected a whole number of at least 1, not 0$"):
         slackwater.run(path, shards=0)
+    for wrong, message in (
+        ({"stay": timedelta(0)}, r"^stay: expected a duration above zero"),
+        ({"arrivals": float("nan")}, r"^arrivals: expected a number above 0, not nan$"),
+        ({"burstiness": -1.0}, r"^burstiness: expected a number above 0, not -1\.0$"),
+    ):
+        with pytest.raises(slackwater.SpecError, match=message):
+            slackwater.simulate(path, tmp_path / "made", **{"arrivals": 5.0, "stay": timedelta(days=1), **wrong})
+    assert not (tmp_path / "made").exists()
     path.write_text(path.read_text().replace("at_most: 4", "at_most: 5"))
     with pytest.raises(slackwater.SpecError, match=r"has changed since it was read; load it again$"):
         slackwater.plan(spec)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Optional
 import apache_beam as beam
 import pyarrow as pa
 import pytest
+from apache_beam.dataframe.schemas import generate_proxy
 from apache_beam.testing.util import assert_that
 
 import slackwater
@@ -19,6 +20,7 @@ from pipelines.epochs.flags import options_of
 from pipelines.epochs.within import Epoch, epoch_of, publish_parts
 from pipelines.spec.times import microseconds
 from pipelines.store.store import Store
+from slackwater.transform import _estimates, row_type
 from tests.e2e.specs import DAY, NO_NOISE, REPEATED, START, changelog, contents, write, write_spec
 from transforms.aggregation.shard_state import STATE, file_of
 from transforms.common.batches import DEAD_SCHEMA, Batch
@@ -81,7 +83,7 @@ def test_rows_in_two_epochs_have_the_estimates_of_the_same_changelog_in_files(
 
     with caplog.at_level(logging.WARNING):
         first = released(changes(until=middle), until=middle)
-    second = released(changes(since=middle))
+    second = released(changes(since=middle - DAY))  # with the rows of a day once more
 
     assert len(first) == expected.num_rows * 2 // 5
     own = slackwater.estimates("spec.yaml")
@@ -92,6 +94,17 @@ def test_rows_in_two_epochs_have_the_estimates_of_the_same_changelog_in_files(
     assert [row["ward"] for row in second] == expected["ward"].to_pylist()
     assert second[0]["window_end"] == "2026-01-02T00:00:00Z"
     assert not [record for record in caplog.records if "hint" in record.getMessage()]
+
+
+@pytest.mark.slow
+def test_no_rows_have_the_numbers_of_an_empty_changelog(folder: Path) -> None:
+    """Whether a release exists never depends on whether anybody is in it."""
+    write_spec(folder, NO_NOISE)
+
+    rows = released([])
+
+    assert len(rows) == slackwater.estimates("spec.yaml").num_rows == 5 * 3 * 2
+    assert {row["value"] for row in rows} == {0}
 
 
 @pytest.mark.slow
@@ -120,7 +133,10 @@ def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_over
     """As runners repeat it: at once, where it died after the commit, and where another run or release was first."""
     write(folder / "data/all.parquet", changelog())
     spec = slackwater.load(write_spec(folder))
-    first, late = (epoch_of(spec, until=microseconds(START + n * DAY), shards=1, rows=None) for n in (2, 5))
+    first, late, others = (
+        epoch_of(spec, until=microseconds(START + days * DAY), shards=shards, rows=None)
+        for days, shards in ((2, 1), (5, 1), (5, 2))
+    )
 
     once = published(spec, first)
     assert published(spec, first) == once
@@ -130,6 +146,7 @@ def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_over
     another = slackwater.load(write_spec(folder, ("epsilon: 1.0", "epsilon: 2.0")))
     for asked, epoch, why in (
         (spec, late, "published up to 2 windows in the meantime"),
+        (spec, others, "begun this release in the meantime, with other shards"),
         (another, first, "made from another spec"),
     ):
         with pytest.raises(slackwater.RefusedError, match=why):
@@ -138,6 +155,12 @@ def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_over
         epoch_of(another, until=microseconds(END), shards=1, rows=None)
     assert contents(Path("public")) == once
     assert len(Store("public", "private").commits()) == 1
+
+    lost = folder / "private/attempts/000001-0123456789abcdef"  # of a run that died, where another one was first
+    lost.mkdir()
+    (lost / "exact").write_text("what nobody needs")
+    epoch_of(spec, until=microseconds(END), shards=1, rows=None)
+    assert not lost.exists()
 
 
 def test_an_epoch_of_rows_that_cannot_be_used_is_not_published(folder: Path) -> None:
@@ -166,6 +189,18 @@ def layout_of(folder: Path, element_type: Any) -> Any:
     source = slackwater.load(write_spec(folder)).changelog.source
     schema = schema_of(element_type, source)
     return inspect_rows(source_of(source), schema, frozenset({"age"}), frozenset({"ward"}))
+
+
+def test_beams_data_frames_take_estimates_with_their_types(folder: Path) -> None:
+    spec = slackwater.load(write_spec(folder))
+    frame = generate_proxy(row_type(spec))
+
+    assert [*_estimates(None, spec)] == []  # as long as nothing is published
+    types = {name: str(type_) for name, type_ in frame.dtypes.items()}
+    assert types == {
+        **dict.fromkeys(("query", "kind", "window_start", "window_end", "ward"), "string"),
+        **dict.fromkeys(("value", "stddev", "ci_low", "ci_high"), "float64"),
+    }
 
 
 def test_a_row_becomes_the_same_whatever_is_beside_it(folder: Path) -> None:

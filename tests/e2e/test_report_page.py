@@ -1,15 +1,26 @@
-"""The report's page in a real browser: nothing in the console, nothing clipped or overlapping, controls that work."""
+"""Pages in a real browser, the report's and the map's: nothing logged, clipped or overlapping, controls that work."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
+from examples.stops import show
 from pipelines import cli
 from tests.browser import NO_BROWSER, browser, faults, logged, resize
 from tests.pipelines.report_page import NASTY, public_side
+from tests.releases.continued import unpacked
+from transforms.aggregation.ordered_key import OrderedKey
+
+BY_CALENDAR = Path(__file__).parents[1] / "releases/0.3.0/blocks"
+
+RELEASES = Path(__file__).parents[1] / "releases"
 
 pytestmark = [NO_BROWSER, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -63,6 +74,24 @@ def test_a_plan_s_page_fits_a_phone_and_paper(driver, tmp_path):
     driver.get(report)
 
 
+def test_days_of_a_calendar_are_called_by_its_clocks(driver, tmp_path):
+    unpacked(BY_CALENDAR, tmp_path)
+    page = tmp_path / "report.html"
+    assert cli.main(["report", str(tmp_path / "public"), "-o", str(page)]) == 0
+    report = driver.current_url
+    driver.get(page.as_uri())
+    resize(driver, 1280)
+
+    driver.find_element(By.CSS_SELECTOR, "#query-0 details summary").click()
+    rows = [row.text for row in driver.find_elements(By.CSS_SELECTOR, "#query-0 details tbody th")]
+    told = faults(driver), logged(driver)
+    driver.get(report)
+
+    assert rows[0] == "end of Thu 1 Jan 2026"
+    assert not any(":" in row for row in rows)
+    assert told == ([], [])
+
+
 def test_the_page_fetches_nothing_and_a_cell_s_name_is_a_text(driver):
     resize(driver, 1280)
 
@@ -99,3 +128,76 @@ def test_arrow_keys_read_out_numbers_as_the_pointer_does(driver):
 
     assert by_key.startswith("end of Fri 2 Jan 2026: ")
     assert by_pointer.startswith("end of Thu 1 Jan 2026: ")
+
+
+def test_ranges_have_charts_of_their_own_and_the_cell_that_is_drawn_is_the_one_that_is_chosen(driver, tmp_path: Path):
+    folder, page, report = (
+        unpacked(RELEASES / "0.3.0/ranges", tmp_path / "kept"),
+        tmp_path / "page.html",
+        driver.current_url,
+    )
+    assert cli.main(["report", str(folder / "public"), "-o", str(page)]) == 0
+    driver.get(page.as_uri())
+    resize(driver, 1280)
+
+    drawn = [node.text for node in driver.find_elements(By.CSS_SELECTOR, "figure.large figcaption")]
+    chosen = [
+        Select(node).first_selected_option.text for node in driver.find_elements(By.CSS_SELECTOR, ".charts select")
+    ]
+    assert [text.partition(": ")[0] for text in drawn] == ["listed, level", "listed, ranges, level", "whole, level"]
+    assert [text.partition(": ")[2] for text in drawn] == chosen
+    assert [node.text for node in driver.find_elements(By.CSS_SELECTOR, "#query-1 .many figcaption")] == [
+        f"{cells}, {ward}" for cells in ("[20, 40)", "[30, inf)") for ward in ("a", "b")
+    ]
+    assert logged(driver) == []
+    driver.get(report)
+
+
+def city() -> show.City:
+    """Numbers from 0 to 1,199 in two windows, 5 by 4 cells and two reasons, with intervals of +- 100."""
+    value = np.arange(80.0).reshape(2, 5, 4, 2) * 15
+    maps = {kind: show.Maps(value=value, half=np.full_like(value, 100.0)) for kind in ("change", "level")}
+    band = pa.table({"value": [1234.0, 9.0], "ci_low": [1000.0, -1.0], "ci_high": [1468.0, 19.0]})
+    return show.City(
+        ends=["2017-01-28", "2017-02-25"],
+        lat=OrderedKey(start=44886, step=6, steps=5, digits=3),
+        long=OrderedKey(start=-93336, step=8, steps=4, digits=3),
+        problems=("suspicious", "traffic"),
+        maps=maps,
+        downtown={"change": band, "level": band},
+    )
+
+
+def test_the_map_s_page_fits_all_widths_and_is_walked_through_by_keys(driver, tmp_path: Path) -> None:
+    page, report = tmp_path / "map.html", driver.current_url
+    shown = city()
+    show.write_page(shown, (shown.downtown["change"], shown.downtown["change"]), page)
+    driver.get(page.as_uri())
+    for width, dark in ((390, False), (390, True), (1280, False)):
+        resize(driver, width, dark=dark)
+        assert faults(driver) == []
+    assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    cells = driver.find_elements(By.CSS_SELECTOR, "#map rect")
+    assert len(cells) == 20
+    middle = driver.find_element(By.CSS_SELECTOR, "#map rect[tabindex='0']")
+    middle.send_keys(Keys.ARROW_UP)
+    assert text(driver, "#cell").startswith("855 stops, 95 % interval 714 to 996, latitude 44.904 to 44.910, longitude")
+    driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+    assert text(driver, "#cell").startswith("795 stops")
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#map rect[tabindex='0']")) == 1
+    driver.find_element(By.ID, "problem").send_keys("traffic")
+    driver.find_element(By.ID, "window").send_keys(Keys.ARROW_RIGHT)
+    webdriver.ActionChains(driver).move_to_element(cells[0]).perform()
+    assert text(driver, "#cell").startswith("615 stops, 95 % interval 515 to 715")
+    assert text(driver, "#when") == "four weeks to 2017-02-25"
+
+    resize(driver, 720, media="print")
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert faults(driver) == []
+    assert not driver.find_element(By.ID, "window").is_displayed()
+    assert text(driver, "table caption").endswith("NOT that it was made, or when.")
+    assert text(driver, ".scrolls tbody tr") == "2017-01-28 1,234 1,000 to 1,468 1,234 1,000 to 1,468"
+    resize(driver, 1280, dark=True)
+    assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+    assert logged(driver) == []
+    driver.get(report)

@@ -2,13 +2,15 @@
 
 import json
 from collections import Counter
-from datetime import datetime
+from contextlib import chdir
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from benchmarks.spans import clinic
+from slackwater import run
 from tests.e2e.specs import DAY, NO_NOISE, START, WINDOWS, CommandLine, changelog, published, write, write_spec
 from tests.pipelines.spec_text import changed
 
@@ -28,8 +30,20 @@ def wards(rows: list[dict], until: datetime) -> dict[str, str]:
     return {stay: ward if ward in ("a", "b") else "other" for stay, ward in found.items() if ward is not None}
 
 
-def wanted(rows: list[dict]) -> dict[tuple[str, datetime, str], float]:
-    there = [wards(rows, START + day * DAY) for day in range(WINDOWS + 1)]
+ENDS = [START + day * DAY for day in range(WINDOWS + 1)]
+
+SPRING = timedelta(days=86, hours=-1)
+BERLIN = [ENDS[day] + SPRING - (day > 1) * timedelta(hours=1) for day in range(WINDOWS + 1)]
+"""Midnights of Berlin from 28 March 2026 on; the clocks go forward on the 29th."""
+BY_CALENDAR = (
+    ("  time: at\n", "  time: at\n  freshness: {file: data/progress}\n"),
+    ("start: 2026-01-01T00:00:00Z", "start: 2026-03-28\n  timezone: Europe/Berlin"),
+    ("until: 2026-01-06T00:00:00Z", "until: 2026-04-02"),
+)
+
+
+def wanted(rows: list[dict], ends: list[datetime] = ENDS) -> dict[tuple[str, datetime, str], float]:
+    there = [wards(rows, end) for end in ends]
     found: dict[tuple[str, datetime, str], float] = {}
     for day in range(1, WINDOWS + 1):
         now, before = there[day].items(), there[day - 1].items()
@@ -38,7 +52,7 @@ def wanted(rows: list[dict]) -> dict[tuple[str, datetime, str], float]:
         for ward in ("a", "b", "other"):
             numbers = {"level": level[ward], "change": level[ward] - earlier[ward]}
             numbers |= {"entered": entered[ward], "left": left[ward]}
-            found |= {(kind, START + day * DAY, ward): float(number) for kind, number in numbers.items()}
+            found |= {(kind, ends[day], ward): float(number) for kind, number in numbers.items()}
     return found
 
 
@@ -46,17 +60,58 @@ def told(table: pa.Table) -> dict[tuple[str, datetime, str], float]:
     return {(r["kind"], r["window_end"], r["ward"]): r["value"] for r in table.to_pylist()}
 
 
-@pytest.mark.parametrize("nightly", [False, True], ids=["at once", "nightly"])
+@pytest.mark.parametrize("nightly", [False, True], ids=["at once", "nightly, by a calendar"])
 def test_what_is_published_is_what_is_there_at_the_ends_of_windows(nightly: bool, tmp_path: Path, capsys) -> None:
+    """By a calendar whose clocks go forward, and no night before the source has passed its end."""
     slackwater = CommandLine(tmp_path, capsys)
-    write(tmp_path / "data" / "stays.parquet", changelog())
-    write_spec(tmp_path, SPAN, AUTO, EVENTS, NO_NOISE)
+    rows, ends = changelog(), BERLIN if nightly else ENDS
+    if nightly:
+        rows = [{**row, "at": row["at"] + SPRING} for row in rows]
+    write(tmp_path / "data" / "stays.parquet", rows)
+    write_spec(tmp_path, SPAN, AUTO, EVENTS, NO_NOISE, *(BY_CALENDAR if nightly else ()))
 
-    for day in range(1, WINDOWS + 1) if nightly else [WINDOWS]:
-        said = slackwater("run", "spec.yaml", "--until", f"{START + day * DAY:%Y-%m-%dT%H:%M:%SZ}")
+    for night, end in enumerate(ends[1:] if nightly else ends[-1:]):
+        flags = ("--until", f"{end:%Y-%m-%dT%H:%M:%SZ}")
+        if nightly:
+            _source_says(slackwater, end - timedelta(seconds=1))
+            early = slackwater("run", "spec.yaml", *flags)
+            assert (early.code, early.out.count(f"nothing is due, window {night + 1}, which ended at")) == (0, 1)
+            assert "run with --assume-complete" in early.out
+            if end == ends[-1]:
+                with chdir(tmp_path):
+                    assert run("spec.yaml", until=end, assume_complete=True).windows == 1
+                continue
+            if end == ends[-2]:
+                flags = (*flags, "--assume-complete")
+            else:
+                _source_says(slackwater, end)
+        said = slackwater("run", "spec.yaml", *flags)
         assert said.code == 0, said.err
 
-    assert told(published(tmp_path, "estimates")) == wanted(changelog())
+    assert told(published(tmp_path, "estimates")) == wanted(rows, ends)
+    if nightly:
+        _stand(slackwater, ends)
+
+
+def _source_says(slackwater: CommandLine, moment: datetime) -> None:
+    (slackwater.folder / "data" / "progress").write_text(f"{moment.isoformat()}\n")
+
+
+def _stand(slackwater: CommandLine, ends: list[datetime]) -> None:
+    """What is committed of a calendar: the ends of windows, which the manifest shows, and how noise was scaled."""
+    public = slackwater.folder / "public"
+    epochs, plan = (json.loads((public / name).read_text()) for name in ("manifest.json", "plan.json"))
+    shown = [end for epoch in epochs["epochs"] for end in epoch["ends"]]
+    assert [datetime.fromtimestamp(end / 1e6, UTC) for end in shown] == ends[1:]
+    assert (plan["version"], plan["slack"]) == (5, 3_600_000_000)
+    numbers = slackwater("show", "public").out
+    assert "2026-03-29    2026-03-30" in numbers
+    assert ":00" not in numbers
+    assert slackwater("report", "public", "-o", "page.html").code == 0
+    assert slackwater("ledger", "spec.yaml").code == 0
+    told = slackwater("metrics", "spec.yaml").out
+    assert 'windows_due{release="wards"} 0.0' in told
+    assert 'protected_span_seconds{release="wards"} 259200.0' in told
 
 
 def test_changes_that_are_held_back_come_when_the_block_ends(tmp_path: Path, capsys) -> None:

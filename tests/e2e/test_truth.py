@@ -217,7 +217,7 @@ def truth(folder: Path, *flags: str, shards: int = 2) -> pa.Table:
 
 def numbers(told: pa.Table) -> pa.Table:
     """The truth's rows as the SQL names them, in its order."""
-    database = duckdb.connect()
+    database = duckdb.connect(config={"threads": 1})
     database.register("told", told)
     return database.sql(
         """

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,11 @@ from tests.e2e.specs import DAY, NO_NOISE, SECRETS, CommandLine, Row, Said, chan
 from tests.e2e.test_streaming import ENDS, LAG, by_day
 from tests.kafka.server import PASSWORD, USER, Broker, broker
 from tests.processes import CLEAN
-from transforms.common.errors import InputError
+from transforms.common.errors import InputError, SpecError
 from transforms.sources.files.listing import find
 from transforms.sources.files.opening import open_stream
 from transforms.sources.files.topic_segments import Segment
+from transforms.sources.freshness import NEVER, Freshness
 
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=f"NO TEST WITH KAFKA: {missing()} is not installed"),
@@ -322,6 +323,20 @@ def test_a_compacted_topic_is_refused(kafka, tmp_path, capsys, policy):
 
     assert said.code == 2
     assert f"has cleanup.policy={policy}, which deletes all but a key's last record" in complaint(said)
+
+
+def test_the_newest_heartbeat_of_any_partition_says_how_far_a_connector_has_come(kafka):
+    topic = kafka.topic(partitions=PARTITIONS, policy="compact")
+    rule = Freshness(by="heartbeat", path=kafka.path(topic))
+    nothing = rule.passed(())
+    kafka.produce(topic, [b'{"ts_ms": 1767225600000}', b'{"schema": {}, "payload": {"ts_ms": 1767225601000}}'], 1)
+    beats = rule.passed(())
+    # Of a table of heartbeats in the database, whose changes come in order with all others.
+    kafka.produce(topic, [b'{"source": {"ts_ms": 1767225602000}, "ts_ms": 1767225609000}'], 0)
+
+    assert (nothing, beats, rule.passed(())) == (NEVER, 1767225601 * 10**6, 1767225602 * 10**6)
+    with pytest.raises(SpecError, match="/none: there is no such topic"):
+        replace(rule, path=kafka.path("none")).passed(())
 
 
 def test_a_topic_that_is_not_there_is_told_and_not_made(kafka, tmp_path, capsys):

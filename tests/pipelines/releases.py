@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pipelines.spec.public import public_spec
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, ReadFile, manifest_json
+from pipelines.store.commit import Commit, ReadFile
+from pipelines.store.manifest import manifest_json
 from pipelines.store.store import FileNames, Store
 from transforms.aggregation.shard_state import STATE
 from transforms.release.release import ESTIMATES, NODES

@@ -16,11 +16,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from pipelines.sinks.bigquery import EMULATOR
 from tests.e2e.specs import CommandLine, Said, changelog, write, write_spec
 from transforms.common import cloud
 
 INPUT = ("data/*.parquet", "gs://there/data/*.parquet")
 OUTPUT = (("public: public", "public: gs://there/public"), ("private: private", "private: gs://there/private"))
+TABLES = ("private: private", "private: private\n  bigquery: {estimates: house-1.wards.all}")
 TRUTH = ("--truth", "gs://there/truth.parquet")
 KAFKA = ("  path: data/*.parquet", "  path: kafka://127.0.0.1:1/stays\n  kafka: gs://there/kafka.properties")
 
@@ -32,6 +34,7 @@ COMMANDS = {
     "evaluate, its changelog": ("evaluate", "input.yaml"),
     "evaluate, the truth": ("evaluate", "local.yaml", *TRUTH),
     "evaluate, settings of Kafka": ("evaluate", "kafka.yaml"),
+    "run, its tables": ("run", "tables.yaml"),
     "ledger": ("ledger", "output.yaml"),
     "metrics": ("metrics", "output.yaml"),
     "changelog, a glob": ("changelog", "gs://there/*.csv", "--suggest", "--entry", "stay", "--time", "at"),
@@ -43,7 +46,7 @@ COMMANDS = {
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has no credentials, and knows that it is none of Google's: asking takes some seconds."""
-    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"):
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST", EMULATOR):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path / "gcloud"))
     monkeypatch.setattr(google.auth.compute_engine._metadata, "_NO_GCE_CHECK", True)
@@ -54,6 +57,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str], machine: None
     write_spec(tmp_path, name="local.yaml")
     write_spec(tmp_path, INPUT, name="input.yaml")
     write_spec(tmp_path, *OUTPUT, name="output.yaml")
+    write_spec(tmp_path, TABLES, name="tables.yaml")
     write_spec(tmp_path, KAFKA, ("format: parquet", "format: jsonl"), ("  before: before_\n", ""), name="kafka.yaml")
     write(tmp_path / "data/part.parquet", changelog(entries=3))
     return CommandLine(tmp_path, capsys)
@@ -161,6 +165,47 @@ def test_a_bucket_that_refuses_is_told_with_what_to_do(
     assert said.code == code
     assert words in told
     assert "gs://there/private" in told
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words"),
+    [
+        (403, 1, "not allowed with the credentials at hand (403); give the account the roles BigQuery Data Editor"),
+        (400, 1, "BigQuery refuses this"),
+        (503, 4, "no answer from Google within"),
+    ],
+)
+def test_a_table_that_is_refused_is_told_with_what_to_do(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, answer: int, code: int, words: str
+) -> None:
+    monkeypatch.setattr(cloud, "PATIENCE", 1.0)
+    with serving(lambda _: refused(answer)) as address:
+        monkeypatch.setenv(EMULATOR, address)
+        said = slackwater("run", "tables.yaml")
+
+    told = one_line(said)
+    assert said.code == code
+    assert words in told
+    assert told.startswith("slackwater: house-1.wards.all: ")
+
+
+def test_a_table_that_may_be_read_and_not_written_is_refused_before_anything_is_sampled(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {"release": "STRING", "epoch": "INTEGER", "query": "STRING", "kind": "STRING", "ward": "STRING"}
+    columns |= dict.fromkeys(("window_start", "window_end"), "TIMESTAMP")
+    columns |= dict.fromkeys(("value", "stddev", "ci_low", "ci_high"), "FLOAT")
+    names = dict(zip(("projectId", "datasetId", "tableId"), ("house-1", "wards", "all"), strict=True))
+    fields = [{"name": name, "type": kind, "mode": "NULLABLE"} for name, kind in columns.items()]
+    table = {"tableReference": names, "datasetReference": names, "schema": {"fields": fields}}
+
+    with serving(lambda request: (200, {} if request.command == "POST" else table)) as address:
+        monkeypatch.setenv(EMULATOR, address)
+        said = slackwater("run", "tables.yaml")
+
+    assert said.code == 1
+    assert "house-1.wards.all: this account may not write into it; give the account the roles" in one_line(said)
+    assert not (slackwater.folder / "private/commits").exists()
 
 
 def test_a_bucket_that_may_be_listed_and_not_written_is_told_with_what_to_do(

@@ -29,6 +29,11 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+def test_months_are_named_to_whoever_guesses_them() -> None:
+    with pytest.raises(ValueError, match=r"a month is 1mo, and only schedule\.every knows it"):
+        parse_duration("1M")
+
+
 @given(st.datetimes(), st.integers(-14 * 60, 14 * 60))
 def test_a_time_written_and_read_is_the_same_moment(naive: datetime, minutes: int) -> None:
     moment = naive.replace(tzinfo=timezone(timedelta(minutes=minutes)))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.cli import main
+from pipelines.reports.other_promises import beside, text_of
 from pipelines.spec.load import Spec, load
 from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
@@ -223,3 +225,87 @@ def test_a_command_that_is_wrong_makes_no_spec(tmp_path: Path, capsys: pytest.Ca
 
     assert said.code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["spec.yaml"]
+
+
+RECORDS = """\
+sanitise: people
+records: {format: parquet, path: [elsewhere.parquet, FILES], entry: stay}
+columns:
+  - {name: ward, kind: category, values: [a, b, other], epsilon: 0.5, delta: 1.0e-9}
+output: {public: public-records, private: private-records}
+"""
+SURVEY = """\
+release: work
+local: {answers: [a, b], people: 5000, epsilon: 2.0, constraint: {at_most: 3}}
+schedule: {start: 2026-01-01T00:00:00Z, every: 1w, until: 2026-03-05T00:00:00Z}
+"""
+
+
+def test_what_protects_records_or_devices_is_told_apart_and_in_no_sum(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neighbours are others there: a sum would say less than the truth for who is in all of them."""
+    spec = begun(folder, "r")
+    alone = known(spec).document(begun=True)
+    files = spec.changelog.source.paths[0]
+    (folder / "records.yaml").write_text(RECORDS.replace("FILES", files))
+    (folder / "other-records.yaml").write_text(RECORDS.replace(", FILES", "").replace("people", "others"))
+    (folder / "survey.yaml").write_text(SURVEY)
+    (folder / "not-ours.yaml").write_text("local: 1")
+
+    told = beside(spec.path, spec.changelog.source.paths)
+
+    assert [(each.release, each.of_each, each.epsilon, each.delta, each.so_far) for each in told] == [
+        ("people", "record", 0.5, 1e-9, 0),
+        ("work", "device", 2.0, 0.0, None),
+    ]
+    assert known(spec).document(begun=True) == alone
+    *listed, words = text_of(told)
+    assert listed[1:] == [
+        "  people: epsilon 0.5, delta 1e-09 for each record, 0 sanitised so far",
+        "  work: epsilon 2, delta 0 for each device, once its devices report",
+    ]
+    assert "2 epsilon of this release" in words
+    (folder / "private-records/commits").mkdir(parents=True)
+    (folder / "private-records/commits/000001.json").write_text("{}")
+    assert [each.so_far for each in beside(spec.path, spec.changelog.source.paths)] == [None, None]
+    assert text_of([]) == []
+
+    assert main(["ledger", "survey.yaml", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["of_each"], document["total"]) == ("device", {"epsilon": 2.0, "delta": 0.0})
+    assert (document["people"], document["windows"]) == (5000, 9)
+    assert main(["ledger", "records.yaml"]) == 1
+    assert "000001.json: not a record of sanitised records" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "why"),
+    [
+        (
+            ["run"],
+            "survey.yaml",
+            "a spec of a survey that devices randomise; the commands for it are slackwater local plan",
+        ),
+        (
+            ["show"],
+            "records.yaml",
+            "a spec of sanitised records; the commands for it are slackwater sanitise and ledger",
+        ),
+        (
+            ["sanitise"],
+            "r.yaml",
+            "a spec of a release of sums from a changelog; the commands for it are slackwater plan",
+        ),
+        (["local", "plan"], "records.yaml", "a spec of sanitised records"),
+    ],
+)
+def test_a_spec_of_another_kind_is_one_line_that_names_its_commands(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: list[str], name: str, why: str
+) -> None:
+    spec_of(folder, "r")
+    (folder / "records.yaml").write_text(RECORDS.replace("FILES", "a.parquet"))
+    (folder / "survey.yaml").write_text(SURVEY)
+
+    assert main([*command, name]) == 2
+    assert capsys.readouterr().err.splitlines()[0].startswith(f"slackwater: {name}: {why}")

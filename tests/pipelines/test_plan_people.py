@@ -117,6 +117,12 @@ def test_specs_stand_side_by_side(slackwater: CommandLine) -> None:
     assert halves[1] > halves[0]
     assert [line.split()[:2] for line in both.splitlines()[1:3]] == [["spec.yaml", "1"], ["two.yaml", "2"]]
     assert [path.name for path in sorted(slackwater.folder.iterdir())] == ["spec.yaml", "two.yaml"]
+    assert "warning" not in both
+    much = slackwater("plan", "spec.yaml", "--vary", "epsilon=1,6").out
+    assert "\nwarning: epsilon=6: privacy.epsilon: 6 is above 5: " in much
+    assert "warning: epsilon=1:" not in much
+    all_much = slackwater("plan", "spec.yaml", "--vary", "epsilon=6", "--vary", "at_most=2,4").out
+    assert all_much.count("\nwarning: privacy.epsilon: 6 is above 5: ") == all_much.count("warning: ") == 1
 
 
 def test_the_least_epsilon_for_an_error_reaches_it_and_a_percent_less_does_not(slackwater: CommandLine) -> None:
@@ -141,7 +147,12 @@ def test_a_search_that_reaches_nothing_says_so() -> None:
 REFUSED = [
     (["--vary", "epsilon"], "--vary epsilon: expected a key and its values, such as privacy.epsilon=0.5,1,2"),
     (["--vary", "epsilon=1,,2"], "--vary epsilon=1,,2: expected a key and its values"),
-    (["--vary", "at_least=2"], "--vary at_least: spec.yaml: the spec has no such key; write it there first"),
+    (
+        ["--vary", "at_least=2"],
+        "--vary at_least: spec.yaml: the spec has no such key (did you mean at_most?); write it",
+    ),
+    (["--vary", "ranges=2"], "--vary ranges: spec.yaml: the spec has no such key; write it there first"),
+    (["--vary", "privacy.delta=0"], "--vary privacy.delta: spec.yaml: the spec has no such key; write it there first"),
     (["--vary", "epsilon=-1"], "slackwater: spec.yaml with epsilon=-1: privacy.epsilon: "),
     (["--html", "public/plan.html"], "--html public/plan.html: lies in the public folder"),
     (["--vary", "epsilon=" + ",".join("1" * 65)], "--vary: 65 specs to plan, and at most 64 are; vary less"),

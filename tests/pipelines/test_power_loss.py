@@ -3,16 +3,22 @@
 import os
 import random
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from benchmarks.crash.power import NAMES, Chance, Disk, forget
+from pipelines.sanitised.store import NAMES as NAMES_SIDE
+from pipelines.sanitised.store import NAMES_FILE, RECORDS, Sanitised, SanitisedStore
 from pipelines.store.attempt import Attempt
 from pipelines.store.store import Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import planned, record
 from tests.processes import alone
+from transforms.common.sinks import OutputFormat, make_folder, write_table
 
 EPOCHS = 2
 MADE = ("nodes/a-0.parquet", "estimates/a-0.parquet", "state/shard-0.parquet")
@@ -49,16 +55,14 @@ def finish(store: Store, content: bytes) -> None:
     store.clean()
 
 
-def run(
-    store: Store, disks: tuple[Disk, Disk], content: bytes, dies_after: int | None, told: Path | None = None
-) -> int:
-    """A run in a process of its own; its exit code."""
+def run(work: Callable[[], object], disks: tuple[Disk, Disk], dies_after: int | None, told: Path | None = None) -> int:
+    """In a process of its own; its exit code."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
             forget(disks, dies_after=dies_after, told=told)
-            finish(Store(store.public, store.private), content)
+            work()
             code = 0
         finally:
             os._exit(code)
@@ -70,7 +74,7 @@ def steps(call: str = "") -> list[int]:
     with tempfile.TemporaryDirectory() as folder:
         store, disks = store_on(Path(folder))
         finish(Store(f"{folder}/a", f"{folder}/b"), b"")  # what a process needs once, here instead of in each child
-        assert run(store, disks, b"", None, told=Path(folder, "told")) == 0
+        assert run(partial(finish, store, b""), disks, None, told=Path(folder, "told")) == 0
         told = Path(folder, "told").read_text().split()
     return [number for number, name in enumerate(told, start=1) if name == call or (not call and name in NAMES)]
 
@@ -92,13 +96,13 @@ def loss(folder: Path, first: int, second: int | None, public: Chance, private: 
         if made:
             Path(side).mkdir(parents=True)
             disk.all_flushed()
-    assert run(store, disks, b"first", first) == -9
+    assert run(partial(finish, store, b"first"), disks, first) == -9
     told = seen(store)
-    assert run(store, disks, b"second", second) in (0, -9)
+    assert run(partial(finish, store, b"second"), disks, second) in (0, -9)
     told |= seen(store)
     for disk, chance in zip(disks, (public, private), strict=True):
         disk.lose_power(chance)
-    assert run(store, disks, b"third", None) == 0, (first, second)
+    assert run(partial(finish, store, b"third"), disks, None) == 0, (first, second)
     left = seen(store)
     tables = [name for name in told if name.startswith(("nodes/", "estimates/"))]
     assert {name: left.get(name) for name in tables} == {name: told[name] for name in tables}, (first, second)
@@ -162,3 +166,53 @@ def test_power_loss_after_two_kills_leads_to_no_second_draw_and_loses_nothing(
     tmp_path: Path, public: Chance, private: Chance
 ) -> None:
     alone(by_chance, tmp_path, 6, public, private)
+
+
+def sanitise(store: SanitisedStore, content: bytes) -> None:
+    """What `slackwater sanitise` does with one record, whose name is its noise here."""
+    commits = store.open()
+    store.show()
+    store.clean()
+    if store.known(commits):
+        return
+    attempt = store.begin(1)
+    for side, name in ((RECORDS, "part.csv"), (NAMES_SIDE, NAMES_FILE)):
+        make_folder(f"{attempt.folder}/{side}")
+        write_table(pa.table({"name": [content.decode()]}), f"{attempt.folder}/{side}/{name}", format_=FORMATS[side])
+    done = {"release": "r", "epoch": 1, "spec_sha256": "", "plan": "{}", "statement": "", "epsilon": 1.0, "delta": 0.0}
+    store.commit(attempt, Sanitised(**done, records=1, left_out=0), ["part.csv"])  # type: ignore[arg-type]
+    store.show()
+
+
+FORMATS: dict[str, OutputFormat] = {RECORDS: "csv", NAMES_SIDE: "parquet"}
+
+
+@pytest.mark.slow
+def test_power_loss_while_sanitised_records_are_published_leads_to_no_second_sample(tmp_path: Path) -> None:
+    """The first run dies as soon as its commit has a name, the second one while it shows it, and the power goes."""
+    alone(while_records_are_shown, tmp_path)
+
+
+def while_records_are_shown(folder: Path) -> None:
+    def on_disks(name: str) -> tuple[SanitisedStore, tuple[Disk, Disk]]:
+        release, disks = store_on(folder / name)
+        return SanitisedStore(release.public, release.private), disks
+
+    sanitise(SanitisedStore(f"{folder}/a", f"{folder}/b"), b"warm")
+    whole, disks = on_disks("whole")
+    assert run(partial(sanitise, whole, b"none"), disks, None, folder / "told") == 0
+    calls = (folder / "told").read_text().split()
+    (link,) = (number for number, name in enumerate(calls, start=1) if name == "link")
+    for second in (5, 15, None):
+        store, disks = on_disks(str(second))
+        assert run(partial(sanitise, store, b"first"), disks, link) == -9
+        run(partial(sanitise, store, b"second"), disks, second)
+        told = contents(Path(store.public)) if Path(store.public).exists() else {}
+        disks[1].lose_power(nothing_survives)
+        assert run(partial(sanitise, store, b"third"), disks, None) == 0
+        left = contents(Path(store.public))
+        seen_before = {name: content for name, content in told.items() if name.startswith(f"{RECORDS}/part")}
+        assert {name: left[name] for name in seen_before} == seen_before
+        assert len([name for name in left if name.startswith(f"{RECORDS}/part")]) == 1
+        if second is None:
+            assert any(b"first" in content for content in seen_before.values())

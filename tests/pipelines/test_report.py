@@ -224,7 +224,10 @@ def spec_with(tmp_path: Path, *changes: tuple[str, str]) -> Spec:
         (AtMost(4, entries=2), "and only while at most 2 of its entries are there. Later ones are cut off."),
         (Within(3 * DAY), "Changes of a unit count for 3d after its first one. Later ones are cut off."),
         (AtOnce(3), "At the end of each window at most 3 of a unit's entries count. None of their changes is cut off."),
-        (AtOnce(1, 4, 2 * DAY), "In each 2d at most 4 changes of an entry count. What goes beyond is held back until"),
+        (
+            AtOnce(1, 4, 2 * DAY),
+            "In each 2d at most 4 changes of a unit count, what it changes in one window being one",
+        ),
         (ByClass("fare", (("pass", Within(DAY)),)), "By fare of a unit's first state: pass: Changes of a unit"),
     ],
 )

@@ -4,6 +4,8 @@ import csv
 import json
 import re
 import shutil
+import threading
+from contextlib import chdir
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,11 +14,13 @@ import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.reports.other_promises import beside
 from pipelines.sanitised.models import SanitiseModel
 from pipelines.sanitised.plan import plan_json, read_plan
 from pipelines.sanitised.spec import load_sanitise
 from pipelines.sanitised.store import Sanitised, SanitisedStore
 from pipelines.store.attempts import draft_of
+from pipelines.store.folder import folder_at
 from tests.e2e.specs import CommandLine, Said, contents
 from tests.pipelines.spec_text import changed
 from tests.test_readme import commands, keys_of
@@ -110,6 +114,14 @@ def test_a_record_is_sanitised_once_however_often_it_comes(slackwater):
         name: content for name, content in before.items() if name.startswith("records/")
     }
     assert len(records(slackwater.folder / "public")) == 55
+    told = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
+    assert (told["total"], told["of_each"], told["records"]) == ({"epsilon": 9.0, "delta": 1e-9}, "record", 55)
+    assert [(epoch["epoch"], epoch["records"]) for epoch in told["epochs"]] == [(1, 40), (2, 15)]
+    assert [each["epsilon"] for each in told["columns"]] == [2.0, 1.0, 2.0, 4.0]
+    with chdir(slackwater.folder):  # as the ledger of a release beside it that reads the same files tells it
+        (promise,) = beside(Path("sums.yaml"), load_sanitise("spec.yaml").source.paths)
+    assert promise.so_far == 55
+    assert NAME not in slackwater("ledger", "spec.yaml").out
     shutil.rmtree(slackwater.folder / "public")
     slackwater("sanitise", "spec.yaml")
     assert contents(slackwater.folder / "public") == after
@@ -133,7 +145,7 @@ def test_a_run_that_died_after_its_commit_is_finished_to_the_same_bytes(slackwat
     path.unlink()
     (kept,) = (slackwater.folder / "private").glob("attempts/*/records/*")
     kept.write_bytes(kept.read_bytes().swapcase())
-    assert "missing, and not in the private folder either" in slackwater("sanitise", "spec.yaml").err
+    assert "missing, or not what epoch 1 committed; restore it" in slackwater("sanitise", "spec.yaml").err
     assert not path.exists()
 
 
@@ -200,6 +212,10 @@ def test_of_two_runs_at_once_one_counts(tmp_path):
         store.commit(attempts[0], done, ["part.csv"])
 
     store.discard(attempts[1])  # as a run that stops between its commit and what comes then
+    late = store.begin(2)
+    (Path(store.private) / draft_of(late.id)).write_text("{}")
+    store.discard(late)  # its commit is on its way, and may yet come
+    assert Path(late.folder).exists()
     assert [commit.attempt for commit in store.open()] == [attempts[1].id]
     assert not Path(attempts[0].folder).exists()
     assert store.known(store.open()).to_pylist() == ["a"]
@@ -212,6 +228,23 @@ def test_of_two_runs_at_once_one_counts(tmp_path):
     names.write_bytes(names.read_bytes().swapcase())  # of the same size
     with pytest.raises(RefusedError, match="missing, or not what epoch 1 left"):
         store.known([committed])
+
+
+def test_who_shows_waits_for_who_is_showing(slackwater):
+    """Else an older manifest could take the place of a newer one."""
+    slackwater("sanitise", "spec.yaml")
+    store = SanitisedStore(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
+    manifest = slackwater.folder / "public/manifest.json"
+    whole = manifest.read_bytes()
+    manifest.unlink()
+    showing = threading.Thread(target=store.show)
+    with folder_at(store.private, private=True).lock():
+        showing.start()
+        showing.join(0.2)
+        assert showing.is_alive()
+        assert not manifest.exists()
+    showing.join(60)
+    assert manifest.read_bytes() == whole
 
 
 def test_another_spec_is_another_release_but_paths_may_change(slackwater):

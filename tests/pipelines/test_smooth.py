@@ -25,7 +25,7 @@ from tests.releases.continued import rows_of, unpacked
 from transforms.aggregation.queries import Query
 from transforms.common.errors import InputError
 from transforms.common.sinks import OutputFormat, read_bytes, write_table
-from transforms.release.published_tables import TIME
+from transforms.release.published_columns import TIME
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
 RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
@@ -168,7 +168,7 @@ def test_rows_that_are_missing_or_there_twice_are_refused(kept):
     rows = release.estimates(query)
     levels = rows.filter(pc.equal(rows.column("kind"), "level"))
     smooth = lambda table: smoothed_table(  # noqa: E731
-        table, query, Series(kind="level"), release.plan, start=release.spec.schedule.start
+        table, query, Series(kind="level"), release.plan, windows=release.bounds
     )
 
     assert smooth(levels.slice(0)).num_rows == levels.num_rows

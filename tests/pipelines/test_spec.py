@@ -66,7 +66,7 @@ def test_keys_of_cells_are_sorted_and_their_values_keep_order_and_type(tmp_path:
         ("1.0e-9", "auto", "auto", None),
         ("1.0e-9", "auto\n  accounting: rdp", "auto", "rdp"),
         ("1.0e-9", "laplace", "laplace", "naive"),
-        ("1.0e-9", "gaussian", "gaussian", "pld"),
+        ("1.0e-9", "gaussian", "gaussian", None),
         ("1.0e-9", "gaussian\n  accounting: zcdp", "gaussian", "zcdp"),
         ("0", "laplace\n  accounting: paper", "laplace", "paper"),
     ],

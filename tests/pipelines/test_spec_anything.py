@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.spec.document import Place, read_document
@@ -48,6 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data(), value=ANYTHING)
+@settings(max_examples=50)
 def test_any_value_at_any_place_is_taken_or_refused_in_lines(folder: Path, data: st.DataObject, value: Any) -> None:
     good = folder / "spec.yaml"
     content = copy.deepcopy(read_document(good).content)

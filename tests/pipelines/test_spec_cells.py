@@ -28,10 +28,28 @@ def written(folder: Path, cells: str, *changes: tuple[str, str]) -> Path:
         ("{for: ranges}", CellChoice(workload="ranges")),
         ("{for: prefixes, strategy: optimised}", CellChoice(name="optimised", workload="prefixes")),
         ("{strategy: tree, branching: 4}", CellChoice(name="tree", branching=4)),
+        ("{for: ranges} # adaptive", CellChoice(workload="ranges")),
+        ("{strategy: kdtree, height: 3, splits: 0.2} # adaptive", CellChoice(name="kdtree", height=3, splits=0.2)),
     ],
 )
 def test_what_cells_are_for_is_read(tmp_path, cells, choice):
-    assert load(written(tmp_path, cells)).queries[0].over == choice
+    adaptive = [("strategy: disjoint", "strategy: {adaptive: bd}")] if "adaptive" in cells else []
+    assert load(written(tmp_path, cells, *adaptive)).queries[0].over == choice
+
+
+def test_ranges_that_are_published_are_what_cells_are_for_unless_it_is_said(tmp_path):
+    ranges = "publish: [level, {ranges: [{age: {from: 20}}, {age: {to: 65}}]}]"
+    listed = (((5, 22), None), ((0, 14), None))
+    for cells, choice in (
+        ("", CellChoice(workload="listed", listed=listed)),
+        ("cells: {for: listed, strategy: tree}", CellChoice(name="tree", workload="listed", listed=listed)),
+        ("cells: {for: ranges}", CellChoice(workload="ranges")),
+        ("cells: {strategy: each}", CellChoice(name="each")),
+    ):
+        (tmp_path / "spec.yaml").write_text(
+            changed("publish: [level, change]", f"{ranges}\n    {cells}", changed(*ORDERED, SPEC))
+        )
+        assert load(tmp_path / "spec.yaml").queries[0].over == choice
 
 
 @pytest.mark.parametrize(
@@ -39,13 +57,36 @@ def test_what_cells_are_for_is_read(tmp_path, cells, choice):
     [
         ("{for: ranges}", [(", age: {from: 0, to: 100, step: 5}", "")], "for keys whose cells have an order"),
         ("{for: cells}", [], "says what holds without it"),
+        ("{for: listed}", [], "for: listed is for ranges that are published"),
         ("{branching: 4, for: ranges}", [], "of a tree; add strategy: tree"),
         ("{for: medians}", [], "cells, prefixes"),
-        ("{for: ranges}", [("publish: [level]", "publish: [entered, left]")], "counted in each cell by itself"),
-        ("{for: ranges}", [("measure: count", "measure: count\n    consistent: true")], "does not go with consistent"),
-        ("{for: ranges}", [("strategy: disjoint", "strategy: {adaptive: bd}")], "noise of its own for each cell"),
+        (
+            "{for: ranges}",
+            [("measure: count", "measure: count\n    consistent: true"), ("step: 5", "step: 0.0001")],
+            "at most .* cells, list fewer",
+        ),
+        ("{strategy: kdtree}", [], "a kdtree looks at the data: for samples of strategy"),
+        ("{strategy: tree, height: 3}", [], "height: of a kdtree; add strategy: kdtree"),
+        ("{strategy: kdtree, height: 9}", [], "height: expected at most 8"),
+        ("{strategy: kdtree, splits: 1}", [], "splits: expected"),
+        ("{strategy: kdtree, for: ranges}", [], "for: a kdtree is the same for all of them"),
+        ("{strategy: quadtree}", [], "a quadtree is over two keys with an order; use tree for one"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(tmp_path, cells, changes, message):
     with pytest.raises(SpecError, match=message):
         load(written(tmp_path, cells, *changes))
+
+
+def test_settings_of_a_kdtree_count_where_they_are_given(tmp_path):
+    """And what a digest was without them it is with them."""
+    adaptive = ("strategy: disjoint", "strategy: {adaptive: bd}")
+    said = ("{strategy: kdtree}", "{strategy: kdtree, height: 2}", "{strategy: kdtree, splits: 0.3}")
+    assert len({load(written(tmp_path, cells, adaptive)).sha256 for cells in said}) == 3
+
+
+def test_a_column_of_a_kdtree_is_no_key(tmp_path):
+    path = written(tmp_path, "{strategy: kdtree}", ("strategy: disjoint", "strategy: {adaptive: bd}"))
+    path.write_text(path.read_text().replace("ward:", "Spread_Over:"))
+    with pytest.raises(SpecError, match="have a column spread_over, for kdtrees"):
+        load(path)

@@ -368,6 +368,21 @@ BROKEN = [
     ),
     ("private: out/private", "private: out", "27: output.public: lies inside private; keep"),
     ("out/private\n", "out/private\n  format: xml\n", "29: output.format: expected one of parquet"),
+    (
+        "out/private\n",
+        "out/private\n  bigquery: {estimates: house.wards}\n",
+        "29: output.bigquery.estimates: expected a table's whole name, project.dataset.table, not 'house.wards'",
+    ),
+    (
+        "out/private\n",
+        "out/private\n  bigquery: {nodes: house-1.wards.nodes}\n",
+        "29: output.bigquery.estimates: missing; add estimates: project.dataset.table",
+    ),
+    (
+        "out/private\n",
+        "out/private\n  bigquery: {estimates: house-1.wards.all, nodes: house-1.wards.all}\n",
+        "29: output.bigquery.nodes: the table of estimates; nodes have other columns, so name another one",
+    ),
     ("strategy: auto", "strategi: auto", "25: strategi: unknown key; did you mean 'strategy'?"),
     ("strategy: auto", '"a\\nb": auto', "25: 'a\\nb': unknown key; the keys here are release"),
     ("publish:", "publsh:", "21: queries[0].publsh: unknown key; did you mean 'publish'?"),
@@ -467,11 +482,13 @@ SPAN = "protects: {span: 14d}"
             "12: privacy.constraint.at_most: one state in a span is a win",
         ),
         (
-            f"{SPAN}\n  constraint: {{at_most: 4, entries: 2}}",
+            f"{SPAN}\n  constraint: {{by: class, classes: {{a: {{at_most: 4}}}}}}",
             True,
             "12: privacy.constraint: bounds changes, which protects: {span: ...} needs no bound of; use constraint: "
-            "{entries: 3}, how many of an owner's entries count at once",
+            "{entries: 3}, how many of an owner's entries count at once, with at_most: 2 for changes, in each block",
         ),
+        (f"{SPAN}\n  constraint: {{at_most: 4}}", True, "12: privacy.constraint.entries: missing; say how many of an"),
+        (f"{SPAN}\n  constraint: {{at_most: 4, entries: 2}}", False, "12: privacy.constraint.entries: an entry is one"),
         (SPAN, True, "missing; say how many of an owner's entries count at once, add constraint: {entries: 3}"),
         (f"{SPAN}\n  constraint: {{entries: 2}}", False, "12: privacy.constraint.entries: an entry is one at any time"),
         ("constraint: {entries: 2}", True, "11: privacy.constraint.entries: goes with a number of changes"),
@@ -516,9 +533,14 @@ def test_weights_of_windows_that_no_budget_is_spread_by(strategy: str, message: 
     [
         ("adaptive", "adaptive needs a policy; write strategy: {adaptive: {policy: dsat, samples: 20}}"),
         ("{adaptive: }", "the settings are missing; write strategy: {adaptive: {policy: dsat, samples: 20}}"),
-        ("{adaptive: dsta}", "strategy.adaptive: expected one of fixed, dsft, dsat, bd, ba"),
+        ("{adaptive: dsta}", "strategy.adaptive: expected one of fixed, dsft, dsat, bd, ba, pegasus"),
         ("{adaptive: dsat}", "samples: missing; how many windows may be published anew"),
+        ("{adaptive: pegasus}", "threshold: missing; so much further than the noise of a sample"),
+        ("{adaptive: {policy: ba, smooth: mean}}", "smooth: policy ba has none; remove it"),
+        ("{adaptive: {policy: pegasus, threshold: 9, smooth: mode}}", "smooth: expected one of mean, median"),
         ("{adaptive: {policy: ba, samples: 3}}", "samples: policy ba has none; remove it"),
+        ("{adaptive: {policy: ba, weights: [1, 2]}}", "weights: policy ba has none; remove it"),
+        ("{adaptive: {policy: fixed, interval: 31d, weights: [1, 2]}}", "weights: 2 for 1 samples; give one for each"),
         ("{adaptive: {policy: fixed, interval: 36h}}", "interval: whole windows of 1d, such as 1w"),
         ("{adaptive: {policy: dsft, samples: 4, threshold: 1.0e+308}}", "threshold: expected at most 1e+30"),
         ("{adaptive: {policy: dsat, samples: 900}}", "samples=900 must be at most the number of windows"),
@@ -570,6 +592,22 @@ def test_several_problems_are_all_reported_in_the_order_of_the_file(tmp_path: Pa
 
     assert [line.split(":")[1] for line in found] == ["9", "14", "17", "18", "24"]
     assert "queries[0].measur: unknown key; did you mean 'measure'?" in found[3]
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("which ward", "no name of a column in BigQuery, which takes letters, digits and '_'; rename it"),
+        ("_PARTITION_of", "no name of a column in BigQuery"),
+        ("Epoch", "as a column in BigQuery the same as one of the table's own; rename it"),
+    ],
+)
+def test_a_key_that_is_no_column_in_bigquery_is_refused(tmp_path: Path, key: str, told: str) -> None:
+    text = changed("out/private\n", "out/private\n  bigquery: {estimates: house-1.wards.all}\n")
+
+    (found,) = problems(tmp_path, changed("{ward: [a, b, other]}", f"{{{key}: [a, b]}}", text))
+
+    assert found.startswith(f"spec.yaml:20: queries[0].by.{key}: {told}")
 
 
 def test_a_remote_folder_inside_another_is_seen(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.spec.document import read_document
@@ -48,7 +48,7 @@ queries:
     consistent: false
     strategy: {factorised: leaky}
 strategy: {tree: {branching: 16, height: 3, refine: bottom_up}}
-output: {public: out/public, private: out/private, format: jsonl}
+output: {public: out/public, private: out/private, format: jsonl, bigquery: {estimates: house-1.wards.beds}}
 """
 
 CHANGES = [
@@ -135,6 +135,7 @@ def test_unit_and_its_number_of_entries_change_the_hash(tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
+@settings(max_examples=40)
 def test_order_of_keys_and_comments_change_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder = tmp_path_factory.mktemp("spec")
     first = loaded(folder, FULL)

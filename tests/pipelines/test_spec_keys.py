@@ -52,16 +52,17 @@ release: wards
 
 LEVELS = {
     "top": "release changelog privacy schedule queries strategy output",
-    "changelog": "format path entry time before after owner order timezone types nulls bad_rows every shrink kafka",
+    "changelog": "format path entry time before after owner order timezone types nulls bad_rows every shrink kafka "
+    "freshness",
     "privacy": "unit protects epsilon delta constraint mechanism accounting split adaptive_data states",
     "constraint": "at_most entries within by classes",
     "classes": "at_most entries within",
-    "schedule": "start every until",
+    "schedule": "start every until timezone",
     "query": "name measure where by publish weight expected consistent strategy cells",
     "publish": "sliding every",
     "tree": "branching height refine",
     "measure": "sum mean second_moment variance min max invalid",
-    "output": "public private format",
+    "output": "public private format bigquery",
 }
 KNOWN = {level: keys.split() for level, keys in LEVELS.items()}
 

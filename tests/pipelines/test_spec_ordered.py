@@ -149,3 +149,63 @@ def test_quantiles_that_cannot_be_are_refused(tmp_path: Path, keys: str, publish
 
     assert len(found) == 1
     assert f"queries[0].{error}" in found[0]
+
+
+def test_ranges_are_cells_from_edge_to_edge_of_each_ordered_key(tmp_path: Path) -> None:
+    moments = "{from: 2026-01-01T00:00:00Z, to: 2026-02-01T00:00:00Z, step: 1d}"
+    keys = f"{{ward: [a, b], age: {{from: 0, to: 100, step: 5}}, at: {moments}}}"
+    first = "{age: {from: 20, to: 65}}, {age: {to: 20.0}, at: {from: 2026-01-08T01:00:00+01:00}}"
+    query = loaded(tmp_path, changed("[level, change]", f"[level, {{ranges: [{first}]}}, change]", by(keys))).queries[0]
+
+    assert [series.kind for series in query.publish] == ["level", "change"]
+    assert query.ranges == (((5, 14), (0, 33)), ((0, 5), (8, 33)))
+    assert query.together
+
+
+@pytest.mark.parametrize(
+    ("publish", "error"),
+    [
+        ("[{ranges: [{age: {from: 20}}]}]", "publish[0]: of no numbers; list these beside it"),
+        ("[level, {ranges: []}]", "publish[1].ranges: expected at least 1"),
+        ("[level, {ranges: [{}]}]", "publish[1].ranges[0]: expected at least 1"),
+        ("[level, {ranges: [{age: {}}]}]", "publish[1].ranges[0].age: holds all cells; give from or to"),
+        ("[level, {ranges: [{age: {from: 20}}]}, {ranges: [{age: {to: 20}}]}]", "publish[2]: a second list of ranges"),
+        (
+            "[level, {ranges: [{age: {from: 18}}]}]",
+            "publish[1].ranges[0].age.from: not an edge of the cells; use 15 or 20",
+        ),
+        ("[level, {ranges: [{age: {to: 105}}]}]", "publish[1].ranges[0].age.to: not an edge of the cells; use 100"),
+        ("[level, {ranges: [{age: {from: -7}}]}]", "publish[1].ranges[0].age.from: not an edge of the cells; use 0"),
+        ("[level, {ranges: [{age: {from: 20, to: 20}}]}]", "publish[1].ranges[0].age.to: must be above from"),
+        (
+            "[level, {ranges: [{age: {from: 2026-01-01T00:00:00Z}}]}]",
+            "publish[1].ranges[0].age.from: expected a number, as",
+        ),
+        (
+            "[level, {ranges: [{ward: {from: 20}}]}]",
+            "publish[1].ranges[0].ward: not a key with an order; the query has age",
+        ),
+        (
+            "[level, {ranges: [{age: {from: 20}}, {age: {to: 20}}, {age: {from: 2.0e1}}]}]",
+            "publish[1].ranges[2]: the same cells as ranges[0]; list them once",
+        ),
+        (
+            "[level, {ranges: [{age: {from: 20}}]}]\n    consistent: true",
+            "publish[1]: ranges are sums of cells as they are",
+        ),
+    ],
+)
+def test_ranges_that_cannot_be_are_refused(tmp_path: Path, publish: str, error: str) -> None:
+    found = problems(tmp_path, changed("[level, change]", publish, by(AGES)))
+
+    assert len(found) == 1
+    assert f"queries[0].{error}" in found[0]
+
+
+def test_ranges_are_of_keys_with_an_order(tmp_path: Path) -> None:
+    found = problems(tmp_path, changed("[level, change]", "[level, {ranges: [{ward: {from: 20}}]}]"))
+
+    assert found == [
+        "spec.yaml:21: queries[0].publish[1]: ranges are of keys whose cells have an order, as {from: 0, to: 100, "
+        "step: 5} under by"
+    ]

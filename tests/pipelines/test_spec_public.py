@@ -26,13 +26,17 @@ SPECS = {
     **{path.name: path.read_text() for path in (ROOT / "templates/specs").iterdir()},
     "every section": FULL,
     "snapshots": _of("snapshots", "gs://house/%Y%m/%d/stays-*.csv.gz", time=""),
-    "topics": _of("jsonl", "kafka://broker.house:9092/stays", time="  time: at\n  kafka: /secrets/kafka.properties\n"),
+    "topics": _of(
+        "jsonl",
+        "kafka://broker.house:9092/stays",
+        time="  time: at\n  kafka: /secrets/kafka.properties\n  freshness: {heartbeat: kafka://broker.house:9092/beats}\n",
+    ),
 }
 
 
 def test_every_key_is_shown_or_withheld_on_purpose() -> None:
     assert SpecModel.model_fields.keys() == SHOWN.keys()
-    withheld = {"changelog": {"path", "kafka"}, "output": {"public", "private"}}
+    withheld = {"changelog": {"path", "kafka", "freshness"}, "output": {"public", "private", "bigquery"}}
     for name, section in (("changelog", ChangelogSection), ("output", OutputSection)):
         assert section.model_fields.keys() - (SHOWN[name] or set()) == withheld[name]
 
@@ -45,13 +49,22 @@ def test_what_is_published_is_the_same_release_without_its_places(tmp_path: Path
     full, public = load(tmp_path / "full.yaml"), load(tmp_path / "public.yaml")
 
     source = replace(full.changelog.source, paths=public.changelog.source.paths, kafka=None)
-    without = replace(full.changelog, source=source)
+    without = replace(full.changelog, source=source, freshness=None)
     same = {"changelog": without, "output": public.output, "path": public.path, "sha256": public.sha256}
     assert replace(full, **same) == public
     assert public.output.format == full.output.format
     told = public.text.split("\n", 1)[1]
     inside = full.changelog.source
-    places = [*inside.paths, inside.kafka, *full.output.folders, "house", "#", "secrets"]
+    places = [
+        *inside.paths,
+        inside.kafka,
+        *full.output.folders,
+        *dict(full.output.tables).values(),
+        "house",
+        "#",
+        "secrets",
+        "freshness",
+    ]
     assert [place for place in places if place is not None and place in told] == []
 
 

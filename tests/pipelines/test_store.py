@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from pipelines.store.attempt import Attempt, Run
-from pipelines.store.commit import Commit, Digest, History, ReadFile, manifest_json
+from pipelines.store.commit import Commit, Digest, History, ReadFile
 from pipelines.store.local import LocalFolder
+from pipelines.store.manifest import manifest_json
 from pipelines.store.store import Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import MADE, SECRET, attempt_at, planned, public_side, record, released, verify

@@ -1,6 +1,7 @@
 """The suggested spec: what it says, what it must not say, and that a filled-in one is a spec."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from pipelines.changelog.suggest import FILL_IN, in_flow, section_of, suggest
+from pipelines.cli import main
 from pipelines.spec.load import load
 from tests.e2e.specs import SECRETS, changelog, write
 from transforms.common.errors import SpecError
@@ -134,3 +136,49 @@ def test_a_section_in_flow_style_is_read_back() -> None:
 
     assert YAML(typ="safe", pure=True).load(in_flow(section)) == section
     assert section["path"] == ["gs://bucket/a b/*.jsonl", "x"]
+
+
+def queries_of(text: str) -> set[str]:
+    """The examples' names."""
+    return set(re.findall(r"^  (?:# )?- name: (\S+)$", text, re.MULTILINE)) - {"entries"}
+
+
+def test_what_tells_one_from_all_others_is_no_measure_and_no_cell_but_may_be_the_owner(tmp_path: Path) -> None:
+    columns = {"price": 1.5, "patientID": 7, "zip_code": 12, "email": "x", "ward": "a"}
+    table = pa.table(
+        {"stay": ["x"], "at": pa.array([0], pa.timestamp("us", "UTC")), **{k: [v] for k, v in columns.items()}}
+    )
+    pa.parquet.write_table(table, tmp_path / "part.parquet")
+
+    source = Source(
+        format="parquet", paths=(f"{tmp_path}/*.parquet",), entry="stay", time="at", before=None, after=None
+    )
+    text = suggested(source)
+
+    assert queries_of(text) == {"sum_price", "by_ward"}
+    assert "the person behind it: email, patientID, ward, zip_code\n" in text
+    named = suggested(replace(source, owner="email"))
+    assert "\n  unit: email  # all entries of one together" in named
+    assert "\n    # entries: 1  # " in named
+
+
+def test_decimals_as_text_can_be_summed_whatever_holds_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In CSV, copies of a table too, as they are; in files that call them text, with a type."""
+    (tmp_path / "beds-2026-01-31.csv").write_text("bed,price,owner_id\n1,12.50,7\n")
+    assert main(["changelog", f"{tmp_path}/beds-*.csv", "--suggest"]) == 2
+    assert f"write '{tmp_path}/beds-%Y-%m-%d.csv' for SRC" in capsys.readouterr().err
+    assert main(["changelog", f"{tmp_path}/beds-%Y-%m-%d.csv", "--suggest"]) == 2
+    assert "an entry's key: one of 'bed', 'price', 'owner_id'" in capsys.readouterr().err
+    assert main(["changelog", f"{tmp_path}/beds-%Y-%m-%d.csv", "--suggest", "--entry=bed", "--every=1d"]) == 0
+    assert queries_of(capsys.readouterr().out) == {"by_price", "sum_price"}
+
+    table = pa.table({"bed": [1], "at": pa.array([0], pa.timestamp("us", "UTC")), "price": ["12.50"]})
+    pa.parquet.write_table(table, tmp_path / "part.parquet")
+    asked = ["changelog", f"{tmp_path}/part.parquet", "--suggest", "--entry=bed", "--time=at"]
+    assert main(asked) == 0
+    assert (
+        "  # types: {price: float64}  # of columns of text that hold numbers, such as decimals\n"
+        in capsys.readouterr().out
+    )
+    assert main([*asked, "--types=price=float64"]) == 0
+    assert queries_of(capsys.readouterr().out) == {"sum_price"}

@@ -54,7 +54,14 @@ def mass(n: Floats | float, scale: float) -> Floats:
 
 
 def log_chance(
-    adaptive: Adaptive, scales: Scales, stream: Ints, flags: Sequence[bool], values: Ints, *, anew: bool = True
+    adaptive: Adaptive,
+    scales: Scales,
+    stream: Ints,
+    flags: Sequence[bool],
+    values: Ints,
+    *,
+    anew: bool = True,
+    samples: bool = True,
 ) -> float:
     """ln of the probability that a stream [windows, 1] is published as these flags and values: exact.
 
@@ -63,6 +70,7 @@ def log_chance(
 
     Args:
         anew: False for a mechanism that never samples the threshold's noise anew.
+        samples: False for what decisions add alone.
     """
     reach = 150 * math.ceil(max(scales.threshold or 0, scales.test or 0))
     support = np.arange(-reach, reach + 1.0)
@@ -101,7 +109,8 @@ def log_chance(
                 total += float(answer[0])
             elif weights is not None:
                 weights = weights + answer
-        if flag:
+        if flag and samples:
+            assert scales.noise == "laplace"
             total += float(mass(values[window] - level, float(asked[-1])).sum())
         carry = left if anew or left.rho is not None or carry is None else replace(left, rho=carry.rho)
     return total + added_up(weights)

@@ -1,5 +1,6 @@
 """Adaptive publication held to its budget by an accountant that sees which windows were sampled, and nothing else."""
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -7,17 +8,29 @@ import numpy as np
 import pytest
 
 from privacy.adaptive.carry import Carry
-from privacy.adaptive.policy import Adaptive, Gains
-from privacy.adaptive.scales import Scales, scales_for
+from privacy.adaptive.policy import Adaptive, Gains, Spread
+from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for
 from privacy.adaptive.step import step
 from privacy.noise.distributions import DiscreteLaplace
 from tests.privacy.adaptive_runs import CERTAIN, Chosen
 
 EPSILON, R, LENGTH = 1.0, 3, 40
 
+
+def spread(among: int, *weights: float) -> Spread:
+    """Samples that take in proportion to these, and all of the budget in the worst run of so many in a row."""
+    runs = [[(start + step) % len(weights) for step in range(among)] for start in range(len(weights))]
+    most = max(sum(weights[place] for place in run) for run in runs)
+    return Spread(weights=weights, units=tuple(math.floor(w / most * 2**32) for w in weights), least=1.0)
+
+
 POLICIES = {
     "fixed": Adaptive(policy="fixed", windows=LENGTH, interval=7),
     "fixed, span": Adaptive(policy="fixed", span=10, interval=4),
+    "fixed, weights": Adaptive(
+        policy="fixed", windows=LENGTH, interval=7, spread=spread(6, 5.0, 1.0, 2.0, 3.0, 1.0, 4.0)
+    ),
+    "fixed, weights, span": Adaptive(policy="fixed", span=10, interval=4, spread=spread(3, 2.0, 7.0, 1.0, 1.5)),
     "dsft": Adaptive(policy="dsft", windows=LENGTH, decisions=0.3, samples=6, threshold=50),
     "dsft, span": Adaptive(policy="dsft", span=10, decisions=0.3, samples=3, threshold=50),
     "dsat": Adaptive(policy="dsat", windows=LENGTH, decisions=0.3, samples=6, gains=Gains()),
@@ -71,6 +84,9 @@ def expected(adaptive: Adaptive, flags: Sequence[bool]) -> list[tuple[bool, Frac
             asked = left > 0 and window > 0 and not forced
         elif adaptive.interval is not None:
             share, asked = Fraction(1, -(-among // adaptive.interval)), False
+            if adaptive.spread is not None:
+                parts = adaptive.spread.units
+                share = Fraction(parts[window // adaptive.interval % len(parts)], 2**32)
         elif adaptive.policy == "bd":
             share = Fraction(int(left * 2**19), 2**20)  # halves of 2^20 units
             asked = window > 0 and share > 0
@@ -88,45 +104,56 @@ def expected(adaptive: Adaptive, flags: Sequence[bool]) -> list[tuple[bool, Frac
     return found
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("wish", WISHES)
 @pytest.mark.parametrize("name", POLICIES)
-def test_no_windows_together_spend_more_than_epsilon(name: str, wish: str) -> None:
+def test_no_windows_together_spend_more_than_the_budget(name: str, wish: str, noise: str) -> None:
+    """Epsilon, or rho: there a run of AboveThreshold that loses e, or a sample D / sigma = e, costs e^2 / 2."""
     adaptive = POLICIES[name]
+    power = 1 if noise == "laplace" else 2
     scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    if noise == "gaussian":
+        scales = gaussian_scales_for(adaptive, rho=EPSILON / 2, sensitivity=R)
     flags, asked = seen(adaptive, scales, WISHES[wish])
     account = expected(adaptive, flags)
 
     assert [("test" in noise, [r for r in noise if not isinstance(r, str)]) for noise in asked] == [
-        (tested, [] if share is None else [pytest.approx(scales.whole / float(share), rel=1e-5)])
+        (tested, [] if share is None else [pytest.approx(scales.whole / float(share) ** (1 / power), rel=1e-5)])
         for tested, share in account
     ]
     among = adaptive.windows or adaptive.span or 0
+    most = Fraction(0)
     for start in range(LENGTH - among + 1):
-        noise = asked[start : start + among]
+        found = asked[start : start + among]
         samples = sum(
-            (R / Fraction(scale) for each in noise for scale in each if not isinstance(scale, str)), Fraction(0)
+            ((R / Fraction(scale)) ** power for each in found for scale in each if not isinstance(scale, str)),
+            Fraction(0),
         )
-        assert samples + decisions(scales, asked, flags, start, start + among) <= EPSILON
+        runs = decisions(scales, asked, flags, start, start + among)
+        most = max(most, samples + sum(run**power for run in runs))
+    assert most <= EPSILON
+    if wish == "always" and adaptive.policy in ("fixed", "dsft", "dsat"):
+        assert most > 0.99 * EPSILON
 
 
 def decisions(
     scales: Scales, asked: Sequence[list[str | float]], flags: Sequence[bool], start: int, stop: int
-) -> Fraction:
-    """What decisions cost neighbours that differ from `start` to `stop`: run by run of the threshold's noise."""
+) -> list[Fraction]:
+    """What decisions lose for neighbours that differ from `start` to `stop`: run by run of the threshold's noise."""
     if scales.test is None:
-        return Fraction(0)
+        return []
     tested = [window for window, noise in enumerate(asked) if "test" in noise]
     if scales.threshold is None:
-        return sum(start <= window < stop for window in tested) * R / Fraction(scales.test)
+        return [R / Fraction(scales.test)] * sum(start <= window < stop for window in tested)
     begun = [window for window, noise in enumerate(asked) if "threshold" in noise]
-    cost = Fraction(0)
+    lost = []
     for first, after in zip(begun, [*begun[1:], len(flags)], strict=True):
         run = [window for window in tested if first <= window < after]
         if any(start <= window < stop for window in run):
             above = [window for window in run if flags[window]]
-            cost += R / Fraction(scales.threshold)
-            cost += sum(2 if start <= window < stop else 1 for window in above) * R / Fraction(scales.test)
-    return cost
+            told = sum(2 if start <= window < stop else 1 for window in above)
+            lost.append(R / Fraction(scales.threshold) + told * R / Fraction(scales.test))
+    return lost
 
 
 @pytest.mark.parametrize("name", [name for name, adaptive in POLICIES.items() if adaptive.sparse_vector])

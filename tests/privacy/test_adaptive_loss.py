@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from privacy.adaptive.policy import Adaptive, Gains
-from privacy.adaptive.scales import Scales, scales_for, spent
+from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, spent
 from tests.privacy.adaptive_runs import log_chance, played
 
 EPSILON, R = 1.0, 2
@@ -53,11 +54,13 @@ CASES: dict[str, tuple[float, Adaptive, Answers]] = {
 """By name: the least share of epsilon that is really lost, the policy, and a run that loses so much."""
 
 
-def loss(adaptive: Adaptive, scales: Scales, answers: Answers, *, anew: bool = True) -> float:
+def loss(adaptive: Adaptive, scales: Scales, answers: Answers, *, anew: bool = True, samples: bool = True) -> float:
     """ln of how much likelier what was published is for one of two neighbours."""
     one, other, flags, values = played(adaptive, scales, answers)
     assert np.abs(one - other).max() == R
-    chances = [log_chance(adaptive, scales, stream, flags, values, anew=anew) for stream in (one, other)]
+    chances = [
+        log_chance(adaptive, scales, stream, flags, values, anew=anew, samples=samples) for stream in (one, other)
+    ]
     return chances[0] - chances[1]
 
 
@@ -68,6 +71,45 @@ def test_costs_what_is_said_and_no_more(case: str) -> None:
 
     assert spent(adaptive, scales) <= EPSILON
     assert least * EPSILON < loss(adaptive, scales, answers) <= EPSILON + 1e-9
+
+
+RUN_BY_RUN = {
+    "dsft": [ABOVE, *[BELOW] * 12, ABOVE, *[BELOW] * 12, ABOVE],
+    "dsft of a span": CASES["dsft of a span"][2],
+    "dsat of a span": CASES["dsat of a span"][2],
+    "ba of a span": [*START, *[BELOW] * 7, ABOVE],
+}
+"""By name of a case: a run in which each run of AboveThreshold, or each question, loses all that it can."""
+
+
+@pytest.mark.parametrize("case", RUN_BY_RUN)
+def test_beside_gaussian_samples_each_run_of_decisions_loses_what_its_part_of_rho_is_for(case: str) -> None:
+    """A run that loses e is e^2 / 2-zCDP, and no less is known: runs that lose less would be noise for nothing."""
+    _, adaptive, _ = CASES[case]
+    rho, share = 0.125, adaptive.decisions or 0
+    scales = gaussian_scales_for(adaptive, rho=rho, sensitivity=R)
+    answers = RUN_BY_RUN[case]
+
+    runs = adaptive.among if adaptive.samples is None else adaptive.samples - (adaptive.span is None)
+    each = loss(adaptive, scales, answers, samples=False) / runs
+    assert (0.8 if adaptive.policy == "ba" else 0.99) * share * rho < runs * each**2 / 2 <= share * rho * (1 + 1e-9)
+    for noise in ("threshold", "test"):
+        if getattr(scales, noise) is not None:
+            half = replace(scales, **{noise: getattr(scales, noise) / 2})
+            assert runs * (loss(adaptive, half, answers, samples=False) / runs) ** 2 / 2 > 1.05 * share * rho
+
+
+def test_gaussian_samples_are_what_the_rest_of_rho_is_for() -> None:
+    """Renyi divergence of each sample by its definition, from the probabilities of discrete Gaussian noise."""
+    adaptive = CASES["dsft of a span"][1]
+    scales = gaussian_scales_for(adaptive, rho=0.02, sensitivity=R)
+    for noise, least in ((scales, 0.999), (replace(scales, whole=scales.whole / 2), 3.9995)):
+        scale, n = noise.sample(1).scale, np.arange(-2000, 2001)
+        lost = (n + R) ** 2 - n**2
+        for order in (1.5, 2.0, 10.0):
+            log_mean = logsumexp(-(n**2) / (2 * scale**2) + (order - 1) * lost / (2 * scale**2))
+            divergence = (log_mean - logsumexp(-(n**2) / (2 * scale**2))) / (order - 1)
+            assert least < divergence / (order * 0.01 / 2) < least + 0.0011
 
 
 @pytest.mark.parametrize("noise", ["threshold", "test", "whole"])

@@ -2,12 +2,16 @@
 
 import itertools
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from privacy.adaptive.carry import carry_from_json
-from privacy.adaptive.policy import Adaptive, Gains, adaptive_from_json
+from privacy.adaptive.carry import Carry, carry_from_json
+from privacy.adaptive.choice import AdaptiveChoice
+from privacy.adaptive.offset import offset
+from privacy.adaptive.policy import RESERVE, Adaptive, Gains, adaptive_from_json
 from privacy.adaptive.scales import scales_for, scales_from_json, spent
 from privacy.adaptive.step import CHUNK, distance, step
 from privacy.exact import Members
@@ -124,6 +128,25 @@ def test_steering_spreads_samples_over_all_windows() -> None:
         late = np.abs(flags.cumsum()[200:] - 0.1 * np.arange(201, 601))
         assert late.max() < 8
         assert flags.sum() == 60
+
+
+def test_the_last_samples_of_a_span_are_dearer_in_new_plans_and_not_in_old_ones() -> None:
+    """By ten scales of a distance's noise times ln(4/3), where one of two samples is used; nothing where none is."""
+    (old, new), found = (replace(POLICIES["dsat, span"], samples=2, reserve=reserve) for reserve in (0.0, RESERVE)), []
+    scales = scales_for(old, epsilon=1.0, sensitivity=1)
+    for used in ((), ((3, 1),)):
+        carry = Carry(
+            windows=5, published=np.zeros(1, dtype=np.int64), spent=used, rho=None, ahead=0.0, ahead_so_far=0.0
+        )
+        found.append(offset(new, scales, carry, units=1, cells=1) - offset(old, scales, carry, units=1, cells=1))
+
+    assert scales.test is not None
+    assert found == [0, pytest.approx(10 * scales.test * math.log(4 / 3), abs=1)]
+    assert "reserve" not in old.to_json()
+    assert adaptive_from_json(Members(new.to_json())) == new
+    settled = AdaptiveChoice(policy="dsat", samples=2)
+    assert settled.settled(windows=None, span=10, cells=1, grid=1.0).reserve == RESERVE
+    assert settled.settled(windows=10, span=None, cells=1, grid=1.0).reserve == 0
 
 
 def test_a_threshold_is_not_steered_down_to_where_nothing_but_noise_is_sampled() -> None:

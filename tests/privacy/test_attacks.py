@@ -35,7 +35,8 @@ from tests.privacy.steps import Given, Recorded, exact_nodes, listed
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline
 from transforms.release import release
-from transforms.release.published_tables import estimates_table, nodes_table
+from transforms.release.node_tables import nodes_table
+from transforms.release.published_tables import estimates_table
 from transforms.release.release import add_noise, merged
 
 Strategy = Tree | Sliding | Factorised

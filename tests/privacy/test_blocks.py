@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -78,6 +79,21 @@ def unit(changes: int, block: int, cells: int, strategy: Strategy) -> Contributi
     )
 
 
+MANY = 6_000
+"""Of more ways so many are tried, by chance."""
+
+
+def owners(changes: int, block: int, cells: int, entries: int) -> np.ndarray:
+    """Differences of what counts of owners of so many entries, each in a cell or in none: [boundaries, ways, cells]."""
+    states = np.array(list(itertools.product(range(cells + 1), repeat=entries)))
+    vectors = np.stack([(states == c).sum(axis=1) for c in range(1, cells + 1)], axis=1)
+    one, other = (held(told, changes, block) for told in neighbours(block, len(states) - 1))
+    codes = np.unique(one * len(states) + other, axis=1)
+    if codes.shape[1] > MANY:
+        codes = codes[:, np.random.default_rng(3).choice(codes.shape[1], MANY, replace=False)]
+    return vectors[codes // len(states)] - vectors[codes % len(states)]
+
+
 def strategies(windows: int) -> list[Strategy]:
     trees = [
         Tree(branching=c, height=h, refine="none", windows=windows, initial_level=initial)
@@ -104,6 +120,48 @@ def test_no_neighbours_are_further_apart_than_charged(block, changes, cells):
             assert (nodes != 0).any(axis=2).sum(axis=0).max() <= claimed.nodes, strategy
             assert (nodes != 0).sum(axis=(0, 2)).max() <= claimed.coordinates, strategy
             assert np.abs(nodes).sum(axis=2).max() <= claimed.node_l1, strategy
+
+
+@pytest.mark.parametrize(
+    ("block", "changes", "cells"), [(2, 2, 1), (3, 2, 1), pytest.param(2, 2, 2, marks=pytest.mark.slow)]
+)
+def test_no_owners_are_further_apart_than_charged(block, changes, cells):
+    """Two entries each. All that one entry can do both can do together: twice as far in one number, and no further."""
+    g = owners(changes, block, cells, 2)
+    for strategy in strategies(2 * block):
+        scale = 1 if strategy.sparse else 2**24
+        nodes = nodes_of(strategy, g.reshape(len(g), -1), scale).reshape(-1, *g.shape[1:])
+        one = unit(changes, block, cells, strategy)
+        claimed = of_net(strategy, replace(one, constraint=replace(one.constraint, entries=2), owner=True))
+        assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12), strategy
+        assert (nodes != 0).sum(axis=(0, 2)).max() <= claimed.coordinates, strategy
+        if strategy.sparse:
+            l1 = np.abs(nodes).sum(axis=(0, 2)).max()
+            assert l1 <= claimed.l1 == 2 * of_net(strategy, one).l1, strategy
+            assert (nodes != 0).any(axis=2).sum(axis=0).max() <= claimed.nodes, strategy
+            assert np.abs(nodes).sum(axis=2).max() <= claimed.node_l1, strategy
+            assert (nodes**2).sum(axis=2).max() <= claimed.node_l2**2 * (1 + 1e-12), strategy
+            if (block, strategy) == (3, strategies(6)[1]):
+                assert l1 == 2 * (4 * changes - 2)  # reached
+
+
+@pytest.mark.parametrize("block", [2, 64], ids=["by-boundaries", "by-changes"])
+def test_each_entry_of_an_owner_is_charged_in_every_norm(block):
+    """Three that move together, in as many cells; one rounds in each, so that these add up by their squares."""
+    tree = Tree(branching=2, height=2, refine="none", windows=2 * block, initial_level=False)
+    filtered = Factorised(form="square_root", windows=2 * block, initial_level=True)
+    one, of_filter = unit(2, block, 64, tree), unit(2, block, 64, filtered)
+    three, of_three = (replace(a, constraint=replace(a.constraint, entries=3), owner=True) for a in (one, of_filter))
+
+    for asked, strategy in ((of_net, tree), (partial(of_events, "entered"), tree), (partial(of_events, "left"), tree)):
+        norms, charged = (
+            [s.l1, s.l2, s.node_l1, s.node_l2, s.coordinates] for s in (asked(strategy, one), asked(strategy, three))
+        )
+        assert charged == pytest.approx([3 * norm for norm in norms])
+    rounded = [of_net(filtered, u).l2 - squared_in_blocks(filtered, u) ** 0.5 for u in (of_filter, of_three)]
+    assert rounded[1] >= 3**0.5 * rounded[0] * (1 - 1e-6)
+    assert squared_in_blocks(filtered, of_three) == pytest.approx(9 * squared_in_blocks(filtered, of_filter))
+    assert of_net(filtered, of_three).coordinates == 3 * of_net(filtered, of_filter).coordinates
 
 
 def test_both_courses_may_count_for_long_where_only_one_was_there_at_a_time():
@@ -233,11 +291,9 @@ def test_a_plan_with_blocks_is_kept_and_spent():
     assert 0 < spent(plan, 1).epsilon < spent(plan, 10).epsilon <= 1.0
 
 
-def test_blocks_are_as_long_as_the_span_and_of_entries():
+def test_blocks_are_as_long_as_the_span():
     tree = Direct(windows=None)
     with pytest.raises(ValueError, match="at least as long as the span"):
         replace(unit(2, 3, 1, tree), protects=Span(4))
-    with pytest.raises(ValueError, match="only entries' are"):
-        replace(unit(2, 3, 1, tree), owner=True)
     with pytest.raises(ValueError, match="at_most"):
         AtOnce(changes=1, block=3)

@@ -28,6 +28,8 @@ from privacy.strategies.choice import Choice
 LEVEL = Series(kind="level")
 AGES = (Axis(cells=22, ordered=True),)
 
+DISJOINT = Choice(name="disjoint")
+
 
 def plan_of(
     over: CellChoice,
@@ -36,6 +38,7 @@ def plan_of(
     mechanism: Mechanism = "laplace",
     protects: Protection = EVERYTHING,
     series: tuple[Series, ...] = (LEVEL,),
+    choice: Choice = DISJOINT,
 ) -> Plan:
     demand = Demand(
         name="ages",
@@ -43,7 +46,7 @@ def plan_of(
         cells=math.prod(axis.cells for axis in axes),
         axes=axes,
         series=series,
-        choice=Choice(name="disjoint"),
+        choice=choice,
         over=over,
     )
     return make_plan(
@@ -92,12 +95,55 @@ def test_auto_takes_each_cell_by_itself_where_cells_are_all_that_counts():
 def test_a_plan_keeps_its_strategy_over_cells_exactly(protects):
     plan = plan_of(CellChoice(workload="ranges"), (Axis(cells=2), AGES[0]), protects=protects, mechanism="gaussian")
     assert plan.released[0].over is not None
-    assert plan.released[0].over.axes[1].name == "tree"
+    assert plan.released[0].over.axes[1].name == ("optimised" if protects == EVERYTHING else "tree")
+    assert plan.released[0].over.blocks == (protects != EVERYTHING)
     assert plan_from_json(plan_to_json(plan)) == plan
+
+
+def test_sums_over_cells_stand_once_in_a_document_and_may_stand_in_full_in_every_option():
+    plan = plan_of(CellChoice(name="tree", workload="ranges"), choice=Choice(name="tree"))
+    document = plan_to_json(plan)
+
+    (query,) = document["queries"]
+    over = query["parts"][0]["over"]
+    others = [part for option in query["others"] for part in option["parts"]]
+    assert len(others) > 1
+    assert [("over" in part, part["over_of"]) for part in others] == [(False, 0)] * len(others)
+    others[0]["over_of"] = 1
+    with pytest.raises(ValueError, match=r"over_of: expected the number of sums over cells that stand before it"):
+        plan_from_json(document)
+    for part in others:
+        part["over"] = over
+        del part["over_of"]
+    assert plan_from_json(document) == plan
     assert proved(plan) <= 1 + 1e-9
     assert spent(plan, 1).epsilon <= spent(plan, 20).epsilon <= 1 + 1e-9
     other = Product(axes=(Layers(cells=2), Layers(cells=22)))
     assert digest(plan) != digest(replace(plan, released=(replace(plan.released[0], over=other),)))
+
+
+def test_ranges_that_are_listed_are_nearer_and_single_cells_not_much_farther():
+    listed = ((None, (4, 14)), (None, (14, 22)))
+    axes = (Axis(cells=2), AGES[0])
+    plan = plan_of(CellChoice(workload="listed", listed=listed), axes, mechanism="gaussian")
+    alone = plan_of(CellChoice(name="each", workload="listed", listed=listed), axes, mechanism="gaussian")
+    asked = np.zeros((2, 44))
+    asked[0, 4:14] = asked[1, 14:22] = 1
+
+    def spreads(one: Plan) -> tuple[float, float]:
+        over = one.released[0].over
+        assert over is not None
+        noise = one.released[0].noise[0].variance
+        return noise * np.mean([over.variance(q) for q in asked]), noise * over.variances().mean()
+
+    assert spreads(plan)[0] < 0.4 * spreads(alone)[0]
+    assert spreads(plan)[1] < 2.5 * spreads(alone)[1]
+    assert plan_from_json(plan_to_json(plan)) == plan
+    for wrong in ({"workload": "listed"}, {"listed": listed}):
+        with pytest.raises(ValueError, match="listed"):
+            CellChoice(**wrong)
+    with pytest.raises(ValueError, match="along each axis"):
+        plan_of(CellChoice(workload="listed", listed=(((0, 1), (4, 14)),)), axes)
 
 
 def test_less_noise_than_the_columns_ask_for_is_not_proved():
@@ -110,11 +156,30 @@ def test_less_noise_than_the_columns_ask_for_is_not_proved():
     assert proved(replace(plan, released=(replace(part, noise=halved),))) == pytest.approx(2)
 
 
-def test_entered_and_left_beside_levels_are_counted_by_cell():
-    plan = plan_of(CellChoice(workload="ranges"), series=(LEVEL, Series(kind="entered")))
-    by_family = {part.family: part.over for part in plan.released}
-    assert by_family["entered"] is None
-    assert by_family["net"] is not None
+@pytest.mark.parametrize(
+    ("mechanism", "protects"), [("laplace", EVERYTHING), ("gaussian", EVERYTHING), ("gaussian", Span(3))]
+)
+def test_entered_and_left_have_sums_over_cells_where_these_are_better(mechanism, protects):
+    """Several events of a window add up in a sum: with Gaussian noise and four changes that is dear."""
+    many = (Axis(cells=2), Axis(cells=102, ordered=True))
+    series = (LEVEL, Series(kind="entered"))
+    plan = plan_of(CellChoice(workload="ranges"), many, series=series, mechanism=mechanism, protects=protects)
+    (entered,) = [part for part in plan.released if part.family == "entered"]
+    each = plan_of(
+        CellChoice(name="each", workload="ranges"), many, series=series, mechanism=mechanism, protects=protects
+    )
+    (alone,) = [part for part in each.released if part.family == "entered"]
+    assert alone.over is None
+    assert plan_from_json(plan_to_json(plan)) == plan
+    assert proved(plan) <= 1 + 1e-9
+    query = np.zeros(204)
+    query[10:60] = 1
+    assert entered.over is not None
+    noise = entered.noise[0].variance * entered.over.variance(query)
+    assert noise < 0.8 * alone.noise[0].variance * 50
+    halved = type(entered.noise[0])(entered.noise[0].scale / 2)
+    released = tuple(replace(part, noise=(halved,)) if part is entered else part for part in plan.released)
+    assert proved(replace(plan, released=released)) > 1.1
 
 
 @pytest.mark.parametrize("power", [1, 2])

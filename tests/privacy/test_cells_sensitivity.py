@@ -1,12 +1,14 @@
 """What a unit moves under a strategy over cells: against all trajectories of small sizes, and reached."""
 
 import itertools
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
 
 from privacy.cells.layers import Layers
+from privacy.cells.mixed import Mixed
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.constraint import AtMost, AtOnce
@@ -31,6 +33,8 @@ OVER = [
     Product(axes=(Layers(cells=2), Layers(cells=2, sizes=(1, 2), weights=(1, 1)))),
     Product(axes=(Prefixes(cells=2), Layers(cells=2, sizes=(1, 2), weights=(2, 1)))),
 ]
+CIRCLE = Mixed(alone=bytes([2, 2, 2]), rows=(bytes([1, 2, 0]), bytes([2, 0, 1]), bytes([0, 1, 2])))
+MIXED = [Product(axes=(CIRCLE,)), Product(axes=(Layers(cells=2), Mixed(alone=bytes([1, 2]), rows=(bytes([3, 1]),))))]
 SPARSE: list[Strategy] = [
     *(
         Tree(branching=2, height=h, refine="none", windows=WINDOWS, initial_level=initial)
@@ -85,7 +89,7 @@ def claimed(
     return of_net(strategy, unit)
 
 
-@pytest.mark.parametrize("over", OVER, ids=str)
+@pytest.mark.parametrize("over", [*OVER, *MIXED], ids=str)
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_no_entry_moves_the_nodes_of_cells_further_than_charged_and_one_moves_them_as_far(over, k):
     ways = trajectories(over.cells, (1.0,))
@@ -95,7 +99,7 @@ def test_no_entry_moves_the_nodes_of_cells_further_than_charged_and_one_moves_th
         one, two = farthest(strategy, over, ways)
         assert one <= charged.l1 * (1 + 1e-12), strategy
         assert two <= charged.l2 * (1 + 1e-12), strategy
-        if isinstance(strategy, Tree) and strategy.height == 1 and strategy.initial_level:
+        if isinstance(strategy, Tree) and strategy.height == 1 and strategy.initial_level and over is not MIXED[1]:
             assert (one, two) == pytest.approx((charged.l1, charged.l2))
     charged = claimed(SPARSE[0], over, AtMost(k))
     moved = np.diff(ways, axis=1, prepend=0) @ over.spread(np.eye(over.cells, dtype=np.int64))
@@ -109,6 +113,17 @@ def test_values_of_both_signs_are_charged_at_their_ends(over):
     ways = ways[changes(ways) <= 2]
     charged = claimed(SPARSE[0], over, AtMost(2), components=SIGNED)
     assert farthest(SPARSE[0], over, ways) == pytest.approx((charged.l1, charged.l2))
+
+
+def test_values_of_both_signs_in_mixed_rows_are_charged_enough_and_a_span_is_refused():
+    ways = trajectories(3, (1.0, -0.5))
+    ways = ways[changes(ways) <= 2]
+    charged = claimed(SPARSE[0], MIXED[0], AtMost(2), components=SIGNED)
+    one, two = farthest(SPARSE[0], MIXED[0], ways)
+    assert one <= charged.l1 * (1 + 1e-12)
+    assert two == pytest.approx(charged.l2)
+    with pytest.raises(ValueError, match="no blocks"):
+        claimed(SPARSE[0], MIXED[0], AtOnce(), protects=Span(2))
 
 
 @pytest.mark.parametrize("over", OVER, ids=str)
@@ -157,12 +172,87 @@ def test_two_entries_at_once_in_a_span_are_charged_twice_as_far():
         assert two <= charged.l2 * (1 + 1e-12), strategy
 
 
-def test_entered_and_left_have_no_strategy_over_cells():
+def events_of(family: str, cells: int, changes: int) -> np.ndarray:
+    """Every way in which an entry with so many changes enters cells, or leaves them, in two windows, [ways, 2, cells].
+
+    A state is a cell, or none (-1); it changes with each change, in either window; each cell counts once a window.
+    """
+    found = set()
+    for states in itertools.product(range(-1, cells), repeat=changes):
+        path = (-1, *states)
+        for cut in range(changes + 1):
+            counted = set()
+            for place, (before, after) in enumerate(itertools.pairwise(path)):
+                cell = after if family == "entered" else before
+                if before != after and cell >= 0:
+                    counted.add((int(place >= cut), cell))
+            found.add(frozenset(counted))
+    ways = np.zeros((len(found), 2, cells))
+    for way, counted in zip(ways, found, strict=True):
+        for window, cell in counted:
+            way[window, cell] = 1
+    return ways
+
+
+@pytest.mark.parametrize("over", [*OVER[:3], *MIXED], ids=str)
+@pytest.mark.parametrize("family", ["entered", "left"])
+def test_no_entry_enters_or_leaves_sums_over_cells_further_than_charged_and_one_does_as_far(over, family):
+    for k in (2, 3, 4):
+        unit = Contribution(components=COUNT, cells=over.cells, constraint=AtMost(k), window=1, owner=False, over=over)
+        disjoint = Tree(branching=2, height=1, refine="none", windows=2, initial_level=False)
+        layers = Tree(branching=2, height=2, refine="none", windows=2, initial_level=False)
+        ways = events_of(family, over.cells, k)
+        leaves = ways @ over.spread(np.eye(over.cells, dtype=np.int64))
+        for strategy, nodes in (
+            (disjoint, leaves),
+            (layers, np.concatenate([leaves, leaves.sum(axis=1, keepdims=True)], axis=1)),
+        ):
+            charged = of_events(family, strategy, unit)
+            one, two = np.abs(nodes).sum(axis=(1, 2)), np.sqrt((nodes**2).sum(axis=(1, 2)))
+            assert one.max() <= charged.l1 * (1 + 1e-12)
+            assert two.max() <= charged.l2 * (1 + 1e-12)
+            if k == 2 and over in (OVER[0], MIXED[0]):  # all columns of one norm
+                assert one.max() == pytest.approx(charged.l1)
+            assert np.count_nonzero(nodes, axis=(1, 2)).max() <= charged.coordinates
+            assert np.abs(nodes).sum(axis=2).max() <= charged.node_l1 * (1 + 1e-12)
+            assert np.sqrt((nodes**2).sum(axis=2)).max() <= charged.node_l2 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("over", OVER, ids=str)
+@pytest.mark.parametrize("boundaries", [1, 2])
+def test_what_enters_or_leaves_within_a_span_is_charged_and_reached(over, boundaries):
+    """By one course the entry is not there at some boundaries in a row; else both are the same."""
+    ways = trajectories(over.cells, (1.0,))
+    columns = over.spread(np.eye(over.cells, dtype=np.int64))
     unit = Contribution(
-        components=COUNT, cells=3, constraint=AtMost(4), window=1, owner=False, over=Product(axes=(Prefixes(cells=3),))
+        components=COUNT,
+        cells=over.cells,
+        constraint=AtOnce(),
+        window=1,
+        owner=False,
+        protects=Span(boundaries),
+        over=over,
     )
-    with pytest.raises(ValueError, match="counted in each cell by itself"):
-        of_events("entered", SPARSE[1], unit)
+    strategy = Tree(branching=2, height=1, refine="none", windows=WINDOWS, initial_level=False)
+    for family in ("entered", "left"):
+        charged = of_events(family, strategy, unit)
+        most = [0.0, 0.0]
+        for first in range(WINDOWS + 2 - boundaries):
+            without = ways.copy()
+            without[:, first : first + boundaries] = 0
+            signed = (ways, without) if family == "entered" else (-ways, -without)
+            now, then = (np.maximum(np.diff(one, axis=1), 0) for one in signed)
+            nodes = (now - then) @ columns
+            most[0] = max(most[0], np.abs(nodes).sum(axis=(1, 2)).max())
+            most[1] = max(most[1], np.sqrt((nodes**2).sum(axis=(1, 2))).max())
+            assert np.count_nonzero(nodes, axis=(1, 2)).max() <= charged.coordinates
+        assert most[0] <= charged.l1 * (1 + 1e-12)
+        assert most[1] <= charged.l2 * (1 + 1e-12)
+        if all(axis.name != "prefix" for axis in over.axes):  # whose longest column cannot be entered twice in a row
+            assert most[0] == pytest.approx(charged.l1)
+    renewed = replace(unit, constraint=AtOnce(changes=2, block=boundaries))
+    with pytest.raises(ValueError, match="block by block"):
+        of_events("entered", strategy, renewed)
 
 
 def test_a_strategy_over_other_cells_is_refused():

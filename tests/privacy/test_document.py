@@ -16,7 +16,7 @@ from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
-from privacy.planning.document import VERSION, digest, plan_from_json, plan_to_json
+from privacy.planning.document import UNEQUAL, digest, plan_from_json, plan_to_json
 from privacy.planning.plan import Plan, make_plan
 from privacy.planning.spent import proved
 from privacy.series import Series
@@ -197,7 +197,7 @@ def test_whatever_member_is_missing_unknown_or_of_another_kind_is_named() -> Non
 @pytest.mark.parametrize(
     ("where", "value", "message"),
     [
-        (("version",), VERSION + 1, "version: not 3, so it was made by another version of this program; use that one"),
+        (("version",), UNEQUAL + 1, "version: not 5, so it was made by another version of this program; use that one"),
         (("budget", "epsilon"), "inf", "budget.epsilon: expected a finite number as hexadecimal text"),
         (("budget", "epsilon"), "0x1p+0", "budget.epsilon: expected a finite number as hexadecimal text"),
         (("budget", "delta"), 1e-6, "budget.delta: expected a finite number as hexadecimal text"),

@@ -166,7 +166,7 @@ def test_opendp_is_charged_for_what_its_own_code_publishes(width: int | None) ->
 
     setting = Setting(windows=20, width=width)
     branching = dp.t.choose_branching_factor(setting.leaves)
-    tree = opendp_tree._tree(setting.leaves, branching)
+    tree = opendp_tree.tree_of(setting.leaves, branching)
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching, TIA=int, TOA=float)
     release = tree >> dp.m.then_laplace(scale=float(tree.map(setting.touched))) >> consistent
 

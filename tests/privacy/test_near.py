@@ -163,7 +163,7 @@ def test_what_is_not_proved_for_a_distance_is_refused():
     with pytest.raises(ValueError, match="use up their changes at different times"):
         Contribution(**given, constraint=AtOnce(changes=2, block=7), apart=(1,))
     unit = Contribution(**{**given, "over": Product(axes=(Layers(cells=3),))}, constraint=AtOnce(), apart=(1,))
-    with pytest.raises(ValueError, match="counted in each cell by itself"):
+    with pytest.raises(ValueError, match="where a unit was before, which may be near"):
         of_events("entered", STRATEGIES[1], unit)
     with pytest.raises(ValueError, match="apart is for levels"):
         Demand(

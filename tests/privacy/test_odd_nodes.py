@@ -112,7 +112,7 @@ def test_every_set_of_toggles_at_each_place_of_a_span(branching, height, windows
     windows=st.integers(1, 400),
     span=st.integers(1, 450),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 def test_a_span_is_a_maximum_over_all_its_places(branching, height, windows, span):
     """The places that are left out never matter: shifted ones, and those under one node."""
     layers = [i for i in range(height) if branching**i <= windows]

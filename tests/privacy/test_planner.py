@@ -68,18 +68,18 @@ def own_error(strategy: Tree | Sliding, series: Series, asked: Question) -> floa
 
 CONSTRAINTS = (AtMost(1), AtMost(4), AtMost(30), Within(3), Within(40))
 MECHANISMS: tuple[Mechanism, ...] = ("laplace", "gaussian")
-WIDTHS = (2, 3, 5, 7, 12, 30)
+WIDTHS = (2, 7, 30)
 GRID: list[tuple[int, int, Constraint, int | None, Mechanism]] = [
-    *itertools.product(WIDTHS, (1, 2, 3), CONSTRAINTS, (30, 45, 60), MECHANISMS),
-    *itertools.product((2, 7, 30), (1, 3), CONSTRAINTS, (None,), MECHANISMS),
+    *itertools.product(WIDTHS, (1, 3), CONSTRAINTS, (30, 45), MECHANISMS),
+    *itertools.product(WIDTHS, (1, 3), CONSTRAINTS, (None,), MECHANISMS),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_smaller_of_direct_and_derived_is_taken_everywhere(width, monkeypatch):
-    """Sliding windows alone and derived, each computed here anew: 600 settings in all, without the slow filters."""
-    assert len(GRID) >= 500
+    """Sliding windows alone and derived, each computed here anew: 180 settings in all, without the slow filters."""
+    assert len(GRID) == 180
     monkeypatch.setattr("privacy.strategies.factorised_fitting.ORDER", ())
     taken = set()
     for case in GRID:

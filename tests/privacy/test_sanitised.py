@@ -399,6 +399,15 @@ def test_noise_of_half_the_scale_is_refused_for_curves():
             )
 
 
+@pytest.mark.parametrize(("total", "steps"), [(1.2, 2), (1.5, 3), (0.99, 1), (4.999, 9)])
+def test_a_total_between_two_steps_is_the_lower_one(total: float, steps: int) -> None:
+    """Curves would be let through beyond what was declared, and noise is for the norms of what is let through."""
+    curve = Curve.planned(
+        "curve", ["a", "b"], Grid.of(low=0, high=5, step=0.5), missing=None, total=total, metric="mean", epsilon=1.0
+    )
+    assert curve.noise.total == steps
+
+
 @pytest.mark.parametrize("total", [None, 1200])
 def test_gaussian_noise_of_curves_has_the_delta_of_the_furthest_two(total):
     """Exactly, for continuous noise (Balle, Wang 2018); zCDP asks for a little more, and never for a fifth more."""
@@ -513,6 +522,21 @@ def test_a_mechanism_for_other_values_is_refused():
     ):
         with pytest.raises(ValueError, match="is for other"):
             replace(attribute, **change)
+
+
+def test_uniform_integers_are_the_bits_of_the_system_s_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nothing else: a generator with a state of its own could be guessed, or be the same in two processes."""
+    words = np.array([0, 3, 4, 2**64 - 1, 1 << 40], dtype=np.uint64)
+    asked: list[int] = []
+
+    def source(size: int) -> bytes:
+        asked.append(size)
+        return words.tobytes()
+
+    monkeypatch.setattr("privacy.noise.odds.secrets.token_bytes", source)
+
+    assert uniform(5).tolist() == [0, 0, 1, PARTS - 1, 1 << 38]
+    assert asked == [40]
 
 
 def test_uniform_integers_fill_their_range_evenly():

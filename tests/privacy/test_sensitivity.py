@@ -105,7 +105,7 @@ def wild_units(draw: st.DrawFn, entries: int = 1) -> list[Mutation]:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(wild_units())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=False)
 
@@ -114,7 +114,7 @@ def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     "constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in parts(c))], ids=str
 )
 @given(wild_units(entries=4))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_owner_of_several_entries_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=True)
 
@@ -139,7 +139,7 @@ def test_a_thousand_mutations_with_broken_values_stay_within_the_claim(constrain
 
 
 @given(changelogs(), wild_units(), st.sampled_from(CONSTRAINTS))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_neighbours_differ_by_the_units_own_vector(others, mine, constraint):
     mine = [dataclasses.replace(m, entry="mine") for m in mine]
     assume(all(m.entry != "mine" for m in others))

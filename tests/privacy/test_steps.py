@@ -13,12 +13,12 @@ from privacy.series import Series, totals
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import FORMS
 from privacy.strategies.direct import Direct
-from privacy.strategies.direct_budgets import WHOLE, Shares
 from privacy.strategies.direct_weighted import WeightedLevels
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import dyadic, zolotarev
 from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
+from privacy.strategies.window_budgets import WHOLE, Shares
 from tests.privacy.steps import Node, Recorded, listed, nodes_matrix, noise_matrix, sampled, stepped
 
 WINDOWS, CELLS = 29, 3

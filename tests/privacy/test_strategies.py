@@ -9,12 +9,12 @@ from privacy.series import BEFORE_ALL, Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import FORMS
 from privacy.strategies.direct import Direct
-from privacy.strategies.direct_budgets import WHOLE, Shares
 from privacy.strategies.direct_weighted import WeightedLevels
 from privacy.strategies.factorised import Factorised
 from privacy.strategies.factorised_fitting import fit
 from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
+from privacy.strategies.window_budgets import WHOLE, Shares
 from tests.privacy.steps import listed, noise_matrix, sampled
 
 WINDOWS = 53

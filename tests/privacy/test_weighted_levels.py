@@ -18,8 +18,8 @@ from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
 from privacy.states import States
 from privacy.strategies.choice import Choice
-from privacy.strategies.direct_budgets import WHOLE, best_shares, most, squared_error
 from privacy.strategies.touched import at_most
+from privacy.strategies.window_budgets import WHOLE, best_shares, most, squared_error
 
 LEVEL = Series(kind="level")
 RANDOM = np.random.default_rng(5)

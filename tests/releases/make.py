@@ -1,21 +1,24 @@
 """Make the releases that this version leaves to all later ones, over those that are there.
 
     python -m tests.releases.make
+    python -m tests.releases.make span owners      # some of them
 
 One for each guarantee, with two epochs and every kind of strategy that it has; with hardly any noise, so that what
 later versions publish can be held against the exact numbers. `expected.json` is what this version says of it and
 publishes in a third epoch, but for the noise.
 """
 
+import csv
 import json
 import os
 import shutil
+import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
 from pipelines.store.attempt import Run
-from tests.e2e.specs import DAY, START, Row, changelog, write
+from tests.e2e.specs import DAY, SCHEMA, START, Row, changelog
 from tests.releases.continued import expected, go_on, said
 from tests.test_house import setup_arguments
 
@@ -30,12 +33,17 @@ changelog:
   time: at
   before: before_
   after: after_
-  types: {before_age: int64, after_age: int64}
+  types: {before_age: int64, after_age: int64, before_room: int64, after_room: int64}
 schedule: {start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-10T00:00:00Z}
 output: {public: public, private: private, format: csv}
 """
 
-EVERYTHING = """\
+BY_CALENDAR = HEAD.replace(
+    "{start: 2026-01-01T00:00:00Z, every: 1d, until: 2026-01-10T00:00:00Z}",
+    "{start: 2026-01-01, every: 1d, until: 2026-06-01, timezone: Europe/Berlin}",
+)
+
+GAUSSIAN = """\
 privacy:
   epsilon: 10000000
   delta: 1.0e-9
@@ -43,6 +51,9 @@ privacy:
   accounting: zcdp
   constraint: {at_most: 4}
 queries:
+"""
+
+EVERYTHING = """\
   - name: covers
     measure: count
     by: {ward: [a, b]}
@@ -81,6 +92,11 @@ queries:
     cells: {for: ranges, strategy: optimised}
     publish: [level, {quantiles: [0.5]}]
     strategy: {tree: {branching: 2, height: 3, refine: none}}
+  - name: steered
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: {adaptive: {policy: dsat, samples: 6}}
 """
 
 SPAN = """\
@@ -116,6 +132,23 @@ queries:
     measure: count
     publish: [level]
     strategy: {direct: {weights: [1, 1, 3]}}
+  - name: turns
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: {adaptive: {policy: fixed, interval: 1d, weights: [1, 3]}}
+  - name: medians
+    measure: count
+    by: {age: {from: 0, to: 60, step: 20}}
+    publish: [level]
+    cells: {strategy: kdtree, height: 5}
+    strategy: {adaptive: {policy: fixed, interval: 1d}}
+  - name: quarters
+    measure: count
+    by: {age: {from: 0, to: 60, step: 20}, room: {from: 1, to: 3, step: 1}}
+    publish: [level]
+    cells: {strategy: quadtree}
+    strategy: {adaptive: {policy: fixed, interval: 2d}}
 """
 
 BLOCKS = """\
@@ -123,6 +156,20 @@ privacy:
   epsilon: 10000000
   protects: {span: 3d}
   constraint: {at_most: 2}
+queries:
+  - name: held
+    measure: count
+    by: {ward: [a, b]}
+    publish: [level]
+    strategy: {tree: {branching: 2, height: 2, refine: none}}
+"""
+
+OWNERS = """\
+privacy:
+  unit: person
+  epsilon: 10000000
+  protects: {span: 3d}
+  constraint: {at_most: 2, entries: 2}
 queries:
   - name: held
     measure: count
@@ -144,11 +191,29 @@ queries:
     strategy: disjoint
 """
 
+RANGES = """\
+  - name: listed
+    measure: count
+    by: {ward: [a, b], age: {from: 0, to: 60, step: 5}}
+    cells: {for: listed, strategy: optimised}
+    publish: [level, entered, {ranges: [{age: {from: 20, to: 40}}, {age: {from: 30}}]}]
+    strategy: disjoint
+  - name: whole
+    measure: count
+    by: {age: {from: 0, to: 60, step: 5}}
+    cells: {for: ranges}
+    publish: [level]
+    consistent: true
+    strategy: tree
+"""
+
 SPECS = {
-    "everything": HEAD + EVERYTHING,
+    "everything": HEAD + GAUSSIAN + EVERYTHING,
     "span": HEAD + SPAN,
-    "blocks": HEAD + BLOCKS,
+    "blocks": BY_CALENDAR + BLOCKS,
+    "owners": HEAD + OWNERS,
     "distance": HEAD + DISTANCE,
+    "ranges": HEAD + GAUSSIAN + RANGES,
 }
 
 EPOCHS = {"data/part-1.csv": 2, "data/part-2.csv": 4, "next/part-3.csv": 7}
@@ -156,8 +221,8 @@ EPOCHS = {"data/part-1.csv": 2, "data/part-2.csv": 4, "next/part-3.csv": 7}
 
 
 def main() -> None:
-    for name, spec in SPECS.items():
-        make(spec, HERE / str(setup_arguments()["version"]) / name)
+    for name in sys.argv[1:] or SPECS:
+        make(SPECS[name], HERE / str(setup_arguments()["version"]) / name)
 
 
 def make(spec: str, release: Path) -> None:
@@ -180,7 +245,10 @@ def make(spec: str, release: Path) -> None:
 
 
 def write_part(path: Path, day: int) -> None:
-    """The rows of the days since the part before. Whoever is first seen later with a state before enters there."""
+    """The rows of the days since the part before. Whoever is first seen later with a state before enters there.
+
+    Three stays in a row are one person's; rooms follow ages.
+    """
     last = START + day * DAY
     first = START + max((end for end in EPOCHS.values() if end < day), default=-100) * DAY
     rows: list[Row] = []
@@ -190,8 +258,25 @@ def write_part(path: Path, day: int) -> None:
         known.add(row["stay"])
         if first <= row["at"] < last:
             rows.append({**row, **new})
-    write(path, rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, [*SCHEMA.names, *MORE], lineterminator="\n")
+        table.writeheader()
+        table.writerows({**row, "at": row["at"].strftime("%Y-%m-%dT%H:%M:%SZ"), **more(row)} for row in rows)
     os.utime(path, (last.timestamp(), last.timestamp()))
+
+
+MORE = [f"{side}_{name}" for side in ("before", "after") for name in ("person", "room")]
+
+
+def more(row: Row) -> Row:
+    """Columns that other releases have no need of; null where there is no state."""
+    found = {}
+    for side in ("before", "after"):
+        there = row[f"{side}_age"] is not None
+        found[f"{side}_person"] = f"p{int(row['stay'].split('-')[1]) // 3}" if there else None
+        found[f"{side}_room"] = row[f"{side}_age"] % 4 if there else None
+    return found
 
 
 def of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:

@@ -47,7 +47,7 @@ def test_coins_fall_as_often_as_their_parts_say() -> None:
 def test_patterns_have_the_probabilities_of_their_signs() -> None:
     signs = Signs(most=4, threshold=2, parts=WHOLE // 2)
 
-    drawn = np.bincount(draw_patterns(signs, Device(), DRAWS).astype(np.int64), minlength=16)
+    drawn = np.bincount(draw_patterns(signs, Device(), DRAWS)[:, 0].astype(np.int64), minlength=16)
 
     turned = [bin(pattern).count("1") for pattern in range(16)]
     assert sum(comb(4, i) * signs.probability(i) for i in range(5)) == 1

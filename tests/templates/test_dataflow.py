@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "templates/dataflow"
 STEPS = Path(__file__).parent / "steps.txt"
 
-NOT_OFFERED = {"help", "json", "new_release", "streaming", "lag", "poll"}
-"""Options of `run` that a scheduled batch job has no use for."""
+NOT_OFFERED = {"help", "json", "new_release", "streaming", "lag", "poll", "assume_complete"}
+"""Options of `run` that a scheduled batch job has no use for; the last is for a person who has looked at the source."""
 
 SMALL = {
     "ReadChangelog/Files": "a file's path and number",

@@ -11,23 +11,28 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import chi2
 
 from privacy.accounting.accounting import Budget
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.adaptive.policy import SMOOTHS, Smooth
+from privacy.cells.choice import CellChoice, CellName
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
-from privacy.noise.distributions import DiscreteLaplace
+from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 from privacy.planning.plan import make_plan
 from privacy.series import Ints, Series
 from privacy.strategies.base import Nodes
-from tests.transforms.test_release import agrees
+from tests.transforms.test_release import FALSE_ALARM, agrees
 from transforms.aggregation import node_sums
 from transforms.aggregation.leaf_sums import LeafSums
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey, encode
+from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.common.ipc import from_bytes
 from transforms.release import release
 from transforms.release.level_state import level_from_bytes, level_to_bytes
+from transforms.release.published_columns import estimates_types
 from transforms.release.release import ESTIMATES, NODES, ReleasePlan, protect, remember, tables
 
 KEY: NodeKey = (BOUNDED, 0, "net", 0)
@@ -42,17 +47,27 @@ POLICIES = [
     AdaptiveChoice(policy="bd"),
     AdaptiveChoice(policy="ba"),
 ]
+MAP = (("ward", ("a", "b")), ("x", OrderedKey(start=0, step=1, steps=2)), ("y", OrderedKey(start=0, step=1, steps=3)))
+CELLS = 40
 SUM = Measure(kind="sum", low=-2, high=4)
 
 
 def made(
-    choice: AdaptiveChoice, *, cells: int = 3, windows: int = WINDOWS, epsilon: float = 1.0, measure: Measure = SUM
+    choice: AdaptiveChoice,
+    *,
+    cells: int = 3,
+    windows: int = WINDOWS,
+    epsilon: float = 1.0,
+    delta: float = 0.0,
+    measure: Measure = SUM,
+    over: CellChoice = CellChoice(),  # noqa: B008 - a frozen value
 ) -> ReleasePlan:
-    """The release of one query."""
+    """The release of one query, with Gaussian noise where there is a delta."""
     query = Query(
         name="hours",
         measure=measure,
-        by=(("ward", tuple(range(cells))),),
+        by=MAP if over.asks else (("ward", tuple(range(cells))),),
+        over=over,
         publish=(Series(kind="level"),),
         adaptive=choice,
     )
@@ -62,9 +77,9 @@ def made(
         window=DAY,
         windows=windows,
         owner=False,
-        budget=Budget(epsilon=epsilon),
-        mechanism="laplace",
-        accounting="naive",
+        budget=Budget(epsilon=epsilon, delta=delta),
+        mechanism="gaussian" if delta else "laplace",
+        accounting=None,
     )
     timeline = Timeline(start=0, every=DAY, windows=windows)
     aggregation = Aggregation(queries=planned([query], plan), timeline=timeline, constraint=AtOnce())
@@ -146,6 +161,7 @@ def test_every_window_and_cell_has_a_row_and_its_error_where_it_was_sampled(
         *("query", "kind", "window_start", "window_end", "ward"),
         *("value", "stddev", "ci_low", "ci_high", "sampled"),
     ]
+    assert table.schema == pa.schema(estimates_types(whole.aggregation.queries))
     ends = [(window + 1) * DAY for window in range(WINDOWS) for _ in range(3)]
     assert table["window_end"].cast(pa.int64()).to_pylist() == ends
     assert table["ward"].to_pylist() == [0, 1, 2] * WINDOWS
@@ -160,6 +176,92 @@ def test_every_window_and_cell_has_a_row_and_its_error_where_it_was_sampled(
     assert known["stddev"][0].as_py() == pytest.approx(first.variance**0.5 * grid)
     assert policy.deviation == first.variance**0.5  # what `plan` says of it
     assert high[0] - value[0] == pytest.approx(first.half_width(1) * grid)
+
+
+@pytest.mark.parametrize("name", ["tree", "quadtree", "kdtree"])
+def test_samples_of_sums_over_cells_are_the_truth_without_noise_and_go_on_from_run_to_run(
+    name: CellName, tmp_path: Path
+) -> None:
+    whole = made(AdaptiveChoice(policy="dsat", samples=4), epsilon=NO_NOISE, over=CellChoice(name=name))
+    changes = leaves(WINDOWS, CELLS)
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+    exact = changes.cumsum(axis=0)[1:] * grid
+
+    table = told(whole, changes, [(0, 5), (5, WINDOWS)], tmp_path)
+
+    assert table.schema == pa.schema(estimates_types(whole.aggregation.queries))
+    (policy,) = whole.plan.adaptive
+    value, sampled = column(table, "value", CELLS).astype(float), column(table, "sampled", CELLS)[:, 0].astype(bool)
+    last = exact[np.maximum.accumulate(np.where(sampled, np.arange(WINDOWS), 0))]
+    assert 1 < sampled.sum() < WINDOWS
+    known = {
+        side: np.array([number is not None for number in table[side].to_pylist()]).reshape(-1, CELLS)
+        for side in ("stddev", "ci_low", "ci_high")
+    }
+    assert (known["stddev"] == sampled[:, None]).all()
+    assert policy.deviation * grid < 1e-6
+    if name != "kdtree":
+        assert value == pytest.approx(last)
+        assert (known["ci_low"] == sampled[:, None]).all()
+        assert "spread_over" not in table.column_names
+        return
+    spread = column(table, "spread_over", CELLS).astype(int)
+    assert value.sum(axis=1) == pytest.approx(last.sum(axis=1))
+    assert (known["ci_low"] == (sampled[:, None] & (spread == 1))).all()
+    assert (known["ci_low"] == known["ci_high"]).all()
+    assert 1 < spread.max() < CELLS / 2
+    alone = (spread == 1) & sampled[:, None]
+    assert alone.any()
+    assert value[alone] == pytest.approx(last[alone])
+    assert "The data choose where regions of cells are split" in whole.plan.statement
+
+
+@pytest.mark.parametrize("smooth", SMOOTHS)
+def test_groups_of_windows_go_on_from_run_to_run(smooth: Smooth, tmp_path: Path) -> None:
+    """Without noise a group is broken where a cell jumps; within it nothing moves, so all smoothers say the same."""
+    choice = AdaptiveChoice(policy="pegasus", threshold=SUM.components[0].grid, smooth=smooth)
+    whole = made(choice, epsilon=NO_NOISE)
+    changes = leaves(WINDOWS, 3)
+    changes[[2, 3, 4, 7, 8]] = 0
+    (policy,) = whole.plan.adaptive
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+
+    table = told(whole, changes, [(0, 3), (3, 4), (4, WINDOWS)], tmp_path)
+
+    assert table.schema == pa.schema(estimates_types(whole.aggregation.queries))
+    grouped = column(table, "grouped").astype(int)
+    assert column(table, "value").astype(float) == pytest.approx(changes.cumsum(axis=0)[1:] * grid, abs=1e-6)
+    assert (grouped[:4] == [[1], [2], [3], [4]]).all()
+    assert (grouped[5] < 5).any()
+    known = {name: column(table, name) for name in ("stddev", "ci_low", "ci_high")}
+    assert all(((known[name] == None) == (grouped > 1)).all() for name in ("ci_low", "ci_high"))  # noqa: E711
+    alone = policy.scales.sample(1).variance ** 0.5 * grid
+    if smooth == "mean":
+        assert known["stddev"].astype(float) == pytest.approx(alone / np.sqrt(grouped))
+    else:
+        assert ((known["stddev"] == None) == (grouped > 1)).all()  # noqa: E711
+    assert table["sampled"].to_pylist() == [True] * 3 * WINDOWS
+
+
+@pytest.mark.parametrize("halved", [False, True])
+def test_noise_of_nodes_follows_the_distribution_that_the_plan_states(halved: bool, tmp_path: Path) -> None:
+    """Cells of a prefix strategy are differences of two nodes, so their sums are nodes."""
+    whole = made(FIXED, windows=100, measure=Measure(kind="count"), over=CellChoice(name="prefix"))
+    (policy,) = whole.plan.adaptive
+    assert policy.scales.column == 20
+    stated = policy.scales.sample(1)
+    if halved:
+        louder = replace(policy.scales, whole=policy.scales.whole / 2)
+        whole = replace(whole, plan=replace(whole.plan, adaptive=(replace(policy, scales=louder),)))
+
+    table = told(whole, None, [(0, 100)], tmp_path)
+
+    values = table["value"].to_numpy().reshape(-1, 4, 5)
+    along = np.outer([1, 2, 2, 2], [1, 2, 2, 2, 2]).ravel()  # nodes in each cell of a ward
+    of_node = whole.plan.adaptive[0].scales.sample(1).variance
+    assert table["stddev"].to_numpy() == pytest.approx(np.sqrt(np.tile(along * of_node, 200)))
+    nodes = np.rint(values.reshape(-1, 2, 4, 5).cumsum(axis=2).cumsum(axis=3)).astype(np.int64).ravel()
+    assert agrees(nodes, stated) is not halved
 
 
 def test_the_error_of_a_sample_is_that_of_the_units_that_it_took(
@@ -204,6 +306,28 @@ def test_what_is_added_follows_the_distribution_that_the_plan_states(halved: boo
 
     assert isinstance(stated, DiscreteLaplace)
     assert agrees(table["value"].to_numpy().astype(np.int64), stated) is not halved
+
+
+@pytest.mark.parametrize("halved", [False, True])
+def test_gaussian_noise_is_added_where_the_plan_states_it(halved: bool, tmp_path: Path) -> None:
+    """Squares add up to a chi-square; on so fine a grid steps make no difference that could be seen."""
+    whole = made(FIXED, cells=WIDE, windows=6, delta=1e-9, measure=Measure(kind="count"))
+    (policy,) = whole.plan.adaptive
+    stated = policy.scales.sample(1)
+    if halved:
+        louder = replace(policy.scales, whole=policy.scales.whole / 2)
+        whole = replace(whole, plan=replace(whole.plan, adaptive=(replace(policy, scales=louder),)))
+
+    table = told(whole, None, [(0, 2), (2, 6)], tmp_path)
+
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+    assert grid == 2.0**-24
+    assert isinstance(stated, DiscreteGaussian)
+    squares = float(((table["value"].to_numpy() / grid / stated.scale) ** 2).sum())
+    tails = chi2.cdf(squares, 6 * WIDE), chi2.sf(squares, 6 * WIDE)
+    assert (min(tails) > FALSE_ALARM / 2) is not halved
+    if not halved:
+        assert table["stddev"][0].as_py() == pytest.approx(stated.scale * grid)
 
 
 def test_blocks_hold_few_windows_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,11 @@ def test_times_are_compared_with_times(condition: str, expected: list[int]) -> N
         ("ward = 1", QUERY, "compares ward with 1, which is none of its cells: 'a', 'b', 'other'"),
         ("n = 3", QUERY, "compares n with 3, which is none of its cells: 1, 2"),
         ("bed = 3", QUERY, "'bed' is no key of query beds; its keys are age, ward, x, n"),
+        (
+            'ward = "a"',
+            QUERY,
+            "'a' is no key of query beds; its keys are age, ward, x, n; a text stands in single quotes",
+        ),
         ("age + 1 > 5", QUERY, "compare keys with numbers, times or names alone, joined by and, or and not"),
         ("age > x", QUERY, "compare keys with numbers, times or names alone"),
         ("ward like 'a%'", QUERY, "compare keys with numbers, times or names alone"),

@@ -99,7 +99,7 @@ TYPES = (("f", "float64"), ("ok", "bool"), ("seen", "timestamp"), ("w", "string"
 ARROW = {"f": pa.float64(), "ok": pa.bool_(), "seen": UTC, "w": pa.string(), "x": pa.int64()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(mutations, min_size=1, max_size=20))
 def test_the_same_changelog_reads_the_same_from_every_format(changes):
     with TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, WINDOWS, changelog, write, write_spec
 from transforms.aggregation.node_sums import Aggregation
 from transforms.sources.files.listing import Listed
-from transforms.streams.close_windows import CloseWindows, Proposal, file_batch, mark
+from transforms.streams.close_windows import CloseWindows, Proposal, _CloseDoFn, file_batch, mark
 
 LAG = timedelta(hours=1)
 
@@ -46,6 +46,16 @@ def aggregation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aggregation:
     spec = load("spec.yaml")
     made = stream_job(spec, Store(spec.output.public, spec.output.private)).aggregation
     return replace(made, timeline=replace(made.timeline, windows=WINDOWS))
+
+
+def test_a_day_of_23_hours_closes_an_hour_earlier_and_none_beyond_the_calendar(aggregation: Aggregation) -> None:
+    ends = tuple(moment(number) - moment(0) - (number > 1) * 3_600_000_000 for number in (1, 2, 3))
+    timeline = replace(aggregation.timeline, start=0, ends=ends, windows=3)
+    closes = _CloseDoFn(replace(aggregation, timeline=timeline), 5, nothing)._closes
+
+    assert [closes(number + 1, end + 4) for number, end in enumerate(ends)] == [False] * 3
+    assert [closes(number + 1, end + 5) for number, end in enumerate(ends)] == [True] * 3
+    assert not closes(4, 2**60)
 
 
 def nothing(windows: int, shard: int, base: str | None) -> None:

@@ -111,7 +111,7 @@ def test_the_owner_is_that_of_the_payload_in_deletions_too(tmp_path):
     layout = see(write_lines(tmp_path / "a.jsonl", lines), "datastream", owner="person", others="ward person")
 
     assert [(row["owner"], row["after"]) for row in read(layout)] == [("p", True), ("p", False)]
-    assert dead(layout) == [(3, "column 'person': owner is null")]
+    assert dead(layout) == [(3, "column 'person': owner is null; every row must name it, a deletion too")]
     assert [column for column, _ in layout.states] == ["cost", "ward"]
 
 

@@ -441,7 +441,7 @@ changes = st.fixed_dictionaries(
 ).filter(lambda change: change["before"] or change["after"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(changes, min_size=1, max_size=20))
 def test_any_changelog_reads_as_the_same_one_in_plain_json_lines(found):
     rows = [

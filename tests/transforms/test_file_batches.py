@@ -17,6 +17,7 @@ from transforms.common.errors import InputError
 from transforms.common.payloads import unpack
 from transforms.sources.columns.layout import Layout
 from transforms.sources.files.listing import Listed
+from transforms.sources.freshness import NEVER, Freshness
 from transforms.streams.file_batches import _FindDoFn
 
 
@@ -57,6 +58,24 @@ def test_a_file_is_taken_when_two_polls_find_the_same(layout: Layout, tmp_path: 
     (tmp_path / "0.parquet").unlink()  # what was read may go
     assert polled(find, kept, 5) == [(5, 4)]
     assert polled(find, kept, 6) == [(6, 2, "2.parquet"), (7, 5)]
+
+
+def test_a_mark_is_of_no_later_time_than_the_source_had_come_to_at_the_poll_before(
+    layout: Layout, tmp_path: Path
+) -> None:
+    first, progress = tmp_path / "0.parquet", tmp_path / "progress"
+    os.utime(first, (2, 2))
+    newer = _FindDoFn(layout, 0, Freshness(by="newer_file"))
+    kept = states(newer)
+
+    assert [polled(newer, kept, at) for at in (1, 4, 5)] == [[], [(0, 0, "0.parquet"), (1, 1)], [(2, 2)]]
+
+    told = _FindDoFn(layout, 0, Freshness(by="file", path=str(progress)))
+    kept = states(told)
+    assert polled(told, kept, 1) == []
+    progress.write_text("1970-01-01T00:00:03Z")
+    found = [polled(told, kept, at) for at in (4, 5, 6)]
+    assert [mark[1] for marks in found for mark in marks if len(mark) == 2] == [NEVER / 1e6, 3, 3]
 
 
 def test_what_earlier_runs_have_read_is_not_taken_again(layout: Layout, tmp_path: Path) -> None:

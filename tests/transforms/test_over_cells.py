@@ -12,6 +12,7 @@ import pytest
 
 from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice
+from privacy.cells.nonnegative import project_over
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.plan import Plan, make_plan
@@ -21,7 +22,8 @@ from transforms.aggregation import node_sums
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline
-from transforms.release.published_tables import estimates_of, nodes_table
+from transforms.release.node_tables import nodes_table
+from transforms.release.published_tables import estimates_of
 from transforms.release.release import ReleasePlan, add_noise, step
 
 CONSTRAINT = AtMost(4)
@@ -128,6 +130,22 @@ def test_nodes_say_which_cells_they_hold():
     assert len(set(table["scale"].to_pylist())) == 1
 
 
+def test_nodes_of_a_quadtree_say_which_cells_they_hold():
+    by = (("x", AGES), ("y", OrderedKey(start=0, step=1, steps=1)))
+    asked = replace(query(), by=by, over=CellChoice(name="quadtree", workload="ranges"))
+    plan = plan_for(asked, 2, epsilon=1e12)
+    (released,) = plan.released
+    exact = np.arange(3 * 21).reshape(1, 3, 21)
+    table = nodes_table(add_noise(exact, released), aggregation_of(plan, asked, 2), released, 0)
+    rows = {(row["x"], row["y"]): row["noisy_value"] for row in table.to_pylist() if row["node_end"].microsecond == 1}
+    whole = exact[0, 1].reshape(7, 3)
+    assert released.over is not None
+    assert len(rows) == released.over.nodes
+    assert rows["[0, 10) to [0, 10), layer 0", "above to above, layer 0"] == whole[1, 2]
+    assert rows["[10, 20) to [20, 30), layer 1", "above to above, layer 1"] == whole[2:4, 2].sum()
+    assert rows["below to above, layer 3", "below to above, layer 3"] == pytest.approx(whole.sum())
+
+
 def test_a_plan_is_for_cells_in_its_own_arrangement():
     """Else what is near in the query would be far from each other in the plan."""
     asked = query()
@@ -136,12 +154,23 @@ def test_a_plan_is_for_cells_in_its_own_arrangement():
         ReleasePlan(plan=plan_for(asked, 3), aggregation=aggregation_of(plan_for(asked, 3), turned, 3))
 
 
+def test_levels_over_cells_are_made_consistent_in_their_nodes():
+    asked = replace(query(), publish=(LEVEL,), consistent=True)
+    plan = plan_for(asked, 3)
+    (released,) = plan.of(0, "net")
+    assert released.over is not None
+    assert not released.over.trivial
+    (raw,) = add_noise(np.zeros((1, 4, CELLS), dtype=np.int64), released).sums
+    found = estimates_of(LEVEL, raw, aggregation_of(plan, asked, 3), released)
+    grid = plan.demands[0].measure.components[0].grid
+    assert (raw[0] < 0).any()
+    assert found.value == pytest.approx(project_over(raw[0] * grid, released.over))
+    assert (found.ci_low >= 0).all()
+
+
 def test_what_works_on_all_cells_is_not_cut_into_chunks(monkeypatch):
     asked = query()
     plan = plan_for(asked, 3)
-    refused = aggregation_of(plan, replace(asked, consistent=True), 3)
-    with pytest.raises(ValueError, match="does not go with consistent"):
-        ReleasePlan(plan=plan, aggregation=refused)
     monkeypatch.setattr(node_sums, "CHUNK_CELLS", 4)
     assert aggregation_of(plan, asked, 3).chunks(0) == 1
     in_chunks = aggregation_of(plan, replace(asked, over=CellChoice()), 3)

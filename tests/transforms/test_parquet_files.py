@@ -150,7 +150,7 @@ def test_rows_without_key_time_order_or_owner_are_dead_letters(tmp_path):
         (2, "column 'id': entry is null"),
         (3, "column 'at': time is null"),
         (4, "column 'lsn': order.0 is null"),
-        (5, "column 'person': owner is null"),
+        (5, "column 'person': owner is null; every row must name it, a deletion too"),
     ]
 
 

@@ -5,15 +5,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import make_plan
 from privacy.series import Series, totals
-from transforms.aggregation.node_sums import BOUNDED, Aggregation
+from tests.transforms.plans import laplace_plan
+from transforms.aggregation.node_sums import BOUNDED
 from transforms.aggregation.ordered_key import OrderedKey
-from transforms.aggregation.queries import Query, Timeline, planned
+from transforms.aggregation.queries import Query, Timeline
+from transforms.release.published_columns import estimates_types
 from transforms.release.published_tables import estimates_table
 from transforms.release.release import add_noise
 
@@ -34,26 +34,13 @@ def test_quantiles_of_each_ward_have_rows_of_their_own(over: CellChoice) -> None
         over=over,
     )
     other = Query(name="all", measure=Measure(kind="count"))
-    plan = make_plan(
-        [query.demand, other.demand],
-        constraint=AtMost(1),
-        window=10,
-        windows=WINDOWS,
-        owner=False,
-        budget=Budget(epsilon=2.0, delta=0.0),
-        mechanism="laplace",
-        accounting=None,
-    )
-    aggregation = Aggregation(
-        queries=planned((query, other), plan),
-        timeline=Timeline(start=0, every=10, windows=WINDOWS),
-        constraint=AtMost(1),
-    )
+    plan, aggregation = laplace_plan((query, other), AtMost(1), Timeline(start=0, every=10, windows=WINDOWS))
     leaves = np.random.default_rng(5).integers(2_000, 9_000, (1, 1 + WINDOWS, query.cells))
     (released,) = plan.of(0, "net")
 
     table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
 
+    assert table.schema == pa.schema(estimates_types(aggregation.queries))
     assert aggregation.chunk_cells(0) == query.cells
     assert list(aggregation.cells_of((BOUNDED, 0, "net", 0))) == list(range(query.cells))
     rows = table.filter(pc.is_valid(table["quantile"]))

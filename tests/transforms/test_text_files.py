@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz.seeds import SEEDS
 from tests.transforms.writing import NOON, NOON_US, dead, look, parts, read, write_csv, write_jsonl
-from transforms.common.errors import InputError
+from transforms.common.errors import InputError, SpecError
 from transforms.sources.formats import csv, json_lines
 
 HEADER = ["id", "at", "after_x", "after_w"]
@@ -27,6 +27,13 @@ def json_layout(path, **changes):
 
 
 # CSV
+
+
+def test_a_file_with_other_marks_between_columns_is_told_of(tmp_path):
+    (tmp_path / "a.csv").write_text("id;at;x\n1;2026-01-01T00:00:00Z;3\n")
+
+    with pytest.raises(SpecError, match="it has 'id;at;x'; write the file with commas between columns"):
+        csv_layout(tmp_path / "a.csv")
 
 
 def test_csv_cells_become_columns_and_empty_cells_null(tmp_path):

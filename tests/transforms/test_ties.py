@@ -274,7 +274,7 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS)
 @given(st.data(), st.sampled_from([1, 2, 3, 50]))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_tied_changes_count_as_in_an_order_that_is_possible_whatever_else_is_asked(
     form: Form, data: st.DataObject, most: int
 ) -> None:

@@ -45,7 +45,7 @@ def arrivals_with_truncates(draw: st.DrawFn, *, owners: bool, on_time: bool) -> 
     mutations = [replace(m, seq=2 * m.seq) for m in draw(changelogs(owners=owners))]
     arrivals = draw(runs(mutations, FINE, on_time=on_time))
     for time, place in draw(st.lists(st.tuples(st.integers(-15, 70), st.integers(0, 12)), max_size=2)):
-        last = min(sum(FINE.start + w * FINE.every <= time for _, w in arrivals), len(arrivals) - 1)
+        last = min(sum(reference.end_of(FINE, w) <= time for _, w in arrivals), len(arrivals) - 1)
         places = st.integers(0, last if on_time else len(arrivals) - 1)
         for run in draw(st.lists(places, min_size=1, max_size=2)):
             arrivals[run][0].append(truncate(time, 2 * place + 1))

@@ -63,13 +63,20 @@ def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(con
     check(sums, with_deletions(arrivals), constraint)
 
 
-@pytest.mark.parametrize("constraint", [AtOnce(changes=2, block=8), AtOnce(changes=3, block=14)], ids=str)
+@pytest.mark.parametrize(
+    ("constraint", "owners"),
+    [
+        *((AtOnce(changes=2, block=8), False), (AtOnce(changes=3, block=14), False)),
+        *((AtOnce(changes=3, block=8), True), (AtOnce(2, changes=2, block=14), True)),
+    ],
+    ids=str,
+)
 @given(st.data(), st.integers(1, 3), st.booleans())
-@settings(max_examples=8)
-def test_what_is_held_back_is_caught_up_where_the_block_ends_in_any_runs(constraint, data, shards, on_time):
-    arrivals = data.draw(arrivals_with_truncates(owners=False, on_time=on_time))
+@settings(max_examples=6)
+def test_what_is_held_back_is_caught_up_where_the_block_ends_in_any_runs(constraint, owners, data, shards, on_time):
+    arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=on_time))
 
-    sums, _ = in_runs(arrivals, constraint, FINE, shards=shards)
+    sums, _ = in_runs(arrivals, constraint, FINE, shards=shards, owned=owners)
 
     check(sums, with_deletions(arrivals), constraint)
 
@@ -167,9 +174,30 @@ def test_what_is_held_back_comes_when_the_block_ends_without_a_row(closing):
     came = [stay("e", "a", 5), stay("f", "b", 5), stay("f", "a", 15, was="b"), stay("f", "b", 25, was="a")]
     moved = [stay("e", "b", 31, was="a"), stay("e", None, 41, was="b")]
 
-    found = levels(came + moved, *closing, constraint=AtOnce(changes=2, block=30))
+    entries = [replace(row, owner=None) for row in came + moved]
+    found = levels(entries, *closing, constraint=AtOnce(changes=2, block=30))
 
     assert found == [NONE, [1, 1], [1, 1], [1, 1], [0, 2], [0, 2], B]
+    # A row that changes nothing does not give back the change that was used up before it.
+    same = [replace(stay("e", after, at, was=was), owner=None) for after, at, was in (("a", 15, "a"), ("b", 25, "a"))]
+    assert levels([entries[0], *same], *closing, constraint=AtOnce(changes=2, block=40)) == [NONE, A, A, A, B, B, B]
+
+
+@pytest.mark.parametrize("closing", [(6,), (1, 2, 3, 4, 5, 6), (2, 6), (3, 4, 5, 6)], ids=str)
+def test_an_owners_entries_are_held_back_together_and_the_first_by_key_count(closing):
+    """Of blocks of three days one change of the owner counts before the last: e and f come in one, and it is used up.
+
+    In the second block f leaves, so that g counts in its place, which is the one change; e leaves and is held.
+    """
+    came = [stay("e", "a", 5), stay("f", "b", 6), stay("g", "a", 7), stay("e", "b", 15, was="a")]
+    moved = [stay("f", None, 31, was="b"), stay("e", None, 41, was="b")]
+
+    found = levels(came + moved, *closing, constraint=AtOnce(2, changes=2, block=30))
+
+    assert found == [NONE, [1, 1], [1, 1], [0, 2], [1, 1], [1, 1], A]
+    # Where one counts, f is held while e has come before it by key, and gives way at the block's end.
+    one = levels([came[1], stay("e", "a", 15)], *closing, constraint=AtOnce(1, changes=2, block=30))
+    assert one == [NONE, B, B, A, A, A, A]
 
 
 def test_whole_numbers_are_in_the_order_of_their_texts():

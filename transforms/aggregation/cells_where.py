@@ -53,7 +53,9 @@ def cells_where(condition: Condition, query: Query, *, whole: frozenset[str] = f
     for column in sorted(condition.columns):
         if column not in keys:
             there = ", ".join(keys) or "none"
-            raise SpecError(f"where: {column!r} is no key of query {query.name}; its keys are {there}")
+            text = any(not isinstance(key, OrderedKey) and column in key for key in keys.values())
+            hint = f"; a text stands in single quotes: '{column}'" if text else ""
+            raise SpecError(f"where: {column!r} is no key of query {query.name}; its keys are {there}{hint}")
     compared: dict[str, list[Any]] = {name: [] for name in keys}
     for column, constants in _comparisons(parsed(condition), condition.text):
         compared[column] += constants

@@ -210,23 +210,24 @@ def _sort(chain: Ints, time: Ints) -> Ints:
     real = time != BEFORE_ALL
     if not real.any():
         return sort(chain.view(np.uint64))
-    low, high = int(time[real].min()), int(time[real].max())
+    known = time if real.all() else time[real]
+    low, high = int(known.min()), int(known.max())
     since, unit = (time - low).view(np.uint64), 1
     if high - low < 2**63:
-        unit = _common_unit(since[real])
-        since //= np.uint64(unit)
+        since, unit = _in_common_units(since, real)
     bits = ((high - low) // unit + 1).bit_length()
     if bits + int(chain.max()).bit_length() > 64:
         return np.lexsort([time, chain])
     since += np.uint64(1)
-    since[~real] = 0
+    since *= real
     return sort((chain.view(np.uint64) << np.uint64(bits)) | since)
 
 
-def _common_unit(times: Ints) -> int:
-    """What all of them are multiples of: microseconds are often whole seconds."""
-    unit = np.gcd.reduce(times[:256]) or np.uint64(1)
-    return int(unit) if (times // unit * unit == times).all() else 1
+def _in_common_units(times: Ints, real: Ints) -> tuple[Ints, int]:
+    """The times in units of what all real ones are multiples of, and that: microseconds are often whole seconds."""
+    unit = np.gcd.reduce(times[np.flatnonzero(real)[:256]]) or np.uint64(1)
+    steps = times if unit == 1 else times // unit
+    return (steps, int(unit)) if ((steps * unit == times) | ~real).all() else (times, 1)
 
 
 def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: ShardRows, entries: Keys) -> Ints:

@@ -53,7 +53,7 @@ def changed(chains: Chains, query: int) -> Ints:
     differs = starts(cell)
     if value is not None:
         differs |= starts(value)
-    return np.where(first, cell >= 0, differs) & ~chains.carried
+    return (first & (cell >= 0) | ~first & differs) & ~chains.carried
 
 
 def bound(chains: Chains, constraint: CutOff, known: Usage | None = None) -> tuple[list[Ints], Usage]:

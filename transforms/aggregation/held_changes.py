@@ -3,10 +3,11 @@
     in    Chains, Held       one shard's rows at the ends of windows (window_ends); where what counts is not the state
     out   Chains, Held       the rows as one query counts them: at most so many changes in a block; what is held now
 
-In each block of `block` windows, counted from the start, an entry's first `changes` - 1 changes count when they come,
-but for those at the end of the block's last window. Later ones are held back until there, where the entry is as it is.
-So what counts in a block is a function of the state at its start and of what comes in it (privacy.constraint.AtOnce),
-and whoever has nothing held back at the end of a block is forgotten.
+In each block of `block` windows, counted from the start, a unit's first `changes` - 1 changes count when they come,
+but for those at the end of the block's last window. Later ones are held back until there, where the unit is as it is.
+What all entries of an owner change by the end of one window is one change, and they are held back together. So what
+counts in a block is a function of the state at its start and of what comes in it (privacy.constraint.AtOnce), and
+whoever has nothing held back at the end of a block is forgotten.
 
 A row that is held back is dated into its block's last window. Of the rows of a window the last one stands.
 """
@@ -15,10 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from transforms.aggregation.chains import Chains
 from transforms.aggregation.contribution_bounding import changed
-from transforms.aggregation.groups import starts, sums_within
+from transforms.aggregation.groups import count_up, starts
 from transforms.aggregation.leaf_sums import window_of
 from transforms.aggregation.queries import Timeline
 
@@ -31,7 +33,7 @@ class Held:
 
     Attributes:
         cell, value: of the state that counts; `value` is None for counts.
-        used: changes in the block.
+        used: changes in the block, of the unit.
         block: its number, the same for all that are told at one time.
     """
 
@@ -49,22 +51,25 @@ def held_changes(
     What the result says of other queries means nothing.
 
     Args:
-        ends: the last row of each chain in each window; carried rows are the true states before.
+        ends: the last row of each chain in each window, with owners of the entries that may count (first_entries);
+            carried rows are the true states before.
         held: of the carried rows' chains, as it was then; others are not looked at. None in the first run.
         changes, block: so many in so many windows.
     """
     chain, window = ends.chain, window_of(ends.time, timeline)
     last = -(-window // block) * block  # of its block
     change = changed(ends, query)
-    counted = change & (window < last)
-    so_far, behind = counted.astype(np.int64), np.zeros(len(chain), dtype=bool)
-    if held is not None and timeline.released % block:  # else every entry counts as it is
+    before, behind = np.zeros(len(ends.units), dtype=np.int64), np.zeros(len(chain), dtype=bool)
+    if held is not None and timeline.released % block:  # else every unit counts as it is
         last[ends.carried] = _end_of_block(timeline.released, block)
         known = chain[ends.carried]
-        so_far[ends.carried] = np.where(held.block[known] == timeline.released // block, held.used[known], 0)
+        used = np.where(held.block[known] == timeline.released // block, held.used[known], 0)
+        np.maximum.at(before, ends.unit[ends.carried], used)
         behind[ends.carried] = _differs(ends, query, held)[ends.carried]
-    so_far = sums_within(np.cumsum(starts(chain) | starts(last)), so_far)
-    late = counted & (so_far >= changes)
+    counted = np.flatnonzero(change & (window < last))
+    so_far, left = _changes_so_far(ends.unit[counted], window[counted], before, block=block, timeline=timeline)
+    late = np.zeros(len(chain), dtype=bool)
+    late[counted] = so_far >= changes
 
     # A carried row stands first, and once more where its entry is caught up with.
     rows = np.flatnonzero(change | ends.carried | (window == last))
@@ -85,13 +90,30 @@ def held_changes(
             values[query] = np.where(first, held.value[found.chain], value)
     found = replace(
         found,
-        time=np.where(moved, timeline.start + counts_at * timeline.every - 1, found.time),
+        time=np.where(moved, timeline.bounds.at(counts_at) - 1, found.time),
         carried=first,
         cells=tuple(cells),
         values=tuple(values),
     )
-    used = np.where(last == _end_of_block(timeline.windows, block), np.minimum(so_far, changes - 1), 0)
-    return found, _left(found, query, chain, used, timeline.windows // block)
+    used = np.minimum(left, changes - 1)[ends.unit_of]
+    return found, _left(found, query, used, timeline.windows // block)
+
+
+def _changes_so_far(unit: Ints, window: Ints, before: Ints, *, block: int, timeline: Timeline) -> tuple[Ints, Ints]:
+    """Which of its unit's changes in the block each row is, and how many changes units have in the block that goes on.
+
+    Args:
+        unit, window: of the rows that change; what a unit changes in one window is one change.
+        before: of each unit, in the block that went on when the run began.
+    """
+    key, row = np.unique(unit * (timeline.windows + 1) + window, return_inverse=True)
+    unit, number = key // (timeline.windows + 1), (key % (timeline.windows + 1) - 1) // block
+    so_far = 1 + count_up(np.cumsum(starts(unit) | starts(number)))
+    so_far += np.where(number == timeline.released // block, before[unit], 0)
+    now = timeline.windows // block
+    left = before.copy() if now == timeline.released // block else np.zeros_like(before)
+    np.maximum.at(left, unit[number == now], so_far[number == now])
+    return so_far[row], left
 
 
 def held_of(carried: pa.Table | None, query: int, chains: Chains) -> Held | None:
@@ -126,7 +148,10 @@ def held_columns(held: Held, query: int, chains: Ints) -> dict[str, Ints]:
 
 
 def caught_up(entries: pa.Table, queries: int, *, block: int, timeline: Timeline) -> pa.Table:
-    """Of the entries between two runs those that something is held back of until a window that closes now."""
+    """Of the entries between two runs all of units of which something is held back until a window that closes now.
+
+    An entry that may not count, since others of its owner do, is taken for one that is held back: it does no harm.
+    """
     none = entries.slice(0, 0)
     if timeline.released % block == 0 or timeline.windows < _end_of_block(timeline.released, block):
         return none
@@ -136,7 +161,10 @@ def caught_up(entries: pa.Table, queries: int, *, block: int, timeline: Timeline
             if f"held.{query}.{of}" in entries.column_names:
                 held, true = (entries[f"{name}.{query}.{of}"].to_numpy() for name in ("held", "after"))
                 behind |= held != true
-    return entries.filter(pa.array(behind))
+    if "unit" not in entries.column_names:
+        return entries.filter(pa.array(behind))
+    owners = pc.unique(entries["unit"].filter(pa.array(behind)))
+    return entries.filter(pc.is_in(entries["unit"], value_set=owners))
 
 
 def _end_of_block(windows: int, block: int) -> int:
@@ -151,18 +179,18 @@ def _differs(chains: Chains, query: int, held: Held) -> Ints:
     return differs
 
 
-def _left(found: Chains, query: int, chain: Ints, used: Ints, block: int) -> Held:
-    """What counts of each chain after the last row, and what it has used; a chain without a row that counts is none."""
+def _left(found: Chains, query: int, used: Ints, block: int) -> Held:
+    """What counts of each chain after its last row, none without one, and what its unit has used."""
 
-    def lasting(codes: Ints, values: Ints, of_none: int) -> Ints:
+    def lasting(values: Ints, of_none: int) -> Ints:
         column = np.full(len(found.unit_of), of_none, dtype=np.int64)
-        column[codes] = values  # of equal codes the last one stands
+        column[found.chain] = values  # of equal codes the last one stands
         return column
 
     value = found.values[query]
     return Held(
-        cell=lasting(found.chain, found.cells[query], -1),
-        value=None if value is None else lasting(found.chain, value, 0),
-        used=lasting(chain, used, 0),
+        cell=lasting(found.cells[query], -1),
+        value=None if value is None else lasting(value, 0),
+        used=used,
         block=np.full(len(found.unit_of), block),
     )

@@ -41,10 +41,11 @@ def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: 
     rows = np.flatnonzero(kept & (chains.time < timeline.until))
     window = window_of(chains.time[rows], timeline)
     cell, value = chains.cells[number], chains.values[number]
-    first = chains.first[rows]
-    after, before = cell[rows], np.where(first, -1, cell[rows - 1])
+    follows = ~chains.first[rows]
+    # Products cost a tenth of choices; a cell's type holds the number of cells.
+    after, before = cell[rows], (cell[rows - 1] + 1) * follows - 1
     after_value = None if value is None else value[rows].astype(np.int64)
-    before_value = None if value is None else np.where(first, 0, value[rows - 1]).astype(np.int64)
+    before_value = None if value is None else value[rows - 1].astype(np.int64)  # not looked at where there is no cell
     if family == "net":
         parts = [(1, window, after, after_value), (-1, window, before, before_value)]
     else:
@@ -64,9 +65,7 @@ def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, L
 
 def window_of(time: Ints, timeline: Timeline) -> Ints:
     """The window of each time; 0 before the start."""
-    window = (np.maximum(time, timeline.start) - timeline.start) // timeline.every + 1
-    window *= time >= timeline.start
-    return window
+    return timeline.bounds.of(time)
 
 
 def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:

@@ -91,6 +91,16 @@ class OrderedKey:
         parts += [pa.array([ABOVE])] if last == len(self) else []
         return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
+    def range_label(self, first: int, last: int) -> str:
+        """The name of cells `first` to `last - 1` together.
+
+        >>> ages = OrderedKey(start=0, step=5, steps=20)
+        >>> ages.range_label(3, 5), ages.range_label(0, 5), ages.range_label(5, 22)
+        ('[10, 20)', '(-inf, 20)', '[20, inf)')
+        """
+        low = "(-inf" if first == 0 else f"[{self.text(first - 1)}"
+        return f"{low}, {'inf' if last == len(self) else self.text(last - 1)})"
+
     def text(self, edge: int) -> str:
         """One edge, as labels have it."""
         return str(_texts(self, edge, edge + 1)[0])

@@ -220,9 +220,10 @@ def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarr
         missing |= ~valid(values)
     if not missing.any():
         return query.measure.project(numbers), ~missing
-    stand_in = {"drop": query.measure.low, "min": query.measure.low, "max": query.measure.high}[query.invalid]
-    steps = query.measure.project(np.where(missing, stand_in, numbers))
-    return steps, ~missing if query.invalid == "drop" else np.ones(len(numbers), dtype=bool)
+    if query.invalid == "drop":  # any number will do; this takes a fifth of the time of a choice
+        return query.measure.project(np.fmax(numbers, query.measure.low)), ~missing
+    stand_in = {"min": query.measure.low, "max": query.measure.high}[query.invalid]
+    return query.measure.project(np.where(missing, stand_in, numbers)), np.ones(len(numbers), dtype=bool)
 
 
 def _split_by_owner(

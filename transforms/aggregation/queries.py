@@ -15,8 +15,12 @@ from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
+from transforms.common.windows import Windows
 
 Scalar = str | int | bool
+Box = tuple[tuple[int, int], ...]
+"""Cells of each ordered key of a query: the first, and one past the last."""
+
 OTHER = "other"
 """The word in a list of cells that catches every value that is not listed, null among them."""
 
@@ -35,6 +39,7 @@ class Query:
         publish: which numbers, without repeats; widths and steps in windows.
         weight, expected, strategy, over, apart, adaptive: as in the plan's `Demand`.
         quantiles: of the values of the one ordered key, for each number that is published.
+        ranges: cells whose sums are published, for each number and each combination of listed values.
         consistent: whether levels, entered and left are made non-negative, with sums that agree.
     """
 
@@ -48,6 +53,7 @@ class Query:
     weight: float = 1.0
     expected: float | None = None
     quantiles: tuple[float, ...] = ()
+    ranges: tuple[Box, ...] = ()
     consistent: bool = False
     strategy: Choice = field(default_factory=Choice)
     over: CellChoice = field(default_factory=CellChoice)
@@ -98,7 +104,7 @@ class Query:
     @property
     def together(self) -> bool:
         """Whether all cells of a window are worked on at once."""
-        at_once = self.consistent or self.adaptive is not None or bool(self.quantiles)
+        at_once = self.consistent or self.adaptive is not None or bool(self.quantiles or self.ranges)
         return at_once or self.over.asks or bool(self.apart)
 
     @property
@@ -125,11 +131,12 @@ def planned(queries: Iterable[Query], plan: Plan) -> tuple[Query, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The windows of a run: window i = [start + (i - 1) * every, start + i * every), i = 1 .. windows.
+    """The windows of a run: window i = [start + (i - 1) * every, start + i * every), i = 1 .. windows; or a calendar's.
 
     Index 0 stands for everything before `start`: the initial level. Times are microseconds since the epoch, UTC.
 
     Attributes:
+        start, every, ends: as of `bounds` (transforms.common.windows).
         windows: how many have closed in all.
         released: how many of them earlier runs have released.
 
@@ -142,18 +149,25 @@ class Timeline:
     every: int
     windows: int
     released: int = 0
+    ends: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"every={self.every} must be at least 1 microsecond")
+        known = self.bounds.ends
+        if known is not None and len(known) < self.windows:
+            raise ValueError(f"ends: of {len(known)} windows, not of windows={self.windows}")
         if not 0 <= self.released <= self.windows:
             raise ValueError(f"released={self.released} must lie between 0 and windows={self.windows}")
 
     @property
+    def bounds(self) -> Windows:
+        """Where its windows begin and end."""
+        return Windows(start=self.start, every=self.every, ends=self.ends)
+
+    @property
     def until(self) -> int:
-        return self.start + self.windows * self.every
+        return self.bounds.end(self.windows)
 
     @property
     def closed(self) -> int:
         """Where this run begins: what happened before was due in an earlier one."""
-        return self.start + self.released * self.every
+        return self.bounds.end(self.released)

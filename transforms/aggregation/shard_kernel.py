@@ -173,10 +173,10 @@ def _renewed(
     chains: Chains, carried: pa.Table | None, aggregation: Aggregation, block: int
 ) -> list[tuple[Chains, Held]]:
     assert isinstance(aggregation.constraint, AtOnce)
-    ends = window_ends(chains, aggregation.timeline)
+    ends, entries = window_ends(chains, aggregation.timeline), aggregation.constraint.entries
     return [
         held_changes(
-            ends,
+            first_entries(ends, query, entries, aggregation.timeline),
             query,
             held_of(carried, query, ends),
             changes=aggregation.constraint.changes or 0,

@@ -56,10 +56,11 @@ def first_entries(ends: Chains, query: int, entries: int, timeline: Timeline) ->
     counted_at, nth = _first_at(boundary[by_key], until[by_key], entries)
     row = by_key[nth]
 
-    # A row where an entry counts, and one at the next boundary, in case it does not count there.
-    again = counted_at + 1 < stop[counted_at]
-    counts = np.arange(len(row) + int(again.sum())) < len(row)
-    row, counted_at = np.append(row, row[again]), np.append(counted_at, counted_at[again] + 1)
+    # A row where an entry counts, one at the next boundary, in case it does not count there, and those of known states.
+    again, known = counted_at + 1 < stop[counted_at], np.flatnonzero(ends.carried[mine])
+    counts = np.arange(len(row) + int(again.sum()) + len(known)) < len(row)
+    row = np.concatenate([row, row[again], known])
+    counted_at = np.concatenate([counted_at, counted_at[again] + 1, boundary[known]])
     order = np.lexsort([~counts, counted_at, chain[row]])
     order = order[starts(chain[row[order]]) | starts(counted_at[order])]
     row, counted_at, counts = row[order], counted_at[order], counts[order]

@@ -9,15 +9,17 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from transforms.common.errors import RefusedError, SlackwaterError, SpecError
+
+Answer = TypeVar("Answer")
 
 PATIENCE = 6.0
 """Seconds for credentials and for the answer of each bucket; on Google's machines both take a fraction of one."""
 
 _CREDENTIALS = "gs://"
-_SIGN_IN = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a key file's path"
+SIGN_IN = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a key file's path"
 _ROLES = "give the account the role Storage Object User on the bucket, or Storage Object Viewer on a changelog's"
 
 
@@ -39,9 +41,9 @@ def refuse_unreachable(places: Iterable[str | None], *, files: Iterable[str | No
         return
     from google.cloud import storage
 
-    client = _in_time(storage.Client, _CREDENTIALS)
+    client = in_time(storage.Client, _CREDENTIALS, _told, no_credentials)
     for path, ask in asked:
-        _in_time(partial(ask, client, *path.removeprefix("gs://").split("/", 1)), path)
+        in_time(partial(ask, client, *path.removeprefix("gs://").split("/", 1)), path, _told, silence)
 
 
 def forbidden(error: BaseException) -> str | None:
@@ -71,9 +73,20 @@ def _patience() -> dict[str, Any]:
     return {"timeout": PATIENCE / 2, "retry": DEFAULT_RETRY.with_timeout(PATIENCE / 2)}
 
 
-def _in_time(ask: Callable[[], Any], where: str) -> Any:
-    """What is answered within the time; `where` is what the message names."""
-    answers: list[Any] = []
+def in_time(
+    ask: Callable[[], Answer],
+    where: str,
+    told: Callable[[Exception, str], SlackwaterError],
+    silent: Callable[[str], SlackwaterError],
+) -> Answer:
+    """What is answered within the time.
+
+    Args:
+        where: what messages name.
+        told: the error for a person of one that was answered.
+        silent: the error where nothing was.
+    """
+    answers: list[Answer] = []
     errors: list[Exception] = []
 
     def work() -> None:
@@ -86,9 +99,9 @@ def _in_time(ask: Callable[[], Any], where: str) -> Any:
     thread.start()
     thread.join(PATIENCE)
     if errors:
-        raise _told(errors[0], where) from None
+        raise told(errors[0], where) from None
     if not answers:
-        raise _no_credentials() if where == _CREDENTIALS else _silence(where)
+        raise silent(where)
     return answers[0]
 
 
@@ -97,9 +110,9 @@ def _told(error: Exception, where: str) -> SlackwaterError:
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
 
     if isinstance(error, DefaultCredentialsError) and where == _CREDENTIALS:
-        return _no_credentials()
+        return no_credentials(where)
     if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
-        return RefusedError(f"{where}: Google does not take these credentials ({type(error).__name__}); {_SIGN_IN}")
+        return RefusedError(f"{where}: Google does not take these credentials ({type(error).__name__}); {SIGN_IN}")
     if isinstance(error, NotFound):
         bucket = where.removeprefix("gs://").partition("/")[0]
         return SpecError(f"{where}: there is no bucket {bucket!r}; check the name, or make it first")
@@ -107,20 +120,20 @@ def _told(error: Exception, where: str) -> SlackwaterError:
     if reason is not None:
         return RefusedError(f"{where}: {reason}")
     if isinstance(error, ValueError):  # of what is read on this machine: a key file that holds no key
-        return RefusedError(f"{where}: the credentials cannot be used ({type(error).__name__}); {_SIGN_IN}")
-    return _silence(where, f" ({type(error).__name__})")
+        return RefusedError(f"{where}: the credentials cannot be used ({type(error).__name__}); {SIGN_IN}")
+    return silence(where, f" ({type(error).__name__})")
 
 
-def _no_credentials() -> RefusedError:
+def no_credentials(where: str) -> RefusedError:
     named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     return RefusedError(
-        "gs:// needs credentials, and there are none: looked at GOOGLE_APPLICATION_CREDENTIALS "
+        f"{where} needs credentials, and there are none: looked at GOOGLE_APPLICATION_CREDENTIALS "
         f"({'what it names cannot be used' if named else 'not set'}), gcloud's application default file, and the "
-        f"metadata server of Google's machines; {_SIGN_IN}"
+        f"metadata server of Google's machines; {SIGN_IN}"
     )
 
 
-def _silence(where: str, why: str = "") -> SlackwaterError:
+def silence(where: str, why: str = "") -> SlackwaterError:
     return SlackwaterError(
         f"{where}: no answer from Google within {PATIENCE:.0f} seconds{why}; check the network and run again"
     )

@@ -120,16 +120,16 @@ def estimates_table(collection: Collection, tallies: dict[Node, Tally]) -> pa.Ta
     tables = []
     for series in collection.publish:
         found: Estimates = of[series](collection.design, tallies, people=collection.people, windows=windows)
-        value, variance = (np.reshape(each, (-1,)) for each in (found.values, found.variances))
-        half = np.reshape(found.half_widths, (-1,))
+        columns = (found.values, found.variances, found.lows, found.highs)
+        value, variance, low, high = (np.reshape(each, (-1,)) for each in columns)
         starts = collection.start + collection.every * np.repeat(np.arange(windows), answers)
         time = pa.timestamp("us", "UTC")
         known = np.isfinite(variance)
         numbers = {
             "value": value,
             "stddev": np.sqrt(variance),
-            "ci_low": value - half,
-            "ci_high": value + half,
+            "ci_low": low,
+            "ci_high": high,
         }
         tables.append(
             pa.table(

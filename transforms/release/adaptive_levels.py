@@ -12,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.adaptive.carry import Carry
+from privacy.adaptive.sketch import Reading
 from privacy.adaptive.step import step
-from privacy.noise.distributions import DiscreteLaplace
+from privacy.noise.choices import Choice
+from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.series import Ints
+from privacy.strategies.base import Floats
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.parquet_state import list_of
 
-SampleAt = Callable[[int, DiscreteLaplace, int], Ints]
+SampleAt = Callable[[int, NoiseDistribution | Choice, int], Ints]
 """So many fresh independent samples of a distribution, for the level at the end of a window, by its number."""
 
 
@@ -30,10 +33,12 @@ class RunningLevel:
     Attributes:
         level: [cells], exact, at the end of the last window.
         carry: None before the first window.
+        reading: of the carry's sketch, if it was made already.
     """
 
     level: Ints
     carry: Carry | None
+    reading: Reading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +47,16 @@ class PublishedLevels:
 
     Attributes:
         units: [windows], how many units of the budget its sample took; 0: what was published before is repeated.
-        values: [windows, cells].
+        values: [windows, cells]; whole numbers where each cell has noise of its own, as it has here. Where cells are
+            made from sums over them, transforms.release.adaptive_sketches has what these are made of.
+        deviations: of the noise of each cell, where that of a node is 1, and `spread`, over how many cells it was
+            spread evenly, [windows, cells]: where they depend on what was sampled.
     """
 
     units: Ints
-    values: Ints
+    values: Ints | Floats
+    deviations: Floats | None = None
+    spread: Ints | None = None
 
 
 def publish_levels(

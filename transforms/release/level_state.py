@@ -1,8 +1,8 @@
 """What is kept of a query that is published adaptively from one run to the next: exact levels, the most secret of all.
 
 A Parquet file with one row, of the form and under the name that other chunks' states have (noise_state): the exact
-level, what was published last, and the rest of the carry as JSON. It is committed with what was decided: whoever goes
-on, goes on from decisions that were published, and from no others.
+level, what was published last (or its sketch, or groups), and the rest of the carry as JSON. It is committed with what
+was decided: whoever goes on, goes on from decisions that were published, and from no others.
 """
 
 import json
@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.adaptive.carry import Carry, carry_from_json
+from privacy.adaptive.grouping import unpacked
+from privacy.adaptive.sketch import Over, read
 from privacy.exact import Members
 from privacy.series import Ints
 from transforms.common.parquet_state import list_of, to_parquet
@@ -32,12 +34,16 @@ def level_to_bytes(level: Ints, carry: Carry, *, plan: str) -> bytes:
     return to_parquet(columns, metadata=described(windows=carry.windows, plan=plan))
 
 
-def level_from_bytes(payload: bytes, *, windows: int, cells: int, plan: str) -> RunningLevel:
+def level_from_bytes(
+    payload: bytes, *, windows: int, cells: int, plan: str, over: Over | None = None, grouped: bool = False
+) -> RunningLevel:
     """What `level_to_bytes` was given.
 
     Args:
         windows: after how many the state must be.
         plan: the digest of the plan that goes on.
+        over: what samples are made with; None: each cell has noise of its own.
+        grouped: whether cells are smoothed over groups of windows.
 
     Raises:
         ValueError: damaged bytes, a state of another version or after other windows, or of another plan.
@@ -53,7 +59,13 @@ def level_from_bytes(payload: bytes, *, windows: int, cells: int, plan: str) -> 
     except KeyError:
         raise _not_whole() from None
     carry = carry_from_json(Members(document, "carry"), published)
-    if level.dtype != np.int64 or (len(level), len(published), carry.windows) != (cells, cells, windows):
+    if level.dtype != np.int64 or (len(level), carry.windows) != (cells, windows):
+        raise _not_whole()
+    if grouped:
+        unpacked(published, cells)
+    elif over is not None:
+        read(over, published)
+    elif len(published) != cells:
         raise _not_whole()
     return RunningLevel(level=level, carry=carry)
 

@@ -5,7 +5,6 @@
 One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,18 +12,15 @@ import pyarrow as pa
 
 from privacy.answers.quantiles import Balances, balances, quantiles, reach_of
 from privacy.estimates import CONFIDENCE
-from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, widened
 from privacy.planning.plan import Released
 from privacy.series import Series
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query
+from transforms.release.in_time import in_time
 
 QUANTILE = "quantile"
 """The column that is added to `estimates` of a release that has any; and the end of the rows' kind."""
-
-InTime = tuple[NoiseDistribution, float, float]
-"""Of a number: the noise of a node, the sum of squares of its weights in time, and the largest share of that."""
 
 
 def quantile_kind(series: Series) -> str:
@@ -48,15 +44,15 @@ def quantile_numbers(
     name, key = query.ordered[0]
     place = [one for one, _ in query.by].index(name)
     counts = np.moveaxis(sums.reshape(len(sums), *(len(one) for _, one in query.by)), 1 + place, -1)
-    counts = counts.reshape(len(sums), -1, len(key)).astype(np.float64)
+    counts = counts.reshape(len(sums), listed_alone(query).cells, len(key)).astype(np.float64)
     edges = key.edges(0, key.steps + 1)
     low, high = np.concatenate([edges[:1], edges]), np.concatenate([edges, edges[-1:]])
-    in_time = _in_time(series, aggregation, released)
+    numbers = in_time(series, aggregation, released)
     found = []
     for share in query.quantiles:
         of = _balances(released, place, len(key), share)
-        reach = [reach_of(noise, squares, largest, of, CONFIDENCE) for noise, squares, largest in in_time]
-        made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), 1, -1))
+        reach = [reach_of(noise, w.squares, w.largest, of, CONFIDENCE) for noise, w in numbers]
+        made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), 1, len(key)))
         rows = made.value.size
         columns: dict[str, np.ndarray | pa.Array] = {
             "value": made.value.ravel(),
@@ -80,18 +76,3 @@ def _balances(released: Released, place: int, cells: int, share: float) -> Balan
     found = balances(cells, share, released.over.axes[place])
     others = [axis.variances()[0] for at, axis in enumerate(released.over.axes) if at != place]
     return replace(found, squares=found.squares * float(np.prod(others)))
-
-
-def _in_time(series: Series, aggregation: Aggregation, released: Released) -> Sequence[InTime]:
-    """Of each new number."""
-    timeline, strategy = aggregation.timeline, released.strategy
-    windows, since = (count // released.leaf for count in (timeline.windows, timeline.released))
-    merged, (noise,) = series.merged(released.leaf), released.noise
-    stretch = strategy.stretch(strategy.nodes(windows, since=since or None))
-    if stretch is not None:  # each node is a number
-        return [(widened(noise, width), 1.0, 1.0) for width in stretch.tolist()]
-    squares = strategy.variances(merged, windows, since=since)
-    if not isinstance(noise, DiscreteLaplace):
-        return [(noise, float(each), 1.0) for each in squares]
-    weights = strategy.weights(merged, windows, since=since)
-    return [(noise, float(each), float(w.max() ** 2 / each)) for each, w in zip(squares, weights, strict=True)]

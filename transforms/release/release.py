@@ -20,7 +20,8 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, widened
+from privacy.noise.choices import Choice
+from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
 from privacy.planning.document import digest
@@ -36,12 +37,15 @@ from transforms.common.joined import refuse_other
 from transforms.common.payloads import pack, unpack
 from transforms.common.several import Collections
 from transforms.common.sinks import read_bytes
+from transforms.release.adaptive_groups import groups_from_bytes, groups_to_bytes, publish_groups
 from transforms.release.adaptive_levels import RunningLevel, levels_from_bytes, levels_to_bytes, publish_levels
+from transforms.release.adaptive_sketches import levels_of, publish_sketches, sketches_from_bytes, sketches_to_bytes
 from transforms.release.file_names import noise_file, part_names
 from transforms.release.level_state import level_from_bytes, level_to_bytes
+from transforms.release.node_tables import nodes_table
 from transforms.release.noise_state import Held, state_from_bytes, state_to_bytes
 from transforms.release.protected import Protected, columns_of, protected_from_bytes, protected_to_bytes
-from transforms.release.published_tables import adaptive_table, estimates_table, nodes_table
+from transforms.release.published_tables import adaptive_table, estimates_table
 
 NODES = "nodes"
 ESTIMATES = "estimates"
@@ -87,8 +91,6 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
                 f"query {query.name}: reads {', '.join(columns_of_near)}, of which only ranges may be read where the "
                 "plan protects places"
             )
-        if query.over.asks and query.consistent:
-            raise ValueError(f"query {query.name}: a strategy over cells does not go with consistent")
     if plan.constraint != aggregation.constraint:
         raise ValueError("the plan was made for another constraint than the one that is enforced")
     if plan.owner != (aggregation.owner is not None):
@@ -97,6 +99,8 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     timeline = aggregation.timeline
     if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
         raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
+    if timeline.bounds.slack > plan.slack and plan.counts_windows:
+        raise ValueError("the plan was made for windows of equal lengths, or longer ones; give it their slack")
 
 
 def _of_nodes(demand: Demand) -> object:
@@ -217,10 +221,20 @@ def _publish_adaptively(
     """`protect` for a query whose levels are published anew or repeated; its chunk has all its cells."""
     held: RunningLevel | None = None
     if before is not None:
-        held = level_from_bytes(before, windows=timeline.released, cells=cells, plan=plan)
+        held = level_from_bytes(
+            before, windows=timeline.released, cells=cells, plan=plan, over=part.over, grouped=part.grouped
+        )
     for block, leaves in enumerate(blocks):
-        held, published = publish_levels(part, held, leaves[0], _sample_level)
-        yield key, pack([str(block).encode(), levels_to_bytes(published)])
+        if part.grouped:
+            held, levels = publish_groups(part, held, leaves[0], _sample_level)
+            content = groups_to_bytes(levels)
+        elif part.over is None:
+            held, levels = publish_levels(part, held, leaves[0], _sample_level)
+            content = levels_to_bytes(levels)
+        else:
+            held, sketches = publish_sketches(part, part.over, held, leaves[0], _sample_level)
+            content = sketches_to_bytes(sketches)
+        yield key, pack([str(block).encode(), content])
     if keep and held is not None and held.carry is not None:  # nobody goes on from a run that closed no window
         yield key, pack([STATE.encode(), level_to_bytes(held.level, held.carry, plan=plan)])
 
@@ -273,12 +287,12 @@ def step(released: Released, held: Sequence[Held] | None, leaves: np.ndarray) ->
     return after, Protected(nodes=nodes, sums=[list(parts) for parts in zip(*sums, strict=True)])
 
 
-def sample_noise(distribution: NoiseDistribution, nodes: Nodes, *, component: int, cells: int) -> Ints:
+def sample_noise(distribution: NoiseDistribution | Choice, nodes: Nodes, *, component: int, cells: int) -> Ints:
     """Fresh independent noise, [nodes, cells], whichever nodes and component it is for. All noise comes from here."""
     return distribution.noise(len(nodes.end) * cells).reshape(-1, cells)
 
 
-def _sample_level(window: int, distribution: DiscreteLaplace, size: int) -> Ints:
+def _sample_level(window: int, distribution: NoiseDistribution | Choice, size: int) -> Ints:
     """Noise of the level at the end of a window, or of what is asked about it: that is all one number."""
     ends = np.array([window])
     level = Nodes(layer=np.zeros_like(ends), begin=np.full_like(ends, BEFORE_ALL), end=ends)
@@ -323,7 +337,13 @@ def tables(noisy: tuple[NodeKey, bytes], release: ReleasePlan, side: str) -> Ite
     aggregation = replace(aggregation, timeline=timeline)
     if decided is not None:
         if side == ESTIMATES:
-            yield name, to_bytes(adaptive_table(levels_from_bytes(content, len(cells)), aggregation, decided))
+            if decided.grouped:
+                levels = groups_from_bytes(content, decided, len(cells))
+            elif decided.over is None:
+                levels = levels_from_bytes(content, len(cells))
+            else:
+                levels = levels_of(decided.over, sketches_from_bytes(content))
+            yield name, to_bytes(adaptive_table(levels, aggregation, decided))
         return
     parts = release.plan.of(number, family)
     table_of = nodes_table if side == NODES else estimates_table

@@ -22,7 +22,8 @@ from privacy.smoothing.walk import smooth
 from privacy.strategies.base import Floats
 from transforms.aggregation.queries import Query
 from transforms.common.errors import InputError
-from transforms.release.published_tables import published_cells
+from transforms.common.windows import Windows
+from transforms.release.published_columns import published_cells
 
 SMOOTHED = ("smoothed", "model_low", "model_high")
 """The columns that are added."""
@@ -39,21 +40,21 @@ def why_not(query: Query, series: Series, plan: Plan) -> str | None:
     return None
 
 
-def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan, *, start: int) -> pa.Table:
+def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan, *, windows: Windows) -> pa.Table:
     """The numbers of one series that are published so far, smoothed.
 
     Args:
         estimates: rows of published tables; those of other queries and series are left out.
         series: one of the query's, not one of which `why_not` says why.
         plan: of the release.
-        start: of the schedule, in microseconds.
+        windows: of the release.
 
     Raises:
         InputError: the rows are not those of all cells of the first windows, each once.
     """
     place = _place(query, plan)
     released = plan.publishing(place, series)
-    table = of_series(estimates, query, series, start=start, window=plan.window)
+    table = of_series(estimates, query, series, windows)
     numbers = len(table) // query.cells
     parts = segments(numbers, None if plan.windows is None else len(series.ends(plan.windows)))
     grid = plan.demands[place].measure.components[0].grid  # which is finer than the query's
@@ -83,33 +84,31 @@ def _place(query: Query, plan: Plan) -> int:
     return next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
 
 
-def of_series(estimates: pa.Table, query: Query, series: Series, *, start: int, window: int) -> pa.Table:
+def of_series(estimates: pa.Table, query: Query, series: Series, windows: Windows) -> pa.Table:
     """The rows of one series, number after number and in each the cells in their order.
 
     Args:
         estimates: rows of published tables; those of other queries and series are left out.
-        start: of the schedule, in microseconds.
-        window: its length, likewise.
+        windows: of the release.
 
     Raises:
         InputError: the rows are not those of all cells of the first windows, each once.
     """
-    width = pc.microseconds_between(estimates.column("window_start"), estimates.column("window_end"))
+    begin, end = (windows.numbers(_instants(estimates, f"window_{at}"))[0] for at in ("start", "end"))
     wanted = (
         pc.equal(estimates.column("query"), query.name),
         pc.equal(estimates.column("kind"), series.kind),
-        pc.equal(width, series.width * window),
+        pa.array(end - begin == series.width),
     )
     table = estimates.filter(reduce(pc.and_, wanted))
-    return table.take(pa.array(_by_number(table, query, series, start=start, window=window)))
+    return table.take(pa.array(_by_number(table, query, series, windows)))
 
 
-def _by_number(table: pa.Table, query: Query, series: Series, *, start: int, window: int) -> np.ndarray:
+def _by_number(table: pa.Table, query: Query, series: Series, windows: Windows) -> np.ndarray:
     """Which row is that of each number and cell, cells of a number together."""
-    ends = table.column("window_end").cast(pa.int64()).to_numpy()
-    ended, off = np.divmod(ends - start - series.width * window, series.every * window)
-    cell = np.zeros(len(ends), dtype=np.int64)
-    known = np.ones(len(ends), dtype=bool)
+    (_, begins), (end, known) = (windows.numbers(_instants(table, f"window_{at}")) for at in ("start", "end"))
+    ended, off = np.divmod(end - series.width, series.every)
+    cell, known = np.zeros(len(end), dtype=np.int64), known & begins
     for name, key in query.by:
         column = table.column(name)
         named = published_cells(key, column.type, 0, len(key))
@@ -122,3 +121,7 @@ def _by_number(table: pa.Table, query: Query, series: Series, *, start: int, win
     if len(rows) % query.cells:
         raise InputError(f"query {query.name}, {series.kind}: cells of the last window are missing")
     return rows
+
+
+def _instants(table: pa.Table, column: str) -> np.ndarray:
+    return table.column(column).cast(pa.int64()).to_numpy()

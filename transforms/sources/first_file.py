@@ -5,6 +5,7 @@ read, and the first rows serve to find errors of the spec as long as nothing is 
 """
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -138,6 +139,8 @@ class FirstFile:
         if type_ is None and names:
             near = difflib.get_close_matches(column, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
+            if len(names) == 1 and column in re.split(r"[;\t|]", names[0]):
+                hint += "; write the file with commas between columns"
             raise SpecError(f"{key}: {self.path} has no column {column!r}; {hint}")
         if self.schema.names.count(column) > 1:
             raise SpecError(f"{key}: {self.path} has column {column!r} twice; rename one")

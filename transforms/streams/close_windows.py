@@ -265,7 +265,7 @@ class _CloseDoFn(beam.DoFn):
     def _closes(self, windows: int, moment: int) -> bool:
         """Whether a window is there and is over."""
         timeline = self._aggregation.timeline
-        return windows <= timeline.windows and timeline.start + windows * timeline.every + self._lag <= moment
+        return windows <= timeline.windows and timeline.bounds.end(windows) + self._lag <= moment
 
 
 def _header(payload: bytes) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from transforms.sources.columns.normalise import Place, Skipped
 from transforms.sources.files.listing import Listed, joined, matching
 from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.files.topic_segments import is_of_topic
+from transforms.sources.freshness import Freshness
 from transforms.streams.close_windows import file_batch, mark
 
 _BATCH_ROWS = 262_144
@@ -57,23 +58,31 @@ class PollFiles(beam.PTransform):
         bad_rows: share of a file's rows that may be unusable.
         diagnostics: a private folder, for the dead letters of each file that has some.
         shards: into how many parts the units are split.
+        freshness: what says how far the source has come; marks are of no later time than that. None: the clock.
         poll: microseconds between two polls: a tick that comes sooner than after half of them is ignored, since ticks
             come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
     """
 
     def __init__(
-        self, layout: Layout, projection: Projection, *, bad_rows: float, diagnostics: str, shards: int, poll: int
+        self,
+        layout: Layout,
+        projection: Projection,
+        *,
+        bad_rows: float,
+        diagnostics: str,
+        shards: int,
+        poll: int,
+        freshness: Freshness | None = None,
     ) -> None:
         super().__init__()
-        self._layout = layout
-        self._poll = poll
+        self._find = _FindDoFn(layout, poll, freshness)
         self._read = _ReadDoFn(replace(layout, files=()), projection, bad_rows, diagnostics, shards)
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
         found = (
             ticks
             | "ByOneWorker" >> beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
-            | "FindNewFiles" >> beam.ParDo(_FindDoFn(self._layout, self._poll)).with_output_types(tuple[int, bytes])
+            | "FindNewFiles" >> beam.ParDo(self._find).with_output_types(tuple[int, bytes])
         )
         return (
             found
@@ -88,9 +97,10 @@ class _FindDoFn(beam.DoFn):
     POLLED = ReadModifyWriteStateSpec("polled", BytesCoder())
     TAKEN = BagStateSpec("taken", BytesCoder())  # much after years, so it is only added to
 
-    def __init__(self, layout: Layout, poll: int) -> None:
+    def __init__(self, layout: Layout, poll: int, freshness: Freshness | None = None) -> None:
         self._layout = layout
         self._poll = poll
+        self._freshness = freshness
 
     def process(
         self,
@@ -101,25 +111,29 @@ class _FindDoFn(beam.DoFn):
     ) -> Iterator[tuple[int, bytes]]:
         now = int(time.time() * 1_000_000) if self._poll else at.micros
         before = polled.read()
-        last, sent, files, waiting, segments = json.loads(before) if before else self._at_first()
+        last, sent, files, waiting, segments, *known_passed = json.loads(before) if before else self._at_first()
         if last is not None and 0 <= now - last < self._poll // 2:
             return
         source, known = self._layout.source, _sizes(self._layout.files)
         for part in taken.read():
             known |= json.loads(part)
-        read = _listed(segments)
-        new, waiting = poll(matching(source.paths, taken=read, settings=source.kafka), known, waiting)
+        read, rule = _listed(segments), self._freshness
+        said = None if rule is None or rule.by == "newer_file" else rule.passed(())  # before files are listed
+        found = matching(source.paths, taken=read, settings=source.kafka)
+        passed = rule.passed(found) if rule is not None and said is None else said
+        new, waiting = poll(found, known, waiting)
         for place, file in enumerate(new, files):
             yield place, json.dumps([sent, file.path, file.size, file.updated]).encode()
             sent += 1
         if last is not None:
-            yield -1, mark(sent, last)
+            yield -1, mark(sent, min([last, *known_passed]))
             sent += 1
         plain = [file for file in new if not is_of_topic(file.path)]
         if plain:
             taken.add(json.dumps(_sizes(plain)).encode())
         segments = _sizes(joined([*read, *(file for file in new if is_of_topic(file.path))]))
-        polled.write(json.dumps([now, sent, files + len(new), waiting, segments]).encode())
+        later = [now, sent, files + len(new), waiting, segments, *([] if passed is None else [passed])]
+        polled.write(json.dumps(later).encode())
 
     def _at_first(self) -> tuple[None, int, int, Sizes, Sizes]:
         files = self._layout.files

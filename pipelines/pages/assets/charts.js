@@ -22,8 +22,14 @@
     value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
   const tick = (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : d3.format("~g")(value)).replace("-", "\u2212");
   const label = (cell) => cell.join(", ");
-  const at = (series, place) => new Date(series.first + place * series.step);
-  const daily = (series) => series.window % DAY === 0 && series.first % DAY === 0;
+  // From where to where a number is, and where its last window begins: of a calendar they are listed.
+  const span = (series, place) => {
+    if (series.spans) return series.spans[place].map((time) => new Date(time));
+    const end = series.first + place * series.step;
+    return [end - series.width, end - series.window, end].map((time) => new Date(time));
+  };
+  const daily = (series) =>
+    series.spans ? series.spans.every((one) => one.every((time) => time % DAY === 0)) : series.window % DAY === 0 && series.first % DAY === 0;
 
   function moment(time, days) {
     return (days ? d3.utcFormat("%a %-d %b %Y") : d3.utcFormat("%-d %b %Y %H:%M"))(time);
@@ -31,12 +37,11 @@
 
   // A number is of the windows up to its end; a single window of whole days is called by its day.
   function when(series, place) {
-    const end = at(series, place);
-    const last = new Date(+end - series.window);
+    const [from, last, end] = span(series, place);
     const days = daily(series);
-    if (series.kind === "level") return days && series.window === DAY ? `end of ${moment(last, true)}` : `at ${moment(end, days)}`;
-    if (days && series.width === DAY) return moment(last, true);
-    return `${moment(new Date(+end - series.width), days)} to ${moment(days ? last : end, days)}`;
+    if (series.kind === "level") return days && end - last === DAY ? `end of ${moment(last, true)}` : `at ${moment(end, days)}`;
+    if (days && end - from === DAY) return moment(last, true);
+    return `${moment(from, days)} to ${moment(days ? last : end, days)}`;
   }
 
   function told(series, line, place) {
@@ -63,7 +68,7 @@
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
-      time: new Date(+at(series, place) - series.window), value, low: line.lo[place], high: line.hi[place],
+      time: span(series, place)[1], value, low: line.lo[place], high: line.hi[place],
     }));
     const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
@@ -147,6 +152,7 @@
     const choice = element("select");
     if (query.cells.length > 1) {
       choice.append(...choices.map((cell) => element("option", { value: String(cell) }, name(cell))));
+      choice.value = String(state.cell);
       choice.addEventListener("change", () => { state.cell = +choice.value; redraw(); });
       controls.append(element("label", { class: "field" }, "Large chart and table", choice));
       const search = element("input", { type: "search", placeholder: query.keys.join(", ") });

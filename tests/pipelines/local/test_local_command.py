@@ -17,6 +17,7 @@ from pipelines.local.spec import LocalSection, load_local
 from pipelines.local.survey import read_survey
 from privacy.local.bound import LocalBound
 from privacy.local.client import enrol, report
+from privacy.local.plan import candidates
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_table
 from transforms.local.read import tables_of
@@ -51,7 +52,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 @pytest.mark.slow
 def test_reports_of_devices_become_estimates(command: Command) -> None:
-    """16 numbers within 6 deviations: all but with probability 16 * 2e-9."""
+    """12 numbers within 6 deviations: all but with probability 12 * 2e-9. The last of four windows has not closed."""
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
     survey = read_survey("design.json")
     Path("reports").mkdir()
@@ -60,19 +61,24 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
         answers[window::10] = window % 2
         reports, devices = report(survey.design, devices, window, answers)
         table = table_of(reports, window=window)
+        if window == 0:  # the first report comes again, and one of nobody
+            nobody = table.slice(0, 1).set_column(0, "person", pa.array([4000], table["person"].type))
+            table = pa.concat_tables([table, table.slice(0, 1), nobody])
         kind = "csv" if window == 1 else "parquet"
         write_table(table, f"reports/{window}.{kind}", format_=kind)  # type: ignore[arg-type]
 
-    code, out, _ = command("estimate", "design.json", "reports/*", "-o", "numbers.csv", "--json")
+    until = ("--until", "2025-01-27T00:00:00Z")
+    code, out, _ = command("estimate", "design.json", "reports/*", "-o", "numbers.csv", *until, "--json")
 
     said: dict[str, Any] = json.loads(out)
-    assert (code, said["rows"], said["windows"], said["without_reports"]) == (0, 2 * 4 * 2, 4, 0)
-    assert said["left_out"] == {"unusable": 0, "repeated": 0, "contradictory": 0}
+    assert (code, said["rows"], said["windows"], said["without_reports"]) == (0, 2 * 3 * 2, 3, 0)
+    assert said["left_out"] == {"unusable": 1, "repeated": 1, "contradictory": 0}
     numbers = pyarrow.csv.read_csv("numbers.csv")
     assert numbers.column_names == [
         *("kind", "window_start", "window_end", "answer", "value", "stddev", "ci_low", "ci_high")
     ]
-    levels = np.array([[400, 0], [400, 400], [800, 400], [800, 800]])
+    levels = np.array([[400, 0], [400, 400], [800, 400]])
+    assert numbers["answer"].to_pylist() == ["employed", "not employed"] * 6
     truth = np.concatenate([levels.ravel(), np.diff(levels, axis=0, prepend=0).ravel()])
     assert (np.abs(numbers["value"].to_numpy() - truth) < 6 * numbers["stddev"].to_numpy()).all()
     assert sorted(path.name for path in Path().iterdir()) == ["design.json", "numbers.csv", "reports", "survey.yaml"]
@@ -87,9 +93,11 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
 
 
 def test_a_plan_says_what_the_survey_costs_and_which_design_is_best(command: Command) -> None:
-    Path("survey.yaml").write_text(SPEC.replace("method: signs", "delta: 0.001"))
+    Path("survey.yaml").write_text(
+        SPEC.replace("method: signs", "delta: 0.001").replace("level, ch", "level, level, ch")
+    )
 
-    code, out, _ = command("plan", "survey.yaml", "--json")
+    code, out, _ = command("plan", "survey.yaml", "-o", "design.json", "--json")
 
     said: dict[str, Any] = json.loads(out)
     (chosen,) = (each for each in said["candidates"] if each["chosen"])
@@ -101,6 +109,22 @@ def test_a_plan_says_what_the_survey_costs_and_which_design_is_best(command: Com
     assert said["paper_can_differ"] == 4 + 2 + 1  # two changes of each of two people, on all nodes that there are
     assert said["loss"] == {"epsilon": 8.0, "delta": 0.001}
     assert "4 of them have a report in the open" in said["warnings"][0]
+    assert len(said["warnings"]) == 1
+    survey, spec = read_survey("design.json"), load_local("survey.yaml")
+    best, *_ = candidates(spec.space, spec.bound, windows=4, epsilon=8.0, delta=0.001, publish=("level", "change"))
+    assert (survey.design, survey.people, survey.publish) == (best.design, 4000, ("level", "change"))
+    assert chosen["numbers"] == [
+        {"kind": kind, "rmse": pytest.approx(np.sqrt(4000 * variances.mean()))}
+        for kind, variances in best.variances.items()
+    ]
+    sends = [(each["every"], each["of_a_person"], each["can_differ"]) for each in said["reports"]]
+    assert sends == [("1w", 4, 4), ("2w", 2, 2), ("4w", 1, 1)]
+
+    Path("survey.yaml").write_text(SPEC.replace("8.0", "0.1").replace("method: signs", "method: once"))
+    said = json.loads(command("plan", "survey.yaml", "--json")[1])
+    assert [each["method"].split(",")[0] for each in said["candidates"]] == ["once", "once"]
+    assert [(each["every"], each["of_a_person"], each["can_differ"]) for each in said["reports"]] == [(None, 1, 1)]
+    assert re.fullmatch(r"numbers are off by up to [\d,]+ of 4,000 people: .*", said["warnings"][0])
 
 
 def test_a_design_that_devices_may_be_using_is_not_written_over(command: Command) -> None:
@@ -152,15 +176,25 @@ def test_a_time_bound_is_counted_in_windows_and_transitions_by_name(command: Com
         ("epsilon: 8.0", "epsilon: 0", "survey.yaml:5: local.epsilon: expected a number above 0"),
         ("epsilon: 8.0", "epsilon: 1.0e-30", "local.epsilon: epsilon is too small"),
         (", until: 2025-02-03T00:00:00Z", "", "survey.yaml:9: schedule.until: missing"),
-        ("at_most: 2", "at_most: 99", "local.method: signs are for at most 60 changes"),
+        (
+            "start: 2025-01-06T00:00:00Z, every: 1w, until: 2025-02-03T00:00:00Z",
+            "start: 2025-01-06, every: 1w, until: 2025-02-03, timezone: UTC",
+            "schedule.timezone: devices report in windows of one length; remove it, and give times",
+        ),
+        ("at_most: 2", "at_most: 9999", "local.method: signs are for at most 1,024 changes"),
         ("method: signs", "transitions: {employed: [employed]}", "local.transitions.employed[0]: is no change"),
+        (
+            "method: signs",
+            "transitions: {employed: not employed}",
+            "local.transitions: nobody could ever come; add none",
+        ),
         ("publish: [level, change]", "publish: [levels]", "expected one of level, change, not 'levels'"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(command: Command, old: str, new: str, line: str) -> None:
     text = SPEC.replace(old, new)
-    if "at_most: 99" in new:
-        text = text.replace("2025-02-03", "2029-01-01")
+    if "at_most: 9999" in new:
+        text = text.replace("2025-02-03", "2049-01-04").replace("[level, change]", "change")
     Path("survey.yaml").write_text(text)
 
     code, _, err = command("plan", "survey.yaml")
@@ -215,7 +249,10 @@ def test_the_page_s_spec_and_the_page_s_device_work_as_they_stand(command: Comma
     assert told == {"release", "schedule", *(f"local.{name}" for name in LocalSection.model_fields)}
 
 
-@pytest.mark.parametrize(("key", "value"), [("start", 10**20), ("every", 10**20), ("publish", ["level", "levels"])])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("start", 10**20), ("every", 10**20), ("publish", ["level", "levels"]), ("answers", ["employed"])],
+)
 def test_a_design_that_was_not_written_so_is_refused_and_named(command: Command, key: str, value: object) -> None:
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
     design = json.loads(Path("design.json").read_text())

@@ -1,20 +1,24 @@
 """The exact loss of all that a device sends, over all pairs of changelogs: within the claim, and reached."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate
+from math import comb
 from typing import Any
 
 import numpy as np
 import pytest
 
+from privacy.exact import Members
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, loss_of_all_layers
-from privacy.local.chance import Device
+from privacy.local.chance import WHOLE, Device, Flags, Ints
 from privacy.local.client import enrol, report
 from privacy.local.design import SHARES, Design, Layer
+from privacy.local.document import device_from_json, device_to_json
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, candidates, tree
-from privacy.local.signs import Signs, best_signs
+from privacy.local.signs import Signs, best_signs, draw_patterns
 from privacy.local.symbols import Symbols, best_symbols
 from privacy.upward import exp_below
 from tests.privacy.local.branches import all_answers, distribution, draws_of, played
@@ -107,10 +111,100 @@ def test_independent_signs_lose_k_epsilon_and_not_the_sum_of_both_sides() -> Non
 
 def test_best_signs_lose_less_for_a_gain_than_independent_ones() -> None:
     """k signs with odds e^(epsilon / k) are one distribution among those that the best is taken from."""
-    for most in (1, 2, 3, 4, 7, 20, 60):
+    for most in (1, 2, 3, 4, 7, 20, 60, 200):
         alone = float(best_signs(1, Fraction(1, most)).gain)
         assert float(best_signs(most, Fraction(1)).gain) > alone * (1 + 1e-9) or most == 1
         assert best_signs(most, Fraction(1)).ratio <= exp_below(Fraction(1))
+
+
+@pytest.mark.parametrize("most", [2, 5, 60, 61, 150])
+def test_means_of_signs_are_those_of_their_patterns(most: int) -> None:
+    """Sums over all patterns by how many signs are turned, as fractions; and no other threshold does better."""
+    best = best_signs(most, Fraction(1))
+    weights = [comb(most, i) * best.probability(i) for i in range(most + 1)]
+
+    assert sum(weights) == 1
+    assert best.gain == sum(weight * Fraction(most - 2 * i, most) for i, weight in enumerate(weights))
+    pairs = [Fraction((most - 2 * i) ** 2 - most, most * (most - 1)) for i in range(most + 1)]
+    assert best.together == sum(weight * pair for weight, pair in zip(weights, pairs, strict=True))
+    for threshold, likely in enumerate(accumulate(comb(most, i) for i in range(most)), start=1):
+        share = likely * exp_below(Fraction(1)) / (likely * exp_below(Fraction(1)) + 2**most - likely)
+        if 0 < int(WHOLE * share) < WHOLE - 1:
+            assert Signs(most=most, threshold=threshold, parts=int(WHOLE * share)).gain <= best.gain
+
+
+@dataclass
+class Given:
+    """Draws what it is given: on which side a pattern is, and which of those there it is."""
+
+    likely_: bool
+    drawn: list[int]
+
+    def likely(self, _: int, size: int) -> Flags:
+        return np.full(size, self.likely_)
+
+    def far_below(self, limit: int, size: int) -> list[int]:
+        assert (max(self.drawn) < limit, len(self.drawn)) == (True, size)
+        return self.drawn
+
+    def below(self, _: int, size: int) -> Ints:
+        return np.zeros(size, dtype=np.int64)
+
+
+def test_more_signs_than_a_number_holds_are_turned_with_exact_odds() -> None:
+    """Of the patterns in the order of their signs turned, the last one with i and the one after it."""
+    signs = Signs(most=101, threshold=51, parts=3 << 60)
+    ends = list(accumulate(comb(101, i) for i in range(51)))
+    drawn = [0, *(each for end in ends[:-1] for each in (end - 1, end))]
+
+    patterns = draw_patterns(signs, Given(likely_=True, drawn=drawn), len(drawn))
+
+    turned_ = np.bitwise_count(patterns).sum(axis=1).tolist()
+    assert turned_ == [0, *(each for i in range(50) for each in (i, i + 1))]
+    assert patterns[-1].tolist() == [(1 << 50) - 1, 0]  # while some are left to be turned, a draw of 0 turns the next
+
+
+@pytest.mark.parametrize("limit", [1 << 70, (1 << 70) - 3, 3 << 68])
+def test_integers_below_large_limits_are_bits_that_fit(limit: int) -> None:
+    """Of the source's bits as many as the limit has; what is not below it is drawn anew."""
+    bits, width = limit.bit_length(), (limit.bit_length() + 7) // 8
+    wanted = [0, 1, limit - 1, limit // 3]
+    too_large = [each for each in (limit, (1 << bits) - 1) if each < 1 << bits]
+    stream = b"".join((each << (8 * width - bits)).to_bytes(width, "big") for each in (*too_large, *wanted))
+    asked = []
+
+    def source(size: int) -> bytes:
+        asked.append(size)
+        start = sum(asked[:-1])
+        return stream[start : start + size].ljust(size, b"\0")
+
+    assert Device(source).far_below(limit, len(wanted)) == wanted
+
+
+def test_the_hundredth_change_is_reported_with_the_hundredth_sign() -> None:
+    """A person who changes in each window; and what is kept goes through JSON in between.
+
+    That none of the last 36 signs is turned has probability e / 2^36 at most.
+    """
+    design = tree(ONE, LocalBound(at_most=100), windows=130, arity=2, height=1, epsilon=1.0)
+    device = enrol(design, 1)
+    expected = [int(device.patterns[0, j // 64] >> np.uint64(j % 64)) & 1 for j in range(100)]
+    assert 1 in expected[64:]
+    told = []
+    for window in range(130):
+        device = device_from_json(Members(device_to_json(device)), design)
+        reports, device = report(design, device, window, np.array([window % 2 - 1]))
+        told.append(int(reports.sign[0]) * (1 if window % 2 else -1))
+    device = device_from_json(Members(device_to_json(device)), design)
+
+    # Nobody is there before the first window, nor at its end: the first change is in the second.
+    assert [1 - 2 * each for each in expected] == told[1:101]
+    assert (int(device.spent[0]), int(device.used[0])) == (100, 100)
+    every = np.array([[2**64 - 1, 2**36 - 1]], dtype=np.uint64)  # a sign that is not kept would be the truth
+    kept = device_to_json(replace(device, patterns=every))
+    assert device_from_json(Members(kept), design).patterns.tolist() == every.tolist()
+    with pytest.raises(ValueError, match="another design"):
+        device_from_json(Members({**device_to_json(device), "patterns": 1 << 128}), design)
 
 
 def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:

@@ -14,13 +14,17 @@ from privacy.local.bound import LocalBound
 from privacy.local.design import Design
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.plan import tree
+from privacy.sanitised.attributes import Category
+from privacy.sanitised.record import Sanitisation
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import WriteTables, write_table
+from transforms.local.collect import BLOCK as BLOCK_OF_REPORTS
 from transforms.local.collect import Collect, Collection, counted, estimates_table, parts_of
 from transforms.local.distinct import Quality
-from transforms.local.randomise import BLOCK, CHANGES, Randomise, randomised
+from transforms.local.randomise import BLOCK, CHANGES, Randomise, _split, randomised
 from transforms.local.read import tables_of
-from transforms.local.report_tables import usable
+from transforms.local.report_tables import SCHEMA, usable
+from transforms.sanitised.sanitise import Sanitise
 
 WINDOWS = 4
 DESIGN = tree(
@@ -81,6 +85,9 @@ def test_copies_count_once_and_contradictions_not_at_all() -> None:
     expected, _ = estimated(collection(people), [sent[0].slice(1), *sent[1:]])
 
     assert none_lost == Quality()
+    value, low, high = (alone[name].to_numpy() for name in ("value", "ci_low", "ci_high"))
+    assert (value - low > 1.96 * alone["stddev"].to_numpy()).all()
+    np.testing.assert_allclose(value - low, high - value)
     assert again.equals(alone)
     assert quality == Quality(repeated=sent[2].num_rows + 7)
     assert without.equals(expected)
@@ -114,6 +121,56 @@ def test_windows_that_have_not_closed_and_reports_that_never_came_leave_numbers_
     # Window 2 is made of the node of windows 0 and 1, which was to be reported on with window 1.
     assert pc.is_valid(levels["value"]).to_pylist() == [True] * 3 + [False] * 6
     assert levels["stddev"].null_count == 6
+
+
+def test_reports_meet_by_window_and_block_and_those_of_open_windows_wait() -> None:
+    """The last person of a block and the first of the next one; nothing is counted of a window that is open."""
+    people = [BLOCK_OF_REPORTS - 1, BLOCK_OF_REPORTS]
+    rows = {"person": people * 2, "window": [1, 1, 3, 3], "layer": [0] * 4, "symbol": [0] * 4, "sign": [1] * 4}
+
+    found, unusable = parts_of(collection(BLOCK_OF_REPORTS + 1, windows=3), pa.table(rows, schema=SCHEMA))
+
+    assert [(place, part["person"].to_pylist()) for place, part in found] == [
+        ((1, 0), [BLOCK_OF_REPORTS - 1]),
+        ((1, 1), [BLOCK_OF_REPORTS]),
+    ]
+    assert unusable == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("person", -1, "persons must be numbers from 0 to 9"),
+        ("person", 10, "persons must be numbers from 0 to 9"),
+        ("window", -1, "windows must be numbers from 0 to 3"),
+        ("window", WINDOWS, "windows must be numbers from 0 to 3"),
+    ],
+)
+def test_answers_of_nobody_and_of_no_window_are_refused(name: str, value: int, why: str) -> None:
+    """Else somebody's device would report on what another one answered, or not at all."""
+    changes = everybody_comes(10)
+    place = changes.schema.get_field_index(name)
+    wrong = changes.set_column(place, name, pa.array([value, *changes[name].to_pylist()[1:]], changes[name].type))
+
+    with pytest.raises(ValueError, match=why):
+        list(_split(to_bytes(wrong), 10, WINDOWS))
+    assert [block for block, _ in _split(to_bytes(changes), 10, WINDOWS)] == [0]
+
+
+def test_what_follows_a_draw_is_behind_a_reshuffle() -> None:
+    """A runner that repeats what reads it then repeats no draw: another one of a device costs its epsilon again."""
+    ward = Category.planned("ward", ["a", "b"], missing="b", epsilon=1.0)
+    pipeline = beam.Pipeline()
+    records = pipeline | beam.Create([b""])
+    _ = records | Randomise(DESIGN, people=10), records | Sanitise(Sanitisation(attributes=(ward,)), entry="who")
+
+    steps = {step.unique_name: step for step in pipeline.to_runner_api().components.transforms.values()}
+
+    shuffles = {name: list(step.outputs.values()) for name, step in steps.items() if "reshuffle" in step.spec.urn}
+    assert shuffles == {
+        "Randomise/Once": list(steps["Randomise"].outputs.values()),
+        "Sanitise/OneSample": list(steps["Sanitise"].outputs.values()),
+    }
 
 
 def test_two_answers_of_a_person_on_one_window_are_refused() -> None:

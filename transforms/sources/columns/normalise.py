@@ -92,7 +92,8 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
             missing = to_mask(columns[name].is_null())
             if name in ("entry", "owner") and "truncate" in raw.column_names:
                 missing &= ~to_mask(raw["truncate"])
-            bad += _named(column, [(np.flatnonzero(missing), f"{name} is null")])
+            hint = "; every row must name it, a deletion too" if name == "owner" else ""
+            bad += _named(column, [(np.flatnonzero(missing), f"{name} is null{hint}")])
     for side in layout.sides:
         exists = pa.repeat(True, raw.num_rows) if layout.snapshots else one_chunk(raw[side.side])
         columns[side.side] = exists

@@ -85,6 +85,45 @@ def new_segments(topic: str, taken: Iterable[Segment], settings: str | None) -> 
     return following(topic, taken, {p.partition: (first[p].offset, end[p].offset) for p in partitions})
 
 
+LAST = 20
+"""Offsets of a partition that are looked at for its newest record: some hold the end of a transaction."""
+
+
+def last_lines(topic: str, settings: str | None) -> list[bytes]:
+    """The newest records of each partition, as lines; none of a partition without any.
+
+    Raises:
+        SpecError: there is no such topic, or the settings are wrong.
+        InputError: the brokers cannot be asked, or what they have cannot be read.
+    """
+    kafka, admin = _client()
+    hosts, name = hosts_and_name(topic)
+    errors: list[Any] = []
+    client = _begin(admin.AdminClient, _settings(hosts, settings), settings, errors)
+    ask = {"request_timeout": PATIENCE}
+    futures = client.describe_topics(kafka.TopicCollection([name]), **ask)
+    described = _answer(futures[name], client, topic, errors)
+    partitions = [kafka.TopicPartition(name, partition.id) for partition in described.partitions]
+    lines: list[bytes] = []
+    bounds = []
+    for of in (admin.OffsetSpec.earliest(), admin.OffsetSpec.latest()):
+        listed = client.list_offsets(
+            dict.fromkeys(partitions, of), isolation_level=kafka.IsolationLevel.READ_COMMITTED, **ask
+        )
+        bounds.append({key: _answer(future, client, topic, errors).offset for key, future in listed.items()})
+    for partition in partitions:
+        first, end = (found[partition] for found in bounds)
+        segment = Segment(topic, partition.partition, max(first, end - LAST), end)
+        try:
+            lines += b"".join(_lines(segment, settings)).splitlines()
+        except OSError as error:
+            raise InputError(
+                f"{topic}: the newest record cannot be read ({type(error).__name__}); it says how far the source has "
+                "come: try again"
+            ) from None
+    return lines
+
+
 class Lines:
     """A segment as a binary file that is read once."""
 

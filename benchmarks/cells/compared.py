@@ -1,0 +1,218 @@
+"""Ranges and medians of the same units by each way, where places are protected up to a distance: one window of units.
+
+Errors are measured: noise is sampled anew in each run, units are the same. Cells and groups are of sizes that follow
+from public numbers alone (`step_for`, `points.group_for`).
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.cells import medians, points
+from benchmarks.cells.data import Units, made_up, stops
+from benchmarks.cells.near import name_of, plan_of, variance
+from benchmarks.cells.ours import Cells, published
+from privacy.cells.averages import Workload
+
+Floats = NDArray[np.float64]
+RUNS, SETS, RANGES = 1000, 40, 2000
+FINER, MOST_CELLS = 4, 8192
+"""Cells for units that clump: so many to one that is best if they do not."""
+
+
+def step_for(units: int, *, length: float, reach: float, epsilon: float) -> float:
+    """Size of a cell under prefixes, from public numbers alone: the best for ranges if units were spread evenly.
+
+    The two nodes of a range have a variance of 4 (reach / (step epsilon))^2, and of the units in the cells that it
+    cuts, n step / length each, a sixth is the variance of how many are inside: n step / (3 length) in all. Below the
+    distance it is a whole part of it, since parts of a cell count as one.
+
+    >>> step_for(10_000, length=100.0, reach=1.0, epsilon=1.0)
+    0.5
+    """
+    best = (24 * reach**2 * length / (units * epsilon**2)) ** (1 / 3)
+    return float(best if best > reach else reach / round(reach / best))
+
+
+def cells_of(
+    units: Units, *, reach: float, step: float, epsilon: float, runs: int, random: np.random.Generator, of: Workload
+) -> Cells:
+    length = units.high - units.low
+    cells = min(MOST_CELLS, max(2, math.floor(length / step + 1e-9)))
+    apart = min(cells - 1, math.ceil(reach * cells / length - 1e-9))
+    return published(units, plan_of(cells, apart, epsilon=epsilon, workload=of), runs=runs, random=random)
+
+
+def off(values: Floats, units: Units, share: float = 0.5) -> float:
+    """Mean distance from the quantile: from the stretch between two points if any place on it is one."""
+    wanted = share * len(units.places)
+    first = units.places[math.ceil(wanted) - 1]
+    last = units.places[int(wanted)] if wanted == int(wanted) else first
+    return float(np.mean(np.maximum(0.0, np.maximum(first - values, values - last)))) * units.scale
+
+
+def samples() -> list[tuple[Units, float]]:
+    """Units, each with a short and a long distance."""
+    found = [(stops(days), reach) for days in (365, 28, 1) for reach in (0.001, 0.01)]
+    return found + [(units, units.high / share) for units in made_up() for share in (100, 10)]
+
+
+def told(units: Units, reach: float) -> str:
+    return f"{units.name} | {len(units.places):,} | {reach * units.scale:,.4g} {units.unit}"
+
+
+def median_ways(units: Units, reach: float, epsilon: float, random: np.random.Generator) -> dict[str, Floats]:
+    """Medians of many runs by each way."""
+    n, length = len(units.places), units.high - units.low
+    low, high, places = units.low, units.high, units.places
+    step = step_for(n, length=length, reach=reach, epsilon=epsilon)
+    group = points.group_for(n, length=length, reach=reach, epsilon=epsilon)
+    of_cells = partial(cells_of, units, reach=reach, epsilon=epsilon, runs=RUNS, random=random, of="prefixes")
+
+    def often(one: Callable[[], float]) -> Floats:
+        return np.array([one() for _ in range(RUNS)])
+
+    def smooth(one: Callable[..., float]) -> Floats:
+        return often(partial(one, places, low=low, high=high, reach=reach, epsilon=epsilon, random=random))
+
+    def of_points(group: int) -> float:
+        made = points.published(units.places, reach=reach, epsilon=epsilon, group=group, random=random)
+        return float(made[medians.rank(n) - 1])
+
+    return {
+        "ours": of_cells(step=step).quantile(0.5).value,
+        "ours, finer": of_cells(step=step / FINER).quantile(0.5).value,
+        "sorted points": often(lambda: of_points(1)),
+        "in groups": often(lambda: of_points(group)),
+        "smooth, t": smooth(medians.student),
+        "smooth, Cauchy": smooth(medians.cauchy),
+        "noise of the distance": smooth(medians.by_reach),
+        "exponential": often(partial(medians.exponential, places, low=low, high=high, epsilon=epsilon, random=random)),
+    }
+
+
+def medians_table() -> str:
+    random = np.random.default_rng()
+    lines: list[str] = []
+    for units, reach in samples():
+        found = {name: off(values, units) for name, values in median_ways(units, reach, 1.0, random).items()}
+        if not lines:
+            lines += [f"| units | n | distance | {' | '.join(found)} |", "|---|--:|--:|" + "--:|" * len(found)]
+        lines.append(f"| {told(units, reach)} | {' | '.join(f'{error:,.3g}' for error in found.values())} |")
+    return "\n".join(lines)
+
+
+def curves() -> str:
+    """Medians against epsilon."""
+    random = np.random.default_rng()
+    lines: list[str] = []
+    units = made_up()[0]
+    for reach in (1.0, 10.0, 100.0):
+        for epsilon in (0.1, 0.3, 1.0, 3.0):
+            found = {name: off(values, units) for name, values in median_ways(units, reach, epsilon, random).items()}
+            if not lines:
+                lines += [f"| distance | epsilon | {' | '.join(found)} |", "|--:|--:|" + "--:|" * len(found)]
+            lines.append(f"| {reach:g} | {epsilon:g} | {' | '.join(f'{error:,.2g}' for error in found.values())} |")
+    return "\n".join(lines)
+
+
+def range_ways(units: Units, reach: float, random: np.random.Generator) -> dict[str, float]:
+    """Root mean square errors of the counts of random ranges, whose ends are anywhere; epsilon = 1."""
+    n, length = len(units.places), units.high - units.low
+    ends = np.sort(np.random.default_rng(1).uniform(units.low, units.high, (2, RANGES)), axis=0)
+    truth = points.counted(units.places, *ends)
+    group = points.group_for(n, length=length, reach=reach, epsilon=1.0)
+    step = step_for(n, length=length, reach=reach, epsilon=1.0)
+
+    def rmse(found: Floats) -> float:
+        return float(np.sqrt(np.mean((found - truth) ** 2)))
+
+    def of_cells(step: float) -> float:
+        made = cells_of(units, reach=reach, step=step, epsilon=1.0, runs=SETS, random=random, of="ranges")
+        return rmse(made.ranges(*ends))
+
+    def of_points(group: int) -> float:
+        sets = [
+            points.published(units.places, reach=reach, epsilon=1.0, group=group, random=random) for _ in range(SETS)
+        ]
+        return rmse(np.stack([points.counted(one, *ends) for one in sets]))
+
+    return {
+        "ours": of_cells(step),
+        "ours, finer": of_cells(step / FINER),
+        "sorted points": of_points(1),
+        "in groups": of_points(group),
+    }
+
+
+def ranges() -> str:
+    random = np.random.default_rng()
+    lines: list[str] = []
+    for units, reach in samples():
+        found = range_ways(units, reach, random)
+        if not lines:
+            lines += [f"| units | n | distance | {' | '.join(found)} |", "|---|--:|--:|" + "--:|" * len(found)]
+        lines.append(f"| {told(units, reach)} | {' | '.join(f'{error:,.3g}' for error in found.values())} |")
+    return "\n".join(lines)
+
+
+def gains() -> str:
+    """So many times less mean square error than where all places are protected, by the distance as a share of the axis.
+
+    10,000 made-up units; ranges of 1,000 cells.
+    """
+    random = np.random.default_rng()
+    units = made_up()[0]
+    length, places = units.high - units.low, units.places
+    lines = [
+        "| delta | 1 / delta^2 | a sorted point | after isotonic regression | a range, ours | sums over cells |",
+        "|--:|--:|--:|--:|--:|---|",
+    ]
+
+    def squares(delta: float) -> tuple[float, float, float, str]:
+        reach = delta * length
+        noise = random.laplace(scale=reach, size=(SETS, len(places)))
+        made = [points.published(places, reach=reach, epsilon=1.0, group=1, random=random) for _ in range(SETS)]
+        plan = plan_of(1000, max(1, round(delta * 999)))
+        mean = variance(plan)
+        return float(np.mean(noise**2)), float(np.mean((np.stack(made) - places) ** 2)), mean, name_of(plan)
+
+    whole = squares(1.0)
+    for delta in (1.0, 0.5, 0.1, 0.02, 0.01, 0.005, 0.002, 0.001):
+        one = squares(delta)
+        gained = " | ".join(f"{a / b:,.3g}" for a, b in zip(whole[:3], one[:3], strict=True))
+        lines.append(f"| {delta:g} | {1 / delta**2:,.0f} | {gained} | {one[3]} |")
+    return "\n".join(lines)
+
+
+def middle_crossing(made: Cells, share: float) -> Floats:
+    """What the product gave before: the middle of where the balance first and last crosses zero."""
+    total = made.counts.sum(axis=1, keepdims=True)
+    above = np.concatenate([np.zeros_like(total), np.cumsum(made.counts, axis=1)], axis=1) - share * total
+    rows, last = np.arange(len(above)), above.shape[1] - 1
+    found = np.zeros(len(above))
+    for end in (np.argmax(above >= 0, axis=1), np.minimum(last + 1 - np.argmax(above[:, ::-1] < 0, axis=1), last)):
+        begins, ends = above[rows, end - 1], above[rows, end]
+        part = np.clip(-begins / np.where(ends > begins, ends - begins, 1.0), 0.0, 1.0)
+        found += (made.edges[end - 1] + part * (made.edges[end] - made.edges[end - 1])) / 2
+    return found
+
+
+def crossings() -> str:
+    """Quantiles where noise makes many crossings: the middle of them, or that of the isotonic regression."""
+    random = np.random.default_rng()
+    lines = ["| units | cells | share | middle of the first and the last | isotonic |", "|---|--:|--:|--:|--:|"]
+    for units in (stops(1), stops(28)):
+        for parts in (1, 2, 8):
+            reach = 0.001
+            made = cells_of(
+                units, reach=reach, step=reach / parts, epsilon=1.0, runs=RUNS, random=random, of="prefixes"
+            )
+            for share in (0.1, 0.5):
+                old = off(middle_crossing(made, share), units, share)
+                new = off(made.quantile(share).value, units, share)
+                lines.append(f"| {units.name} | {made.counts.shape[1]} | {share} | {old:,.3g} m | {new:,.3g} m |")
+    return "\n".join(lines)

@@ -1,0 +1,84 @@
+"""What a distance gains for ranges: the product's own plans for places up to a distance, beside all places.
+
+Neighbours differ in the place of one unit. `factors` compares the mean variance of a random range where all places are
+protected with that where only so many cells are, both under the best strategy that the planner finds: Fang and Chang's
+factors. Levels of one window, epsilon = 1, Laplace noise: nothing is sampled.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from privacy.accounting.accounting import Budget
+from privacy.cells.averages import Workload
+from privacy.cells.choice import CellChoice, CellName
+from privacy.cells.space import Axis
+from privacy.constraint import AtOnce
+from privacy.measure import Measure
+from privacy.planning.demand import Demand
+from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.protection import Span
+from privacy.series import Series
+from privacy.strategies.choice import Choice
+
+LEVEL = Series(kind="level")
+
+
+@lru_cache
+def plan_of(
+    cells: int, apart: int, *, epsilon: float = 1.0, name: CellName = "auto", workload: Workload = "ranges"
+) -> Plan:
+    """Of one window in which a unit is in one cell: its place is protected up to so many cells.
+
+    Args:
+        apart: 0: its presence is protected.
+    """
+    demand = Demand(
+        name="map",
+        measure=Measure(kind="count"),
+        cells=cells,
+        axes=(Axis(cells=cells, ordered=True),),
+        series=(LEVEL,),
+        choice=Choice(name="direct"),
+        over=CellChoice(name=name, workload=workload),
+        apart=(apart,) if apart else (),
+    )
+    return make_plan(
+        [demand],
+        constraint=AtOnce(),
+        protects=Span(1, (("x", str(apart)),) if apart else ()),
+        window=1,
+        windows=None,
+        owner=False,
+        budget=Budget(epsilon=epsilon, delta=0.0),
+        mechanism="laplace",
+        accounting=None,
+    )
+
+
+def name_of(plan: Plan) -> str:
+    over = plan.released[0].over
+    return "each" if over is None else over.name
+
+
+def variance(plan: Plan) -> float:
+    """Mean over the workload."""
+    return float(np.mean(stddev(plan, 0, LEVEL, 1) ** 2))
+
+
+def factors() -> str:
+    lines = [
+        "| cells | distance, cells | sums over cells | off by | all places | so many times less variance |",
+        "|--:|--:|---|--:|--:|--:|",
+    ]
+    for cells in (64, 256, 1024):
+        far = plan_of(cells, cells - 1)
+        for apart in (1, 2, 4, 8, 16, 64):
+            if apart < cells:
+                near = plan_of(cells, apart)
+                gain = variance(far) / variance(near)
+                lines.append(
+                    f"| {cells:,} | {apart} | {name_of(near)} | {variance(near) ** 0.5:.1f} "
+                    f"| {variance(far) ** 0.5:.1f} ({name_of(far)}) | {gain:.1f} |"
+                )
+    return "\n".join(lines)

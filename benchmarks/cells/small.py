@@ -1,0 +1,95 @@
+"""Ranges of few cells by enumeration: what each strategy charges and how far each range is off.
+
+Fang and Chang's tables of range queries, worked out anew: their text is not at hand, only its errata. Units are on an
+axis of d cells. Neighbours differ in the place of one unit, which is at most `apart` cells from the other one (any
+two: d - 1), or by one unit's presence. Sensitivity is the largest L1 distance of two columns, over all pairs; noise is
+Laplace's, of variance 2 (sensitivity / epsilon)^2; a range is estimated by least squares.
+
+Where only places are protected the number of all units is the same for neighbours: prefixes know it exactly. So ranges
+that reach the last cell hold the noise of one node, variance 2, where the paper's table lists its maximum of 4.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Variances = dict[tuple[int, int], float]
+
+
+def each(cells: int) -> Floats:
+    return np.eye(cells)
+
+
+def binary_tree(cells: int) -> Floats:
+    """All complete nodes of one, from single cells to the root: cells is a power of two."""
+    layers = [
+        np.repeat(np.eye(cells // size), size, axis=1) for size in (2**layer for layer in range(cells.bit_length()))
+    ]
+    return np.vstack(layers)
+
+
+def prefixes(cells: int) -> Floats:
+    return np.tril(np.ones((cells, cells)))
+
+
+def sensitivity(strategy: Floats, apart: int | None) -> float:
+    """In L1, over all pairs of neighbours.
+
+    Args:
+        apart: None: neighbours differ by a unit's presence.
+
+    >>> [sensitivity(strategy(8), 7) for strategy in (each, binary_tree, prefixes)]
+    [2.0, 6.0, 7.0]
+    >>> [sensitivity(strategy(8), 1) for strategy in (each, binary_tree, prefixes)]
+    [2.0, 6.0, 1.0]
+    """
+    cells = strategy.shape[1]
+    if apart is None:
+        return float(np.abs(strategy).sum(axis=0).max())
+    pairs = [(a, b) for a in range(cells) for b in range(cells) if abs(a - b) <= apart]
+    return float(max(np.abs(strategy[:, a] - strategy[:, b]).sum() for a, b in pairs))
+
+
+def variances(strategy: Floats, *, apart: int | None, epsilon: float = 1.0, total: bool = False) -> Variances:
+    """Of each range (first cell, last cell), counted from 1.
+
+    Args:
+        total: whether the number of all units is known exactly, as it is where presence is not protected.
+
+    >>> found = variances(prefixes(4), apart=1, total=True)
+    >>> found[2, 3], found[1, 3], found[2, 4], found[1, 4]
+    (4.0, 2.0, 2.0, 0.0)
+    """
+    cells = strategy.shape[1]
+    noise = 2 * (sensitivity(strategy, apart) / epsilon) ** 2
+    free = np.eye(cells)
+    if total:  # all that is left to estimate are the differences from an even spread
+        free = np.vstack([np.eye(cells - 1), -np.ones(cells - 1)])
+        strategy = strategy[np.abs(strategy @ free).sum(axis=1) > 0]
+    inverse = np.linalg.inv((strategy @ free).T @ strategy @ free) if cells > 1 or not total else np.zeros((0, 0))
+    covariance = noise * free @ inverse @ free.T
+    spans = [(a, b) for a in range(cells) for b in range(a, cells)]
+    rounded = {(a + 1, b + 1): round(float(covariance[a : b + 1, a : b + 1].sum()), 9) for a, b in spans}
+    return {span: max(0.0, value) for span, value in rounded.items()}
+
+
+def table(cells: int = 4) -> str:
+    """Every range under each strategy."""
+    columns = (
+        ("each cell", variances(each(cells), apart=cells - 1)),
+        ("each cell, total known", variances(each(cells), apart=cells - 1, total=True)),
+        ("binary tree", variances(binary_tree(cells), apart=cells - 1)),
+        ("binary tree, total known", variances(binary_tree(cells), apart=cells - 1, total=True)),
+        ("prefixes, all of the axis", variances(prefixes(cells), apart=cells - 1, total=True)),
+        ("prefixes, one cell", variances(prefixes(cells), apart=1, total=True)),
+        ("so published (noise on the total)", variances(prefixes(cells), apart=1)),
+    )
+    lines = [
+        "| range | " + " | ".join(name for name, _ in columns) + " |",
+        "|---|" + "--:|" * len(columns),
+    ]
+    for span in columns[0][1]:
+        cellwise = " | ".join(f"{found[span]:.2f}" for _, found in columns)
+        lines.append(f"| {span[0]} to {span[1]} | {cellwise} |")
+    lines.append("| mean | " + " | ".join(f"{np.mean(list(found.values())):.2f}" for _, found in columns) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,251 @@
+"""BigQuery, by Google's own client: whether a table can be used, and one load job for one file.
+
+A load job is whole or not there, and BigQuery takes an id once: to a second job of the same id it answers 409. So a job
+whose id follows from what it loads is done once, whoever asks for it and however often.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from transforms.common.cloud import PATIENCE, SIGN_IN, in_time, no_credentials, silence
+from transforms.common.errors import RefusedError, SlackwaterError, SpecError
+
+EMULATOR = "BIGQUERY_EMULATOR_HOST"
+"""Google's client goes there if this is set; there are no credentials then."""
+
+LONGEST = 3600.0
+"""Seconds that a job may take."""
+
+_WRITE = "bigquery.tables.updateData"
+_ROLES = "give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the project"
+
+_TYPES: Mapping[pa.DataType, str] = {
+    pa.string(): "STRING",
+    pa.int32(): "INTEGER",
+    pa.int64(): "INTEGER",
+    pa.float64(): "FLOAT",
+    pa.bool_(): "BOOLEAN",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it should be.
+
+    Attributes:
+        name: `project.dataset.table`.
+        end: the column by whose months it is partitioned.
+    """
+
+    name: str
+    schema: pa.Schema
+    end: str
+
+
+def refuse_unusable(table: Table, *, loaded: int) -> None:
+    """Ask BigQuery for a table, within seconds, and make it if it is missing.
+
+    Args:
+        loaded: epochs that were loaded into it.
+
+    Raises:
+        RefusedError: there are no credentials, or they are not taken, or not for writing; the table has other columns,
+            or is gone.
+        SpecError: the client is not installed; there is no such dataset.
+        SlackwaterError: nobody answers.
+    """
+    client = _client(table.name)
+    in_time(partial(_find, client, table, loaded), table.name, _told, silence)
+
+
+def load_once(table: Table, id_: str, write: Callable[[BinaryIO], int], file: BinaryIO) -> None:
+    """Load what `write` makes, unless a job of this id has done so.
+
+    Args:
+        id_: of the job; a number is added, one for each that has failed.
+        file: where the load file is made.
+
+    Raises:
+        As `refuse_unusable`, and RefusedError: BigQuery did not take it.
+    """
+    client = _client(table.name)
+    with _telling(table.name):
+        location = client.get_dataset(table.name.rpartition(".")[0]).location
+        for number in count():
+            numbered = f"{id_}-{number}"
+            job, own = _known(client, table, numbered, location), False
+            if job is None:
+                job, own = _sent(client, table, numbered, location, write, file)
+            if job.state != "DONE":
+                job = _ended(client, job, table, location)
+            if job.error_result is None:
+                if not own:
+                    _refuse_older(client, table, job)
+                return
+            if own:
+                reason = str(job.error_result.get("message", "")).partition("\n")[0]
+                raise RefusedError(f"{table.name}: BigQuery did not load job {numbered}: {reason}")
+
+
+def _sent(
+    client: Any, table: Table, id_: str, location: str, write: Callable[[BinaryIO], int], file: BinaryIO
+) -> tuple[Any, bool]:
+    """The job, and whether it is this caller's."""
+    from google.api_core.exceptions import GoogleAPIError
+    from google.cloud.bigquery import LoadJobConfig
+
+    file.seek(0)
+    file.truncate()
+    write(file)
+    config = LoadJobConfig(
+        source_format="PARQUET",
+        write_disposition="WRITE_APPEND",
+        create_disposition="CREATE_NEVER",
+        schema=_fields(table.schema),
+    )
+    try:
+        job = client.load_table_from_file(
+            file, table.name, job_id=id_, project=client.project, location=location, job_config=config, rewind=True
+        )
+    except GoogleAPIError:
+        job = _known(client, table, id_, location)  # sent by another run, or by this one, which heard no answer
+        if job is None:
+            raise
+        return job, False
+    return job, True
+
+
+def _known(client: Any, table: Table, id_: str, location: str) -> Any:
+    from google.api_core.exceptions import NotFound
+
+    try:
+        return client.get_job(id_, project=client.project, location=location)
+    except NotFound:
+        return None
+
+
+def _ended(client: Any, job: Any, table: Table, location: str) -> Any:
+    from google.api_core.exceptions import GoogleAPICallError
+
+    try:
+        return job.result(timeout=LONGEST)
+    except GoogleAPICallError:  # also where the job itself has failed
+        found = _known(client, table, job.job_id, location)
+        if found is None or found.state != "DONE":
+            raise
+        return found
+
+
+def _refuse_older(client: Any, table: Table, job: Any) -> None:
+    """A table that was removed and made anew does not have what a job loaded before."""
+    created = client.get_table(table.name).created
+    if job.ended is not None and created is not None and job.ended < created:
+        raise RefusedError(
+            f"{table.name}: job {job.job_id} loaded its rows before the table was made, so they went into another one "
+            "of that name; name a table that there never was, into which all epochs are loaded"
+        )
+
+
+def _find(client: Any, table: Table, loaded: int) -> None:
+    from google.api_core.exceptions import NotFound
+    from google.cloud import bigquery
+
+    patience = {"timeout": PATIENCE / 2, "retry": bigquery.DEFAULT_RETRY.with_timeout(PATIENCE / 2)}
+    client.get_dataset(table.name.rpartition(".")[0], **patience)
+    try:
+        found = client.get_table(table.name, **patience)
+    except NotFound:
+        if loaded:
+            raise RefusedError(
+                f"{table.name}: is gone, and {loaded:,} epochs were in it; restore it (BigQuery keeps what is deleted "
+                "for some days), or name another table, into which all epochs are loaded"
+            ) from None
+        new = bigquery.Table(table.name, schema=_fields(table.schema))
+        new.time_partitioning = bigquery.TimePartitioning(type_="MONTH", field=table.end)
+        new.clustering_fields = ["release", "query"]
+        found = client.create_table(new, exists_ok=True, **patience)
+    wanted = {field.name: field.field_type for field in _fields(table.schema)}
+    there = {field.name: field.field_type if field.mode == "NULLABLE" else field.mode for field in found.schema}
+    if there == wanted:
+        if not _is_writable(client, table.name, patience):
+            raise RefusedError(f"{table.name}: this account may not write into it; {_ROLES}")
+        return
+    other = [name for name in (*wanted, *there) if wanted.get(name) != there.get(name)]
+    raise RefusedError(
+        f"{table.name}: has other columns than this release publishes (first {other[0]}: {there.get(other[0], 'none')} "
+        f"in the table, {wanted.get(other[0], 'none')} in the release); name another table, which is made then"
+    )
+
+
+def _is_writable(client: Any, name: str, patience: Mapping[str, Any]) -> bool:
+    from google.api_core.exceptions import MethodNotAllowed
+
+    try:
+        granted = client.test_iam_permissions(name, [_WRITE], **patience)
+    except MethodNotAllowed:  # an emulator, which knows no rights
+        return True
+    return _WRITE in granted.get("permissions", ())
+
+
+def _fields(schema: pa.Schema) -> list[Any]:
+    """Columns as BigQuery has them: all may be null, as those of the Parquet files that it is sent."""
+    from google.cloud.bigquery import SchemaField
+
+    return [SchemaField(field.name, _TYPES[field.type]) for field in schema]
+
+
+def _client(table: str) -> Any:
+    try:
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud import bigquery
+    except ImportError:
+        raise SpecError(
+            "output.bigquery: BigQuery needs Google's client; run `pip install '.[bigquery]'` in the project's folder"
+        ) from None
+    project = table.rsplit(".", 2)[0]
+    if os.environ.get(EMULATOR):
+        return bigquery.Client(project=project, credentials=AnonymousCredentials())
+    return in_time(partial(bigquery.Client, project=project), "BigQuery", _told, no_credentials)
+
+
+@contextmanager
+def _telling(where: str) -> Iterator[None]:
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except (GoogleAPIError, GoogleAuthError, RequestException, TimeoutError) as error:
+        raise _told(error, where) from None
+
+
+def _told(error: Exception, where: str) -> SlackwaterError:
+    from google.api_core.exceptions import ClientError, Forbidden, NotFound, Unauthorized
+    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
+
+    if isinstance(error, SlackwaterError):
+        return error
+    if isinstance(error, DefaultCredentialsError):
+        return no_credentials("BigQuery")
+    if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
+        return RefusedError(f"{where}: Google does not take these credentials ({type(error).__name__}); {SIGN_IN}")
+    if isinstance(error, Forbidden | Unauthorized):
+        code = int(error.code or 0)
+        return RefusedError(f"{where}: not allowed with the credentials at hand ({code}); {_ROLES}")
+    if isinstance(error, NotFound):
+        dataset = where.rpartition(".")[0]
+        return SpecError(
+            f"{where}: there is no dataset {dataset}, or no such project; check the name, or make it first"
+        )
+    if isinstance(error, ClientError):
+        return RefusedError(f"{where}: BigQuery refuses this: {str(error.message).partition(chr(10))[0]}")
+    return silence(where, f" ({type(error).__name__})")

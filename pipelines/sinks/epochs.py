@@ -1,0 +1,77 @@
+"""Epochs that are shown, loaded into the tables besides, each once: the order in which that is safe.
+
+    shown by the manifest -> not loaded, by the record -> no job, by BigQuery -> load job -> record
+
+Whoever dies in between leaves what the next run finishes: what is loaded is what is public, byte by byte, so nothing is
+sampled or decided here. The id of a job follows from the release's first attempt, the epoch's and the table: names that
+chance gave, so another release of the same name has others. If the record is lost or behind, BigQuery knows the job for
+six months.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from functools import partial
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from pipelines.sinks.bigquery import Table, load_once, refuse_unusable
+from pipelines.sinks.load_file import END, Side, load_schema, rows_of, write_load_file
+from pipelines.spec.load import Spec
+from pipelines.store.commit import Commit
+from pipelines.store.store import Store
+from transforms.common.errors import RefusedError
+
+
+def refuse_unusable_tables(spec: Spec, store: Store) -> None:
+    """Before any work: ask for the tables, and make those that are missing."""
+    for side, name in spec.output.tables:
+        refuse_unusable(_table(spec, side, name), loaded=store.loads.done(name))
+
+
+def load_shown(spec: Spec, store: Store) -> list[str]:
+    """Load all epochs that are shown and not loaded yet; a line for each.
+
+    Raises:
+        SlackwaterError: a table does not take one. What is published stays so, and the next run loads it.
+    """
+    if not spec.output.tables:
+        return []
+    history = store.open()
+    lines = []
+    for side, name in spec.output.tables:
+        commits = () if history is None else history.commits[: history.shown]
+        for commit in commits[store.loads.done(name) :]:
+            with TemporaryFile() as file:
+                write = partial(_write, spec, store, commit, side)
+                load_once(_table(spec, side, name), job_id(commits, commit, name), write, file)
+            store.loads.note(name, commit.epoch)
+            lines.append(f"epoch {commit.epoch}: {side} loaded into {name}")
+    return lines
+
+
+def job_id(commits: Sequence[Commit], commit: Commit, table: str) -> str:
+    """Of letters, digits, - and _, as BigQuery has it."""
+    named = json.dumps([commits[0].attempt, commit.attempt, table])
+    release = re.sub(r"[^A-Za-z0-9_-]", "_", commit.release)
+    return f"slackwater-{release}-{commit.epoch:06d}-{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+
+
+def _table(spec: Spec, side: Side, name: str) -> Table:
+    return Table(name, load_schema(side, spec.queries), END[side])
+
+
+def _write(spec: Spec, store: Store, commit: Commit, side: Side, file: BinaryIO) -> int:
+    schema = load_schema(side, spec.queries)
+    while True:
+        files, mixed = store.files_of(commit, side)
+        contents = (store.shown.content(name, digest, commit.epoch) for name, digest in files.items())
+        rows = partial(rows_of, commit=commit, side=side, format_=spec.output.format, schema=schema, mixed=mixed)
+        try:
+            return write_load_file(map(rows, contents), file, schema)
+        except RefusedError:
+            if store.files_of(commit, side) == (files, mixed):  # else a compaction has put others in their places
+                raise
+            file.seek(0)
+            file.truncate()

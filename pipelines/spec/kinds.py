@@ -1,0 +1,37 @@
+"""The three kinds of specs, told apart by the keys that none of the others has; and which commands are for which."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pipelines.spec.document import Document
+from transforms.common.errors import SpecError
+
+Kind = Literal["sums", "records", "devices"]
+
+_WHAT: dict[Kind, tuple[str, str]] = {
+    "sums": ("a release of sums from a changelog", "slackwater plan, run, evaluate, show, report and ledger"),
+    "records": ("sanitised records", "slackwater sanitise and ledger"),
+    "devices": ("a survey that devices randomise", "slackwater local plan, local estimate and ledger"),
+}
+
+
+def kind_of(content: Mapping[str, Any]) -> Kind | None:
+    """None where keys of none, or of several, are there: then each unknown key is told.
+
+    >>> kind_of({"sanitise": "a", "columns": []}), kind_of({"queries": []}), kind_of({"sanitise": "a", "queries": []})
+    ('records', 'sums', None)
+    """
+    signs: dict[Kind, set[str]] = {"sums": {"changelog", "queries"}, "records": {"sanitise"}, "devices": {"local"}}
+    found = [kind for kind, keys in signs.items() if keys & content.keys()]
+    return found[0] if len(found) == 1 else None
+
+
+def refuse_another(document: Document, kind: Kind) -> None:
+    """
+    Raises:
+        SpecError: the spec is of another kind; it names the commands for that.
+    """
+    found = kind_of(document.content)
+    if found not in (None, kind):
+        what, commands = _WHAT[found]
+        raise SpecError(f"{document.name}: a spec of {what}; the commands for it are {commands}")

@@ -1,0 +1,176 @@
+"""Many small files of old epochs as few large ones, with the same rows: what a record of it says, and how files join.
+
+A release that runs each night for years has thousands of files, and each reader opens all of them. A compaction takes
+the place of the files of some epochs that follow on each other. Commits stay as they are. What the manifest shows
+follows from commits and compactions together: the files of a compaction are listed with its last epoch, and the other
+epochs have none.
+"""
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from pipelines.store.attempt import own_name, public_name
+from pipelines.store.commit import Commit, Digest
+from transforms.common.errors import RefusedError
+
+LARGEST = 256 * 2**20
+"""Bytes that are joined to one file at most: what a reader holds at once."""
+
+_VERSION = 1
+_JOINED_NAME = re.compile(r"-(?P<first>\d{6})\d{25}-\d+-[0-9a-f]+\.\w+$", re.ASCII)
+_RECORD = "a record of a compaction; restore it from a copy of the private folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """Files in the place of those of epochs `first` to `last`.
+
+    Attributes:
+        spec_sha256: of the release that it belongs to, as its commits have it.
+        files: by their public names.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    spec_sha256: str
+    first: int
+    last: int
+    files: dict[str, Digest]
+
+    def to_json(self) -> bytes:
+        return json.dumps({"version": _VERSION, **asdict(self)}, indent=1).encode()
+
+    @staticmethod
+    def from_json(content: bytes, where: str) -> "Compaction":
+        """
+        Raises:
+            RefusedError: this is no such record; the message names the place `where`.
+        """
+        try:
+            document = json.loads(content)
+            if document.pop("version") != _VERSION:
+                raise RefusedError(f"{where}: of a version that this program does not know; use the one that wrote it")
+            return TypeAdapter(Compaction).validate_json(json.dumps(document), strict=True)
+        except (AttributeError, KeyError, TypeError, ValueError, ValidationError, RecursionError):
+            raise RefusedError(f"{where}: cannot be read as {_RECORD}") from None
+
+
+def check_compactions(compactions: Sequence[Compaction], commits: Sequence[Commit], where: str) -> None:
+    """Check that compactions follow on each other, from epoch 1 on, and are of committed epochs of this release.
+
+    Raises:
+        RefusedError: they do not, or are not.
+    """
+    last = 0
+    for compaction in compactions:
+        fits = compaction.first == last + 1 and compaction.first < compaction.last <= len(commits)
+        if not fits or compaction.spec_sha256 != commits[0].spec_sha256:
+            raise RefusedError(f"{where}: a record does not fit the commits; restore the private folder from a copy")
+        last = compaction.last
+
+
+def shown_files(commits: Sequence[Commit], compactions: Sequence[Compaction]) -> list[Mapping[str, Digest]]:
+    """The files that the manifest lists with each epoch."""
+    files: list[Mapping[str, Digest]] = [commit.files for commit in commits]
+    for compaction in compactions:
+        files[compaction.first - 1 : compaction.last] = [{}] * (compaction.last - compaction.first)
+        files.insert(compaction.last - 1, compaction.files)
+    return files
+
+
+def needless(names: Iterable[str], commits: Sequence[Commit], compactions: Sequence[Compaction]) -> list[str]:
+    """Those of some files that compactions stand for, or that were joined to stand where another compaction does."""
+    last = compactions[-1].last if compactions else 0
+    replaced = {name for commit in commits[:last] for name in commit.files}
+    standing = {name for compaction in compactions for name in compaction.files}
+
+    def too_late(name: str) -> bool:
+        joined = _JOINED_NAME.search(name)
+        return joined is not None and int(joined["first"]) <= last and name not in standing
+
+    return [name for name in names if name in replaced or too_late(name)]
+
+
+def join_epochs(
+    commits: Sequence[Commit],
+    read: Callable[[str], bytes],
+    put: Callable[[str, bytes], None],
+    *,
+    largest: int = LARGEST,
+) -> Compaction:
+    """Join the files of epochs that follow on each other, each query's and side's in the order of the epochs.
+
+    Args:
+        commits: of these epochs.
+        read: the content of a public file, as it was committed.
+        put: takes the name and content of each new file.
+
+    Raises:
+        RefusedError: files of one query differ in their columns.
+    """
+    files: dict[str, Digest] = {}
+    last = commits[-1]
+    for (stem, suffix), names in _kinds(commits).items():
+        for part, content in enumerate(_parts(names, read, suffix, largest)):
+            sha256 = hashlib.sha256(content).hexdigest()
+            # A number in the place of a chunk's: which epochs, which part, and what is in it, so that two programs
+            # that join the same files in other bytes do not write one name.
+            number = f"{commits[0].epoch:06d}{last.epoch:06d}{part:04d}{int(sha256[:12], 16):015d}"
+            name = public_name(f"{stem}-{number}{suffix}", last.attempt)
+            put(name, content)
+            files[name] = Digest(sha256, len(content))
+    return Compaction(spec_sha256=last.spec_sha256, first=commits[0].epoch, last=last.epoch, files=files)
+
+
+def _kinds(commits: Sequence[Commit]) -> dict[tuple[str, str], list[tuple[str, int]]]:
+    """Names and sizes of the files that can be joined, by what stands before their chunk's number and by format."""
+    kinds: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for commit in commits:
+        for name, digest in commit.files.items():
+            path = PurePosixPath(own_name(name, commit.attempt))
+            stem = re.sub(r"-\d+$", "", str(path.with_suffix("")))
+            kinds.setdefault((stem, path.suffix), []).append((name, digest.size))
+    return kinds
+
+
+def _parts(
+    names: Sequence[tuple[str, int]], read: Callable[[str], bytes], suffix: str, largest: int
+) -> Iterable[bytes]:
+    part: list[str] = []
+    size = 0
+    for name, of_file in names:
+        if part and size + of_file > largest:
+            yield _JOINED[suffix]([read(one) for one in part])
+            part, size = [], 0
+        part.append(name)
+        size += of_file
+    yield _JOINED[suffix]([read(one) for one in part])
+
+
+def _parquet(contents: Sequence[bytes]) -> bytes:
+    tables = [pq.read_table(pa.BufferReader(content)) for content in contents]
+    if any(table.schema != tables[0].schema for table in tables):
+        raise RefusedError("files of one query differ in their columns, so they are not joined")
+    file = io.BytesIO()
+    pq.write_table(pa.concat_tables(tables), file)
+    return file.getvalue()
+
+
+def _csv(contents: Sequence[bytes]) -> bytes:
+    headers, rows = zip(*(content.split(b"\n", 1) for content in contents), strict=True)
+    if any(header != headers[0] for header in headers):
+        raise RefusedError("files of one query differ in their columns, so they are not joined")
+    return b"\n".join([headers[0], b"".join(rows)])
+
+
+_JOINED: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {".parquet": _parquet, ".csv": _csv, ".jsonl": b"".join}

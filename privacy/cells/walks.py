@@ -1,0 +1,94 @@
+"""Least squares over layers of sums in two walks, one up and one down; the formulas are in privacy.cells.layers.
+
+Each layer's nodes share no cell and hold all of them, and each node's cells are those of its children in the layer
+below. What children are is the strategy's: neighbours along an axis (Layers), or in a square (Quadtree).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from privacy.cells.sums import Floats, Ints
+
+
+class Layered(Protocol):
+    """A strategy of layers, single cells first."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def weights(self) -> tuple[int, ...]: ...
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Nodes of each layer."""
+        ...
+
+    def up(self, values: Any, layer: int) -> Any:
+        """[.., nodes of the layer below] to [.., nodes of a layer], sums over children."""
+        ...
+
+    def down(self, values: Floats, layer: int) -> Floats:
+        """[.., nodes of a layer] to [.., nodes of the layer below]: to each child what its parent has."""
+        ...
+
+
+def spread(layers: Layered, values: Ints) -> Ints:
+    """[.., cells] to [.., nodes]."""
+    sums, found = values, [layers.weights[0] * values]
+    for layer, weight in enumerate(layers.weights[1:], start=1):
+        sums = layers.up(sums, layer)
+        found.append(weight * sums)
+    return np.concatenate(found, axis=-1)
+
+
+def gather(layers: Layered, nodes: Floats) -> Floats:
+    """[.., nodes] to [.., cells], least squares."""
+    model, noisy = _model(layers), np.split(nodes, np.cumsum(layers.counts)[:-1], axis=-1)
+    values = noisy[0] / layers.weights[0]
+    below: list[tuple[Floats, Floats]] = []
+    for layer in range(1, len(layers.weights)):
+        sums = layers.up(values, layer)
+        below.append((values, sums))
+        values = model.u[layer] * (layers.weights[layer] * noisy[layer] + sums / model.m[layer])
+    for layer in reversed(range(1, len(layers.weights))):
+        own, sums = below.pop()
+        values = own + model.u[layer - 1] * layers.down((values - sums) / model.m[layer], layer)
+    return values
+
+
+def solve(layers: Layered, queries: Floats) -> Floats:
+    """(S^T S)^-1 applied to [.., cells]: a query's covariance with each cell."""
+    nodes = np.zeros((*queries.shape[:-1], sum(layers.counts)))
+    nodes[..., : layers.counts[0]] = queries / layers.weights[0]
+    return gather(layers, nodes)
+
+
+def variances(layers: Layered) -> Floats:
+    """Of each cell, [cells]."""
+    model = _model(layers)
+    found = model.u[-1]
+    for layer in reversed(range(1, len(layers.weights))):
+        u = model.u[layer - 1]
+        share = u / layers.down(model.m[layer], layer)
+        found = u * (1 - share) + share**2 * layers.down(found, layer)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """u and m of each layer's nodes; the cells have no m."""
+
+    u: list[Floats]
+    m: list[Floats]
+
+
+@lru_cache(maxsize=16)
+def _model(layers: Layered) -> _Model:
+    u, m = [np.full(layers.counts[0], 1.0 / layers.weights[0] ** 2)], [np.zeros(0)]
+    for layer, weight in enumerate(layers.weights[1:], start=1):
+        m.append(layers.up(u[-1], layer))
+        u.append(1.0 / (weight**2 + 1.0 / m[-1]))
+    return _Model(u, m)

@@ -1,0 +1,255 @@
+"""Intervals that hold at least as often as they say, for any number of people: proofs in docs/proofs/local.md.
+
+The error of an estimate is the noise of the reports, given who reports on what, and the drawing of who does. What is
+known of both whatever people do (`Bounds`) gives two half widths, and the smaller one is taken:
+
+    normal      of a normal distribution, and wider by what Berry and Esseen's theorem leaves open; nearly 1.96
+                deviations from some hundred thousand reports on
+    Bernstein   for fewer; 2.7 deviations and more
+
+An answer that each person reports once, as a symbol, is a sum of independent coins: there Clopper and Pearson's
+interval holds, and is not wider than it must be (`shares_of_coins`).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.local.basis import Floats
+from privacy.local.chance import Ints
+from privacy.local.design import Design
+from privacy.local.signs import Signs
+from privacy.local.symbols import Symbols
+
+FAILURE = 0.05
+"""How often an interval may miss."""
+
+COUNTED = 0.005
+"""The part of it for how many have changed, on which the variance of symbols depends."""
+
+BERRY_ESSEEN = 0.56
+"""For independent summands whose distributions differ: Shevtsova, Doklady Mathematics 82 (2010)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Of the errors of estimates, in people; arrays of shapes that go together.
+
+    Attributes:
+        variance: the largest there can be.
+        least: the smallest of the noise of reports alone, given who reports on what; or less.
+        block: what no independent summand of it exceeds in size.
+        swing: the moments of the drawing of who reports are at most those of a normal distribution of this variance.
+        failure: how often intervals may miss.
+    """
+
+    variance: Floats
+    least: Floats
+    block: Floats
+    swing: Floats
+    failure: float = FAILURE
+
+    def half_widths(self) -> Floats:
+        return np.minimum(self.normal(), self.bernstein())
+
+    def normal(self) -> Floats:
+        """Infinite where too little is known of the distance from a normal distribution.
+
+        >>> sizes = {"variance": 4e6, "least": 4e6, "block": 5.0, "swing": 0.0}
+        >>> of = Bounds(**{name: np.array(size) for name, size in sizes.items()})
+        >>> round(float(of.normal() / 2000), 2), round(float(of.bernstein() / 2000), 2)
+        (1.98, 2.72)
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = BERRY_ESSEEN * self.block / np.sqrt(np.maximum(self.least, 0))
+        tail = np.asarray(self.failure / 2 - far)
+        known = tail > 0
+        deviations = np.ones(tail.shape)
+        deviations[known] = [-NormalDist().inv_cdf(each) for each in tail[known].tolist()]
+        return np.where(known, deviations * np.sqrt(self.variance), np.inf)
+
+    def bernstein(self) -> Floats:
+        return bernstein(self.variance + self.swing, self.block, self.failure / 2)
+
+    def __add__(self, other: "Bounds") -> "Bounds":
+        """Of sums of estimates from reports of different people, in one drawing."""
+        return replace(
+            self,
+            variance=self.variance + other.variance,
+            least=self.least + other.least,
+            block=np.maximum(self.block, other.block),
+            swing=(np.sqrt(self.swing) + np.sqrt(other.swing)) ** 2,
+        )
+
+
+def bernstein(variance: Floats, block: Floats, failure: float) -> Floats:
+    """What a sum of independent numbers of mean 0, none above `block`, exceeds at most so often."""
+    log = -math.log(failure)
+    return block * log / 3 + np.sqrt((block * log / 3) ** 2 + 2 * variance * log)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What estimates are made of, [numbers, layers].
+
+    Attributes:
+        nodes: how many have a weight.
+        weight: of a report, the largest in size.
+        squares: of the weights of all reports, added up.
+        sway: how far changes of one person that has reported on all nodes can lead: who has come goes next, so that
+            weights are added and taken away in turns.
+        even: nodes that have a weight have the same.
+        people: those of a layer, if `whole`.
+        whole: everybody has reported on every node of a layer that has closed.
+    """
+
+    nodes: Ints
+    weight: Floats
+    squares: Floats
+    sway: Floats
+    even: NDArray[np.bool_]
+    people: Ints
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """What is the same for signs and symbols, [numbers, layers]; `swing` [numbers].
+
+    Attributes:
+        changed: nodes that one person can change.
+        picked: squares of the weights of reports on nodes that their people change, at most.
+        means: the squares of the sums of one person's weights on these, with its signs, at most.
+        steady: one person's changes, added up, are no more than one of them.
+    """
+
+    changed: Ints
+    weight: Floats
+    squares: Floats
+    picked: Floats
+    means: Floats
+    steady: NDArray[np.bool_]
+    swing: Floats
+
+    def bounds(self, variance: Floats, least: Floats, block: Floats) -> Bounds:
+        """From those of layers, axis 1."""
+        return Bounds(
+            variance=variance.sum(axis=1),
+            least=least.sum(axis=1),
+            block=block.max(axis=1),
+            swing=self.swing[:, None],
+        )
+
+
+def of_changes(design: Design, heard: Heard, people: int, arrived: Floats, left: Floats) -> Bounds:
+    """Of sums of the changes of nodes, [numbers, answers or 1].
+
+    Args:
+        arrived, left: for symbols, [numbers, layers, answers]: unbiased estimates of how many of those who report on a
+            node have come to an answer, and have left it; times the square of the weight, added up over the nodes.
+    """
+    drawn = _drawn(design, heard, people)
+    if isinstance(design.layers[0].randomiser, Signs):
+        return _of_signs(design, drawn)
+    return _of_symbols(design, drawn, arrived, left)
+
+
+def of_once(design: Design, reports: Ints, people: int) -> Bounds:
+    """Of levels that are reported once, [windows, 1], from so many reports."""
+    randomiser, share = design.layers[0].randomiser, design.basis.share
+    weight = people / reports[:, None].astype(float)
+    if isinstance(randomiser, Signs):
+        gain = float(randomiser.gain)
+        variance, size = design.basis.variance / 4 / gain**2, design.basis.factor / 2 / gain
+        each = (variance, variance - (1 - share) ** 2, size + 1)
+    else:
+        p, spread = float(randomiser.other), float(randomiser.spread)
+        kinds = [chance * (1 - chance) / spread**2 for chance in (p, p + spread)]
+        each = (max(kinds) + 1 / 4, min(kinds), 1 / spread)
+    variance, least, block = each
+    return Bounds(
+        variance=people * weight * variance,
+        least=people * weight * least,
+        block=weight * block,
+        swing=people * weight / 4 * (reports < people)[:, None],
+    )
+
+
+def shares_of_coins(
+    counts: Ints, reports: Ints, randomiser: Symbols, failure: float = FAILURE
+) -> tuple[Floats, Floats]:
+    """Ends of intervals of shares, by Clopper and Pearson: counts of one symbol among reports.
+
+    >>> low, high = shares_of_coins(np.array([30]), np.array([60]), Symbols(count=2, parts=1 << 61))
+    >>> low.round(3), high.round(3)
+    (array([0.236]), array([0.764]))
+    """
+    from scipy.special import betaincinv  # slow to import, and no device needs it
+
+    given, n = counts.astype(float), reports.astype(float)
+    low = np.where(given > 0, betaincinv(np.maximum(given, 1), n - given + 1, failure / 2), 0.0)
+    high = np.where(given < n, betaincinv(given + 1, np.maximum(n - given, 1), 1 - failure / 2), 1.0)
+    # Next to the ends Hoeffding's theorem says nothing; that any coin, or not every one, falls so is at most a sum.
+    low = np.where(given == 1, np.minimum(low, failure / 2 / n), low)
+    high = np.where(given == n - 1, np.maximum(high, 1 - failure / 2 / n), high)
+    p, spread = float(randomiser.other), float(randomiser.spread)
+    return (low - p) / spread, (high - p) / spread
+
+
+def _drawn(design: Design, heard: Heard, people: int) -> _Drawn:
+    most = np.array([design.bound.changed(layer.span, design.windows // layer.span) for layer in design.layers])
+    changed = np.minimum(most, heard.nodes)
+    members = heard.people if heard.whole else np.full(heard.people.shape, people)
+    one = heard.nodes <= 1
+    sway = heard.sway if heard.whole else heard.weight * changed
+    picked = np.minimum(heard.squares, changed * members * heard.weight**2)
+    means = np.where(one, heard.squares, np.minimum(members * sway**2, changed * picked))
+    swings = np.sqrt(np.where(one | heard.whole, means, heard.nodes * heard.squares))
+    everybody = heard.whole and len(design.layers) == 1  # nothing is drawn
+    return _Drawn(
+        changed=changed,
+        weight=heard.weight,
+        squares=heard.squares,
+        picked=picked,
+        means=means,
+        steady=one | (heard.even & heard.whole),
+        swing=swings.sum(axis=1) ** 2 * (not everybody),
+    )
+
+
+def _of_signs(design: Design, drawn: _Drawn) -> Bounds:
+    signs = [layer.randomiser for layer in design.layers if isinstance(layer.randomiser, Signs)]
+    gains = np.array([float(each.gain) for each in signs])
+    pairs = np.array([float(each.together) for each in signs]) / gains**2
+    variance, size = design.basis.variance / gains**2, design.basis.factor / gains
+    most = drawn.squares * variance + np.where(drawn.steady, 0, drawn.means * pairs)
+    least = drawn.squares * variance - drawn.picked * np.where(drawn.changed > 1, pairs, 0) - drawn.means
+    block = drawn.weight * drawn.changed * (size + 1)
+    return drawn.bounds(most[..., None], least[..., None], block[..., None])
+
+
+def _of_symbols(design: Design, drawn: _Drawn, arrived: Floats, left: Floats) -> Bounds:
+    away, to = (each.astype(float) for each in design.space.degrees())
+    found = []
+    for number, layer in enumerate(design.layers):
+        assert isinstance(layer.randomiser, Symbols)
+        p, spread = float(layer.randomiser.other), float(layer.randomiser.spread)
+        kinds = ((p * to + up, p * away + down) for up, down in ((0, 0), (spread, 0), (0, spread)))
+        none, comes, goes = ((up + down - (up - down) ** 2) / spread**2 for up, down in kinds)
+        squares, picked, weight = (each[:, number, None] for each in (drawn.squares, drawn.picked, drawn.weight))
+        least = squares * none - picked * np.maximum(none - np.minimum(comes, goes), 0)
+        if drawn.swing.any():  # who reports adds the square of what is drawn
+            times = np.where(drawn.steady, 1, np.maximum(drawn.changed, 1))[:, number, None]
+            comes, goes = (each + times for each in (comes, goes))
+        told = (comes - none) * arrived[:, number] + (goes - none) * left[:, number]
+        apart = np.maximum(np.abs(comes - none), np.abs(goes - none)) / spread
+        told_variance = (weight * apart) ** 2 * squares * (p * (to + away) + spread)
+        told = told + bernstein(told_variance, 2 * weight**2 * apart, COUNTED / len(design.layers))
+        extra = np.clip(told, 0, picked * np.maximum(np.maximum(comes, goes) - none, 0))
+        block = weight * (1 + p * np.abs(to - away) + spread) / spread
+        found.append((squares * none + extra, least, np.where(squares > 0, block, 0)))
+    variance, leasts, blocks = (np.stack(each, axis=1) for each in zip(*found, strict=True))
+    return replace(drawn.bounds(variance, leasts, blocks), failure=FAILURE - COUNTED)

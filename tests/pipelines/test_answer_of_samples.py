@@ -1,0 +1,25 @@
+"""How far off sums over cells of samples are: samples add up, and of a repeated window nothing is known."""
+
+import numpy as np
+import pytest
+
+from pipelines.reports.answer_of_samples import spreads_of_samples
+from privacy.adaptive.choice import AdaptiveChoice
+from privacy.answers.sums import over_cells, spread, weights_of
+from tests.privacy.test_adaptive_plan import planned
+
+
+def test_a_difference_has_the_noise_of_both_samples_and_a_repeated_window_no_interval() -> None:
+    (part,) = planned(AdaptiveChoice(policy="fixed", interval=2)).adaptive
+    sampled, of_four = np.array([True, False, True, False, True]), np.array([1.0] * 4 + [0.0] * 5)
+
+    alone = spreads_of_samples(part, sampled, of_four, np.arange(5), None)
+    apart = spreads_of_samples(part, sampled, of_four, np.array([4, 4]), np.array([0, 1]))
+
+    noise = part.scales.sample(1)
+    assert np.isnan(alone).all(axis=0).tolist() == [False, True, False, True, False]
+    assert alone[0, 0] == pytest.approx(np.sqrt(4 * noise.variance))
+    assert apart[0, 0] == pytest.approx(np.sqrt(8 * noise.variance))
+    # Both are within their own with 97.5 %, so with 95 % together (Bonferroni).
+    assert apart[1, 0] == pytest.approx(2 * spread(noise, weights_of(np.ones(1)), over_cells(of_four, None), 0.975)[1])
+    assert np.isnan(apart[:, 1]).all()

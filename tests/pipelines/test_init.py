@@ -1,0 +1,160 @@
+"""`slackwater init`: what is asked, what is read of the data, a spec that `plan` takes; and completion in a shell."""
+
+import os
+import subprocess
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from pipelines.spec.load import load
+from tests.e2e.specs import CommandLine
+
+HEADING = "stay,at,ward\n"
+ROW = "s3cret,2026-01-01T08:00:00Z,w3st\n"
+FLAGS = ["--path=data/*.csv", "--entry=stay", "--time=at", "--epsilon=0.5", "--at-most=3"]
+FLAGS += ["--start=2026-01-01T00:00:00+01:00"]
+
+
+@pytest.fixture
+def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/stays.csv").write_text(HEADING + ROW)
+    return CommandLine(tmp_path, capsys)
+
+
+def test_of_flags_alone_it_makes_a_spec_that_plan_takes_and_reads_no_data(slackwater: CommandLine) -> None:
+    (slackwater.folder / "data/stays.csv").unlink()
+
+    said = slackwater("init", "Our wards.yaml", *FLAGS, "--by=ward=yes,a b")
+    planned = slackwater("plan", "Our wards.yaml")
+    shown = slackwater("show", "Our wards.yaml")
+    again = slackwater("init", "Our wards.yaml", *FLAGS)
+
+    assert said.out == "Our wards.yaml: is written, and can be changed; next: slackwater plan Our wards.yaml\n"
+    assert (planned.code, planned.err) == (0, "")
+    with chdir(slackwater.folder):
+        spec = load("Our wards.yaml")
+    assert (spec.release, spec.changelog.source.entry) == ("our-wards", "stay")
+    assert [query.by for query in spec.queries] == [(("ward", ("yes", "a b", "other")),)]
+    assert shown.code == 1
+    assert "nothing is published yet in releases/our-wards/public; `slackwater run Our wards.yaml`" in shown.err
+    assert "if this is the folder where it ran" in shown.err
+    assert again.code == 2
+    assert again.err == "slackwater: Our wards.yaml: is there already, and nothing is overwritten; name another file\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "lines"),
+    [
+        ([], ["--path: missing; ", "--entry: ", "--time: ", "--epsilon: ", "--at-most: ", "--start: "]),
+        (
+            ["--epsilon=none", "--every=0d"],
+            ["--epsilon: expected a number above", "--every: expected a duration above"],
+        ),
+        (["--start=2026-01-01"], ["--start: the time has no zone"]),
+        (["--path=debezium.avro"], ["--path: expected files that end in .parquet, .csv, "]),
+        (["--by=ward"], ["--by: expected COLUMN=VALUE,VALUE, such as ward=medicine,surgery, not 'ward'"]),
+        ([*FLAGS, "--until=2025-01-01T00:00:00Z"], ["schedule", "nothing was written"]),
+        ([*FLAGS, "--runner=FlinkRunner"], ["--runner=FlinkRunner: init runs no pipeline"]),
+    ],
+)
+def test_what_is_missing_or_wrong_is_a_line_for_each_and_nothing_is_written(
+    slackwater: CommandLine, flags: list[str], lines: list[str]
+) -> None:
+    said = slackwater("init", "new.yaml", *flags)
+
+    assert said.code == 2
+    assert len(said.lines) == len(lines)
+    assert all(line.startswith(f"slackwater: {begin}") for line, begin in zip(said.lines, lines, strict=True))
+    assert not (slackwater.folder / "new.yaml").exists()
+
+
+def on_terminal(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, *answers: str, flags: tuple[str, ...] = ()):
+    """What is said when somebody types these lines."""
+    terminal, own = os.openpty()
+    with os.fdopen(own, "r") as stdin, os.fdopen(terminal, "wb") as typed:
+        typed.write("".join(f"{answer}\n" for answer in answers).encode() + b"\x04")
+        typed.flush()
+        monkeypatch.setattr("sys.stdin", stdin)
+        return slackwater("init", "new.yaml", *flags)
+
+
+@pytest.mark.parametrize("leave", ["y", ""])
+def test_names_of_columns_are_read_only_with_leave_and_values_never(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, leave: str
+) -> None:
+    wrong = ["stays"] if leave == "y" else []  # which is no column, if they are known
+
+    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 7)
+
+    assert said.code == 0, said.err
+    assert slackwater("plan", "new.yaml").code == 0
+    text = (slackwater.folder / "new.yaml").read_text()
+    assert ("(stay, at, ward)" in said.err, "there is no column 'stays'" in said.err) == (leave == "y", leave == "y")
+    assert "They are private" in said.err
+    assert not [value for value in ("s3cret", "w3st") if value in said.err + said.out + text]
+    assert "ward" not in text
+
+
+def test_of_files_that_are_not_there_no_names_are_offered(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 7)
+
+    assert said.code == 0, said.err
+    assert "there is no such file yet" in said.err
+    assert "They are private" not in said.err
+
+
+def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = on_terminal(slackwater, monkeypatch, "soon", "2026-01-01T00:00:00Z", flags=(*FLAGS[:-1], "--unit=stay"))
+
+    assert said.code == 2
+    assert "  expected a time such as 2013-01-01T00:00:00Z, not 'soon'\n" in said.err
+    assert said.lines[-1].endswith("the answers ended; nothing was written")
+    assert not (slackwater.folder / "new.yaml").exists()
+
+
+ASK = """
+source /dev/stdin
+complete_words() {
+  COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _shtab_slackwater; echo "${COMPREPLY[*]}"
+}
+complete_words slackwater pl
+complete_words slackwater plan --ex
+complete_words slackwater plan d
+complete_words slackwater local e
+complete -p slackwater
+"""
+
+
+def test_bash_completes_commands_flags_and_files(slackwater: CommandLine) -> None:
+    said = slackwater("completion", "bash")
+
+    done = subprocess.run(
+        ["bash", "--norc", "-c", ASK],
+        cwd=slackwater.folder,
+        input=said.out,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stdout.splitlines() == [
+        "plan",
+        "--explain",
+        "data",
+        "estimate",
+        "complete -o bashdefault -F _shtab_slackwater slackwater",
+    ]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("shell", "begins"), [("zsh", "#compdef slackwater"), ("fish", "# AUTOMATICALLY GENERATED")])
+def test_other_shells_have_a_script_of_all_commands(slackwater: CommandLine, shell: str, begins: str) -> None:
+    said = slackwater("completion", shell)
+
+    assert said.out.startswith(begins)
+    assert all(word in said.out for word in ("evaluate", "sanitise", "new-release"))

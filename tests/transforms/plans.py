@@ -1,0 +1,24 @@
+"""A plan of some queries and what it is for, where neither bounds nor noise are what is tested."""
+
+from collections.abc import Sequence
+
+from privacy.accounting.accounting import Budget
+from privacy.constraint import AtMost
+from privacy.planning.plan import Plan, make_plan
+from transforms.aggregation.node_sums import Aggregation
+from transforms.aggregation.queries import Query, Timeline, planned
+
+
+def laplace_plan(queries: Sequence[Query], constraint: AtMost, timeline: Timeline) -> tuple[Plan, Aggregation]:
+    """With epsilon = 2 for all of a release as long as the timeline."""
+    plan = make_plan(
+        [query.demand for query in queries],
+        constraint=constraint,
+        window=timeline.every,
+        windows=timeline.windows,
+        owner=False,
+        budget=Budget(epsilon=2.0, delta=0.0),
+        mechanism="laplace",
+        accounting=None,
+    )
+    return plan, Aggregation(queries=planned(queries, plan), timeline=timeline, constraint=constraint)

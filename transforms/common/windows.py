@@ -1,0 +1,96 @@
+"""Where windows begin and end: the one place that makes the number of a window of a time, and times of a number.
+
+Windows are numbered 1, 2, ...; boundary 0 is the start of the first, and boundary i the end of window i. They are all
+of one length, or those of a calendar, whose boundaries are given one by one.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+Ints = np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """Window i = [boundary i - 1, boundary i); microseconds since the epoch, UTC.
+
+    Attributes:
+        start: boundary 0.
+        every: length of a window, or, for those of a calendar, what a plan counts as its length.
+        ends: boundaries 1, 2, ... of a calendar, as far as they are known; None if boundary i is start + i * every.
+
+    >>> Windows(start=100, every=10).closed(125), Windows(start=100, every=10, ends=(112, 120)).closed(119)
+    (2, 1)
+    """
+
+    start: int
+    every: int
+    ends: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every={self.every} must be at least 1 microsecond")
+        if self.ends is not None and (np.diff(_boundaries(self)) <= 0).any():
+            raise ValueError("ends: each window must end after the one before it")
+
+    def end(self, number: int) -> int:
+        """Boundary `number`.
+
+        Raises:
+            ValueError: it is of a calendar that is not known so far.
+        """
+        if self.ends is None:
+            return self.start + number * self.every
+        if not 0 <= number <= len(self.ends):
+            raise ValueError(f"the calendar is known for {len(self.ends)} windows, not for {number}")
+        return self.ends[number - 1] if number else self.start
+
+    def at(self, numbers: Ints) -> Ints:
+        """Boundaries of these numbers."""
+        if self.ends is None:
+            return self.start + numbers * self.every
+        return _boundaries(self)[numbers]
+
+    def closed(self, moment: int) -> int:
+        """How many windows have ended at a moment, of those that are known."""
+        if self.ends is None:
+            return max(0, (moment - self.start) // self.every)
+        return int(np.searchsorted(np.asarray(self.ends, dtype=np.int64), moment, side="right"))
+
+    def of(self, times: Ints) -> Ints:
+        """The window of each time; 0 before the start."""
+        if self.ends is not None:
+            return np.searchsorted(_boundaries(self), times, side="right")
+        window: Ints = (np.maximum(times, self.start) - self.start) // self.every + 1
+        window *= times >= self.start
+        return window
+
+    def numbers(self, boundaries: Ints) -> tuple[Ints, Ints]:
+        """Numbers of boundaries, and which of the times are boundaries at all."""
+        if self.ends is None:
+            numbers, off = np.divmod(boundaries - self.start, self.every)
+            return numbers, off == 0
+        known = _boundaries(self)
+        numbers = np.searchsorted(known, boundaries, side="right") - 1
+        return numbers, (numbers >= 0) & (known[numbers] == boundaries)
+
+    @property
+    def slack(self) -> int:
+        """The least s such that m windows in a row are at least m * every - s long, whatever m.
+
+        >>> Windows(start=0, every=10, ends=(10, 19, 29, 40)).slack
+        1
+        """
+        if self.ends is None:
+            return 0
+        ahead = _boundaries(self) - np.arange(len(self.ends) + 1) * self.every
+        return int((np.maximum.accumulate(ahead) - ahead).max())
+
+
+@lru_cache(maxsize=8)
+def _boundaries(windows: Windows) -> Ints:
+    found = np.array((windows.start, *(windows.ends or ())), dtype=np.int64)
+    found.flags.writeable = False
+    return found
