@@ -56,7 +56,9 @@ ROOMS = {
         *("pipelines.local", "pipelines.sanitised"),
     ),
     "pipelines.sanitised": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
-    "pipelines.pages": ("pipelines.spec", "pipelines.epochs", "pipelines.reports"),
+    "pipelines.pages": (
+        *("pipelines.spec", "pipelines.epochs", "pipelines.reports", "pipelines.local", "pipelines.sanitised"),
+    ),
     "pipelines": (
         *("pipelines.spec", "pipelines.store", "pipelines.epochs", "pipelines.changelog", "pipelines.reports"),
         *("pipelines.local", "pipelines.pages", "pipelines.sanitised"),

@@ -11,24 +11,30 @@ from typing import Any
 
 _ASSETS = files("pipelines.pages") / "assets"
 
-CHARTS = ("d3.min.js", "plot.umd.min.js", "charts.js")
-"""Scripts of a page with charts; the first two are others' (assets/LICENSES.txt)."""
+CHARTS = "charts.js"
+"""Draws numbers over time."""
+
+ESTIMATES = "estimates.js"
+"""Draws estimates beside each other."""
+
+_DRAWING = ("d3.min.js", "plot.umd.min.js", "common.js")
+"""What all that draw rest on; the first two are others' (assets/LICENSES.txt)."""
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """The browser itself keeps the page from the network."""
 
 
-def page(title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = None) -> str:
+def page(title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = None, script: str = CHARTS) -> str:
     """The whole document.
 
     Args:
         parts: HTML, made by the functions below.
-        data: what the charts draw; None for a page without scripts.
+        data: what the script draws; None for a page without scripts.
     """
     scripts = ""
     if data is not None:
         scripts = f'<script type="application/json" id="data">{_json(data)}</script>\n'
-        scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in CHARTS)
+        scripts += "\n".join(f"<script>{_asset(name)}</script>" for name in (*_DRAWING, script))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -93,6 +99,37 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]]
 def verbatim(name: str, said: str) -> str:
     """Text in lines as they are, which scrolls by itself."""
     return f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(name)}"><pre>{text(said)}</pre></div>\n'
+
+
+def contents(links: Iterable[tuple[str, str]]) -> str:
+    """Anchors of sections, with what they are called."""
+    items = "".join(f'<li><a href="#{name}">{text(title)}</a></li>' for name, title in links)
+    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n'
+
+
+def heading(said: str) -> str:
+    """Of a part of a section."""
+    return f"<h3>{text(said)}</h3>\n"
+
+
+def drawn(place: int, otherwise: str) -> str:
+    """Where a script draws what stands at a place of its data.
+
+    Args:
+        otherwise: which command has the numbers for whoever runs no scripts.
+    """
+    return (
+        f'<div class="charts" data-place="{place}"><noscript>The charts need scripts. `{text(otherwise)}` prints the '
+        "numbers as a table.</noscript></div>\n"
+    )
+
+
+def signature() -> str:
+    """For whoever answers for it."""
+    return (
+        '<div class="sign"><p>Read and agreed:</p>'
+        "<p><span>Name</span><span>Date</span><span>Signature</span></p></div>\n"
+    )
 
 
 def section(name: str, title: str, parts: Iterable[str]) -> str:

@@ -1,39 +1,22 @@
-"""The published numbers of a release as a page draws them: arrays [numbers, cells], few digits, the largest cells.
-
-    in    rows of `estimates`
-    out   what `assets/charts.js` reads, and how large the noise is beside the numbers
+"""Published numbers as arrays [numbers, cells], what of them stands out, and how large the noise is beside them.
 
 Post-processing: it reads what is published alone.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.reports.plan_report import series_document, series_text
 from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import widened
 from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
-from transforms.release.published_columns import key_types, published_cells
 
 Floats = NDArray[np.float64]
-
-NUMBERS = 100_000
-"""On a page, over all queries: about three megabytes."""
-
-WINDOWS = 1_500
-"""Of a series: more do not fit on a screen."""
-
-CELLS = 200
-"""Of a query."""
 
 FENCE = 3.0
 """Quartile ranges that a number is beyond the quartiles if it stands out (Tukey: far out), with all of its interval."""
@@ -96,121 +79,6 @@ def _in_every_cell(weights: Floats, cells: int) -> Floats:
     return np.tile(weights, cells)
 
 
-def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDArray[np.int64]:
-    """Which cells a page shows: as many as it has room for, those with the largest published numbers; in the order of
-    the spec if it shows them all.
-
-    Args:
-        queries: how many share the page.
-    """
-    room = NUMBERS // queries // sum(min(len(one.value), WINDOWS) or 1 for one in numbers)
-    count = max(1, min(cells, CELLS, room))
-    if count == cells:
-        return np.arange(cells)
-    value = numbers[0].value
-    size = np.abs(value).mean(axis=0) if len(value) else np.zeros(cells)
-    return np.argsort(-size, kind="stable")[:count]
-
-
-def chart_document(
-    query: Query,
-    numbers: Sequence[Numbers],
-    plan: Plan,
-    *,
-    start: int,
-    queries: int,
-    title: str,
-    boundaries: NDArray[np.int64] | None = None,
-) -> dict[str, Any]:
-    """What the charts of one query draw.
-
-    Args:
-        start: of the schedule, in microseconds, shifted by its zone.
-        boundaries: of windows of a calendar, likewise; None where all are of one length.
-        queries: how many share the page.
-    """
-    cells = shown_cells(numbers, query.cells, queries=queries)
-    ratio = len(query.measure.components) > 1
-    return {
-        "name": query.name,
-        "title": title,
-        "keys": [key for key, _ in query.by],
-        "cells": _labels(query, cells),
-        "of": query.cells,
-        "open": _clearest(numbers[0], cells),
-        "zero": not ratio,
-        "series": [_series_document(one, cells, plan, start=start, boundaries=boundaries) for one in numbers],
-    }
-
-
-def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
-    """Which of the cells that are shown has the least noise; the first one where all have the same."""
-    width = (numbers.high - numbers.low)[:, cells]
-    known = np.where(np.isfinite(width), width, np.inf)
-    return int(np.argmin(np.median(known, axis=0))) if len(known) else 0
-
-
-def _labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
-    """Each cell's value of each key."""
-    kinds, columns, place = key_types([query]), [], cells
-    for key, listed in reversed(query.by):  # the last key runs fastest
-        place, own = np.divmod(place, len(listed))
-        values = published_cells(listed, kinds[key], 0, len(listed)).take(pa.array(own))
-        columns.append([str(value) for value in values.to_pylist()])
-    return [list(label) for label in zip(*reversed(columns), strict=True)] if columns else [[]]
-
-
-def _series_document(
-    numbers: Numbers, cells: NDArray[np.int64], plan: Plan, *, start: int, boundaries: NDArray[np.int64] | None
-) -> dict[str, Any]:
-    series, last = numbers.series, slice(-WINDOWS, None)
-    ends = np.arange(len(numbers.value))[last] * series.every + series.width
-    document: dict[str, Any] = {
-        "kind": series.kind,
-        "label": series_text(series_document(series, plan)),
-        "first": (start + int(ends[0]) * plan.window) / 1000 if len(ends) else None,
-        "step": series.every * plan.window / 1000,
-        "width": series.width * plan.window / 1000,
-        "window": plan.window / 1000,
-        "left": len(numbers.value) - len(ends),
-        "cells": [
-            _line(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells
-        ],
-    }
-    if boundaries is not None:  # from where to where, and where the last window begins
-        spans = np.stack([boundaries[ends - series.width], boundaries[ends - 1], boundaries[ends]], axis=1)
-        document["spans"] = (spans / 1000).tolist()
-    if numbers.total is not None:
-        value, half = (column[last] for column in numbers.total)
-        document["total"] = _line(value, value - half, value + half)
-        document["marks"] = outstanding(value, half).tolist()
-    elif len(cells) == 1:
-        value, half = (column[last, 0] for column in (numbers.value, (numbers.high - numbers.low) / 2))
-        document["marks"] = outstanding(value, half).tolist()
-    return document
-
-
-def _line(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | None]]:
-    """With three digits of the noise; intervals are rounded outward."""
-    noise = np.nanmedian(high - low) if np.isfinite(high - low).any() else 0.0
-    digits = 2 - math.floor(math.log10(noise)) if noise > 0 else 6
-    unit = 10.0**-digits
-    return {
-        "v": _plain(np.round(value / unit) * unit, digits),
-        "lo": _plain(np.floor(low / unit + 1e-9) * unit, digits),
-        "hi": _plain(np.ceil(high / unit - 1e-9) * unit, digits),
-    }
-
-
-def _plain(column: Floats, digits: int) -> list[float | None]:
-    """As JSON has them: whole numbers without a point, and null for what is unknown."""
-    rounded = np.round(column, digits) + 0.0  # no negative zero
-    return [
-        None if math.isnan(one) else int(one) if one.is_integer() and abs(one) < 2**53 else one
-        for one in rounded.tolist()
-    ]
-
-
 def outstanding(value: Floats, half: Floats) -> NDArray[np.int64]:
     """Which numbers stand out of all, with the whole of their intervals; at most three, the furthest first.
 
@@ -252,17 +120,39 @@ class Signal:
 
 def signal_of(numbers: Numbers, query: Query) -> Signal | None:
     """None where nothing is published."""
-    value, width = numbers.value, numbers.high - numbers.low
-    known = np.isfinite(width)
+    return signal(numbers, within=query.measure.bounds if len(query.measure.components) > 1 else None)
+
+
+def signal(numbers: Numbers, *, within: tuple[float, float] | None) -> Signal | None:
+    """None where no number is known.
+
+    Args:
+        within: as of `says_nothing`.
+    """
+    known = np.isfinite(numbers.high - numbers.low)
+    value = numbers.value[np.isfinite(numbers.value)]
     if value.size == 0:
         return None
-    low, high = query.measure.bounds
-    if len(query.measure.components) > 1:
-        lost, typical = width > (high - low) / 2, float(np.median(value))
-    else:
-        lost, typical = (numbers.low <= 0) & (numbers.high >= 0), float(np.median(np.abs(value)))
+    low, high = numbers.low[known], numbers.high[known]
     return Signal(
-        typical=typical,
-        half=float(np.median(width[known])) / 2 if known.any() else None,
-        lost=float(lost[known].mean()) if known.any() else 0.0,
+        typical=float(np.median(np.abs(value) if within is None else value)),
+        half=float(np.median(high - low)) / 2 if low.size else None,
+        lost=float(says_nothing(low, high, within=within).mean()) if low.size else 0.0,
     )
+
+
+def says_nothing(low: Floats, high: Floats, *, within: tuple[float, float] | None) -> NDArray[np.bool_]:
+    """Whether intervals hold zero; or are wider than half of what is possible, if it is known what is."""
+    found: NDArray[np.bool_] = (low <= 0) & (high >= 0) if within is None else high - low > (within[1] - within[0]) / 2
+    return found
+
+
+def rounded(number: float, noise: float) -> str:
+    """So many digits that the last one is a tenth of the noise.
+
+    >>> rounded(1234.56, 20.0), rounded(-12.345, 2.0), rounded(0.12345, 0.01)
+    ('1,235', '-12.3', '0.123')
+    """
+    if noise >= 10:
+        return f"{number:,.0f}"
+    return f"{number:,.1f}" if noise >= 1 else f"{number:.3g}"

@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
 from pipelines.pages import html, words
-from pipelines.pages.numbers import Numbers, chart_document, numbers_of, outstanding, signal_of
+from pipelines.pages.charts import Times, chart_document
+from pipelines.pages.noise import noise_section, told
+from pipelines.pages.numbers import Numbers, numbers_of, outstanding, rounded, signal_of
+from pipelines.pages.records import report_of_records
 from pipelines.reports.ledger import ledger_document
 from pipelines.reports.plan_report import series_document, series_text
 from pipelines.reports.published import Published, published
+from pipelines.sanitised.published import records_at
 from pipelines.spec.paths import within
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
@@ -38,9 +42,14 @@ def report(arguments: argparse.Namespace, flags: list[str]) -> Result:
     output: str = arguments.output
     if not output.endswith(".html"):
         raise SpecError(f"-o {output}: the name must end in .html")
-    release = published(arguments.spec)
+    records = records_at(arguments.spec)
+    release = published(arguments.spec) if records is None else records
     if within(output, release.folder):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
+    return _of_release(release, output) if isinstance(release, Published) else report_of_records(release, output)
+
+
+def _of_release(release: Published, output: str) -> Result:
     found = [one for query in release.spec.queries for one in _numbers(query, release)]
     signals = [*_signals(found, release)]
     write_text(output, _page(release, found, signals))
@@ -75,19 +84,9 @@ def _page(release: Published, found: Sequence[tuple[Query, list[Numbers]]], sign
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
+    times = Times(start=release.local(release.bounds.start), window=plan.window, boundaries=_boundaries(release))
     charts = {
-        "queries": [
-            chart_document(
-                query,
-                numbers,
-                plan,
-                start=release.local(release.bounds.start),
-                boundaries=_boundaries(release),
-                queries=len(found),
-                title=words.measured(query, spec),
-            )
-            for query, numbers in found
-        ],
+        "queries": [chart_document(query, numbers, plan, times=times, queries=len(found)) for query, numbers in found],
     }
     parts = [
         f"<h1>{html.text(spec.release)}</h1>\n",
@@ -97,20 +96,18 @@ def _page(release: Published, found: Sequence[tuple[Query, list[Numbers]]], sign
             "together.",
             role="lead",
         ),
-        _contents(found),
+        html.contents(
+            [
+                *((f"query-{place}", query.name) for place, (query, _) in enumerate(found)),
+                *(("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")),
+            ]
+        ),
         *(_query(place, query, numbers, signals, release) for place, (query, numbers) in enumerate(found)),
         _noise(signals),
         _privacy(release),
         _ledger(release),
     ]
     return html.page(title, parts, data=charts)
-
-
-def _contents(found: Sequence[tuple[Query, list[Numbers]]]) -> str:
-    links = [(f"query-{place}", query.name) for place, (query, _) in enumerate(found)]
-    links += [("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")]
-    items = "".join(f'<li><a href="#{name}">{html.text(title)}</a></li>' for name, title in links)
-    return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n'
 
 
 def _query(
@@ -125,10 +122,7 @@ def _query(
     standing = _standing_of(query, numbers, release)
     if standing:
         parts += [html.paragraph("What stands out, beyond all noise:", role="standing"), html.bullets(standing)]
-    parts.append(
-        f'<div class="charts" data-query="{place}"><noscript>The charts need scripts. `slackwater show` prints the '
-        "numbers as a table.</noscript></div>\n"
-    )
+    parts.append(html.drawn(place, "slackwater show"))
     return html.section(f"query-{place}", query.name, parts)
 
 
@@ -148,7 +142,7 @@ def _standing_of(query: Query, numbers: Sequence[Numbers], release: Published) -
             continue
         name = series_text(series_document(one.series, release.plan)) + (" of all cells" if query.cells > 1 else "")
         for place in sorted(outstanding(value, half).tolist()):
-            number, noise, usual = (_rounded(n, half[place]) for n in (value[place], half[place], np.median(value)))
+            number, noise, usual = (rounded(n, half[place]) for n in (value[place], half[place], np.median(value)))
             window = _window(release, one, place)
             said.append(f"{query.name}, {name}, {window}: {number} ± {noise}, where {usual} is usual")
     return said
@@ -181,66 +175,35 @@ def _until(release: Published) -> int:
     return release.bounds.end(release.windows)
 
 
-def _rounded(number: float, noise: float) -> str:
-    """So many digits that the last one is a tenth of the noise."""
-    if noise >= 10:
-        return f"{number:,.0f}"
-    return f"{number:,.1f}" if noise >= 1 else f"{number:.3g}"
-
-
 def _signals(found: Sequence[tuple[Query, list[Numbers]]], release: Published) -> Iterator[dict[str, Any]]:
     """How large the noise is beside the numbers, of each series."""
     for query, numbers in found:
-        ratio = len(query.measure.components) > 1
+        says = (
+            "have intervals wider than half of their range"
+            if len(query.measure.components) > 1
+            else "cannot be told from zero"
+        )
         for one in numbers:
             signal = signal_of(one, query)
-            if signal is None:
-                continue
-            warning = None
-            if signal.noisy:
-                says = "have intervals wider than half of their range" if ratio else "cannot be told from zero"
-                warning = (
-                    f"mostly noise: {signal.lost:.0%} of the numbers {says}. Larger cells, fewer of them or longer "
-                    "windows would say more."
-                )
-            yield {
-                "query": query.name,
-                "series": series_text(series_document(one.series, release.plan)),
-                "typical": signal.typical,
-                "half": signal.half,
-                "lost": signal.lost,
-                "warning": warning,
-            }
+            if signal is not None:
+                series = series_text(series_document(one.series, release.plan))
+                mend = "Larger cells, fewer of them or longer windows would say more."
+                yield {"query": query.name, "series": series, **told(signal, says=says, mend=mend)}
 
 
 def _noise(signals: Sequence[dict[str, Any]]) -> str:
-    rows = [
-        (
-            f"{signal['query']}: {signal['series']}",
-            _rounded(signal["typical"], signal["half"] or 1.0),
-            "not known" if signal["half"] is None else f"± {_rounded(signal['half'], signal['half'])}",
-            f"{signal['lost']:.0%}",
-        )
-        for signal in signals
-    ]
-    return html.section(
-        "noise",
-        "How large the noise is",
-        [
-            html.paragraph(
-                "Each number has noise added. Its 95 % interval holds the number of the bounded data with at least "
-                "95 % probability, each on its own: of a thousand intervals some fifty do not."
-            ),
-            html.table(
-                "Noise beside the numbers, as published, of one cell",
-                ("query", "typical size", "95 % interval", "says next to nothing"),
-                rows,
-            ),
-            html.paragraph(
-                "A count or sum says next to nothing if its interval holds zero; a mean, second moment or variance if "
-                "its interval is wider than half of what is possible."
-            ),
-        ],
+    return noise_section(
+        [(f"{one['query']}: {one['series']}", one) for one in signals],
+        intro=(
+            "Each number has noise added. Its 95 % interval holds the number of the bounded data with at least "
+            "95 % probability, each on its own: of a thousand intervals some fifty do not."
+        ),
+        caption="Noise beside the numbers, as published, of one cell",
+        heading="query",
+        judged=(
+            "A count or sum says next to nothing if its interval holds zero; a mean, second moment or variance if "
+            "its interval is wider than half of what is possible."
+        ),
     )
 
 
@@ -248,13 +211,13 @@ def _privacy(release: Published) -> str:
     spec, plan = release.spec, release.plan
     moves = words.movements(plan)
     parts = [
-        "<h3>Who is protected</h3>\n",
+        html.heading("Who is protected"),
         html.paragraph(words.who(spec)),
-        "<h3>What is protected</h3>\n",
+        html.heading("What is protected"),
         html.paragraph(words.what(spec)),
-        "<h3>How well</h3>\n",
+        html.heading("How well"),
         *(html.paragraph(one) for one in words.how_well(plan)),
-        "<h3>The most that one unit can do</h3>\n",
+        html.heading("The most that one unit can do"),
         html.paragraph(words.bound(plan.constraint, spec)),
         html.table(
             "How far one unit can move what noise is added to, in units of the most that one state adds to a sum",
@@ -266,14 +229,13 @@ def _privacy(release: Published) -> str:
             ),
             moves,
         ),
-        "<h3>What is not protected</h3>\n",
+        html.heading("What is not protected"),
         html.bullets(words.NOT_PROTECTED),
-        "<h3>The claim, and what it rests on</h3>\n",
+        html.heading("The claim, and what it rests on"),
         html.paragraph(plan.claim),
         html.bullets(plan.conditions),
         html.paragraph(f"Spec {spec.sha256}", role="digest"),
-        '<div class="sign"><p>Read and agreed:</p>'
-        "<p><span>Name</span><span>Date</span><span>Signature</span></p></div>\n",
+        html.signature(),
     ]
     return html.section("privacy", "What is promised", parts)
 

@@ -57,21 +57,30 @@ def what(spec: Spec) -> str:
 def how_well(plan: Plan) -> list[str]:
     """Epsilon and delta, explained."""
     epsilon, delta = plan.budget.epsilon, plan.budget.delta
-    factor = math.exp(epsilon) if epsilon < 500 else math.inf
     said = [
         f"Epsilon is {shown(epsilon)} and delta is {shown(delta)}, for everything together: all queries, windows and "
         "cells that are published, and all that are still to come.",
         f"Whatever is published, it would have been published with nearly the same probability {_otherwise(plan)}: "
-        f"with one that differs by a factor of at most {_rough(factor)}"
-        + (f", but for a probability of {shown(delta)}." if delta else "."),
+        f"{likelihood(epsilon, delta)}",
     ]
     if not delta and not isinstance(plan.protects, Span):
-        sure = 1 / (1 + math.exp(-epsilon)) if epsilon < 500 else 1.0
         said.append(
             "So whoever thinks it as likely as not that somebody is in the data, and knows everything about everybody "
-            f"else, can be {_percent(sure)} sure at most after reading all of it."
+            f"else, can be {sure(epsilon)} sure at most after reading all of it."
         )
     return said
+
+
+def likelihood(epsilon: float, delta: float) -> str:
+    """How far two probabilities may differ, as the end of a sentence."""
+    factor = math.exp(epsilon) if epsilon < 500 else math.inf
+    besides = f", but for a probability of {shown(delta)}" if delta else ""
+    return f"with one that differs by a factor of at most {_rough(factor)}{besides}."
+
+
+def sure(epsilon: float) -> str:
+    """How sure somebody can be at most, without delta, for whom two things were as likely before."""
+    return _percent(1 / (1 + math.exp(-epsilon)) if epsilon < 500 else 1.0)
 
 
 def _otherwise(plan: Plan) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import count, takewhile
+from pathlib import Path
 
 from apache_beam.io.filesystems import FileSystems
-from prometheus_client import Metric, generate_latest
+from prometheus_client import Metric
 
 from pipelines.epochs.calendar_bounds import bounds_of
 from pipelines.epochs.failures import TRACE
@@ -24,6 +25,10 @@ from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.epochs.source_progress import source_passed
 from pipelines.reports.ledger import totals
+from pipelines.reports.metrics_of_records import metrics_of_records
+from pipelines.reports.metrics_text import Value, metric_of, told
+from pipelines.spec.document import read_document
+from pipelines.spec.kinds import kind_of
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Attempt, Run
@@ -36,15 +41,14 @@ from transforms.common.errors import SlackwaterError
 from transforms.common.sinks import is_there, read_bytes
 from transforms.sources.freshness import NEVER
 
-Value = float | dict[str, float] | None
-"""Of a metric; by a label's value if there are several, and None if it is not known."""
-
 PRIVATE = "slackwater_private_"
 _PROCESSES = {True: "alive", False: "dead", None: "unknown"}
 
 
 def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "metrics")
+    if kind_of(read_document(Path(arguments.spec)).content) == "records":
+        return metrics_of_records(arguments.spec, private=arguments.private)
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
     store = Store(spec.output.public, spec.output.private)
@@ -63,13 +67,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
             f"{spec.output.private}: cannot be read ({type(error).__name__}); check the path and your rights, and try "
             "again"
         ) from None
-    found = [metric for metric in found if metric.samples]
-    samples = [sample for metric in found for sample in metric.samples]
-    document = {
-        "release": spec.release,
-        "metrics": [{"name": s.name, "labels": s.labels, "value": s.value} for s in samples],
-    }
-    return document, generate_latest(_Collected(found)).decode().rstrip("\n")
+    return told(spec.release, found)
 
 
 def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *, now: float) -> Iterator[Metric]:
@@ -84,7 +82,7 @@ def _of_all(spec: Spec, history: History | None, runs: dict[str, Run | None], *,
     failed = _time_of_failure(spec)
 
     def metric(name: str, meaning: str, value: Value, by: str = "") -> Metric:
-        return _metric(f"slackwater_{name}", meaning, value, release=spec.release, by=by)
+        return metric_of(f"slackwater_{name}", meaning, value, release=spec.release, by=by)
 
     yield metric("windows_published_total", "Windows that are published.", windows)
     yield metric("windows_due", "Windows that have closed and are not published.", max(0, due))
@@ -165,7 +163,7 @@ def _of_people(spec: Spec, store: Store, history: History) -> Iterator[Metric]:
 
     def metric(name: str, meaning: str, value: Value, by: str = "") -> Metric:
         meaning = f"{meaning} An exact fact about people: it stays on the private side."
-        return _metric(f"{PRIVATE}{name}", meaning, value, release=spec.release, by=by)
+        return metric_of(f"{PRIVATE}{name}", meaning, value, release=spec.release, by=by)
 
     yield metric("files_read_total", "Files of the changelog that were read.", sum(len(c.sources) for c in commits))
     yield metric("bytes_read_total", "Bytes of these files.", sum(source.size for c in commits for source in c.sources))
@@ -220,30 +218,3 @@ def _unfinished(runs: dict[str, Run | None], epochs: int) -> dict[str, float]:
 def _time_of_failure(spec: Spec) -> float | None:
     trace = FileSystems.join(spec.output.private, TRACE)
     return float(FileSystems.last_updated(trace)) if is_there(trace) else None
-
-
-def _metric(name: str, meaning: str, value: Value, *, release: str, by: str) -> Metric:
-    """One metric; without a sample if it is not known.
-
-    >>> metric = _metric("up", "Whether it is up.", {"0": 1.0}, release="wards", by="shard")
-    >>> [(sample.name, sample.labels, sample.value) for sample in metric.samples]
-    [('up', {'release': 'wards', 'shard': '0'}, 1.0)]
-    """
-    total = name.endswith("_total")
-    metric = Metric(name.removesuffix("_total"), meaning, "counter" if total else "gauge")
-    if isinstance(value, dict):
-        for of, number in value.items():
-            metric.add_sample(name, {"release": release, by: of}, number)
-    elif value is not None:
-        metric.add_sample(name, {"release": release}, value)
-    return metric
-
-
-class _Collected:
-    """What the library asks for metrics."""
-
-    def __init__(self, found: list[Metric]) -> None:
-        self._found = found
-
-    def collect(self) -> list[Metric]:
-        return self._found

@@ -10,19 +10,16 @@ import pyarrow as pa
 from pipelines.epochs.failures import keep_trace
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
-from pipelines.sanitised.plan import plan_document, plan_json, plan_text, read_plan, statement
+from pipelines.sanitised.plan import plan_document, plan_json, plan_text, statement
+from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
-from pipelines.sanitised.store import NAMES, NAMES_FILE, PLAN, RECORDS, Sanitised, SanitisedStore
+from pipelines.sanitised.store import NAMES, NAMES_FILE, RECORDS, Sanitised, SanitisedStore
 from pipelines.spec.paths import within
-from privacy.sanitised.attributes import Curve, Number
-from privacy.sanitised.record import Sanitisation
 from transforms.common.batches import Batch
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
-from transforms.common.published_files import read_published
-from transforms.common.sinks import OUTPUT_FORMATS, make_folder, read_bytes, write_table
-from transforms.sanitised.columns import columns_of, source_columns
-from transforms.sanitised.estimated_tables import estimated
+from transforms.common.sinks import OUTPUT_FORMATS, make_folder, write_table
+from transforms.sanitised.columns import source_columns
 from transforms.sanitised.sanitise import first_of_each, names_of, sanitised
 from transforms.sources.changelog import read_split, splits
 from transforms.sources.columns.layout import Layout
@@ -51,7 +48,9 @@ def sanitise(arguments: argparse.Namespace, flags: list[str]) -> Result:
     try:
         document, lines = _released(spec, store)
         if output is not None:
-            table = _estimates(spec, store)
+            if not store.open():
+                raise RefusedError("--estimates: nothing is sanitised yet, since the files hold no records")
+            table = PublishedRecords(spec.output.public).estimates()
             write_table(table, output, format_=_FORMATS[Path(output).suffix])
             document |= {"estimates": output}
             lines.append(f"  {output}: {table.num_rows} estimates, made from what is published; they cost nothing more")
@@ -197,25 +196,3 @@ def _refuse_output(spec: SanitiseSpec, output: str) -> None:
         raise SpecError(
             f"--estimates {output}: lies in the public folder, which holds what is published and nothing else"
         )
-
-
-def _estimates(spec: SanitiseSpec, store: SanitisedStore) -> pa.Table:
-    """From what is published alone."""
-    if not (commits := store.open()):
-        raise RefusedError("--estimates: nothing is sanitised yet, since the files hold no records")
-    where = f"{spec.output.public.rstrip('/')}/{PLAN}"
-    record, separator, format_ = read_plan(read_bytes(where).decode(), where)
-    paths = [path for commit in commits for path in store.paths(commit)]
-    tables = [read_published(read_bytes(path), format_, _types(record)) for path in paths]
-    try:
-        return estimated(pa.concat_tables(tables), record, separator=separator)
-    except ValueError as error:
-        raise RefusedError(f"--estimates: {error}") from None
-
-
-def _types(record: Sanitisation) -> dict[str, pa.DataType]:
-    return {
-        column: pa.float64() if isinstance(one, Number | Curve) else pa.string()
-        for one in record.attributes
-        for column in columns_of(one)
-    }

@@ -74,11 +74,11 @@ def plan_document(spec: SanitiseSpec) -> dict[str, Any]:
         "columns": [
             {
                 "name": one.name,
-                "kind": _kind(one),
+                "kind": kind_text(one),
                 "epsilon": one.epsilon,
                 "delta": one.delta,
                 "mechanism": one.mechanism,
-                "missing": _missing(one),
+                "missing": missing_text(one),
                 "error": one.error,
                 "lower_bound": one.lower_bound,
             }
@@ -92,9 +92,9 @@ def plan_text(spec: SanitiseSpec) -> str:
     record = spec.record
     lines = [f"{spec.release}: epsilon {shown(record.epsilon)}, delta {shown(record.delta)} for each record"]
     for one in record.attributes:
-        lines.append(f"  {one.name}: {_kind(one)}, epsilon {shown(one.epsilon)}, delta {shown(one.delta)}")
-        lines.append(f"    {one.mechanism}; what is missing or cannot be counts as {_missing(one)}")
-        lines.append(f"    {_error(one)}")
+        lines.append(f"  {one.name}: {kind_text(one)}, epsilon {shown(one.epsilon)}, delta {shown(one.delta)}")
+        lines.append(f"    {one.mechanism}; what is missing or cannot be counts as {missing_text(one)}")
+        lines.append(f"    {error_text(one)}")
     if record.delta > 1e-6:
         lines.append(
             f"  In {shown(record.delta, 2)} of all records a value may be plainly told: keep delta far below one "
@@ -103,7 +103,8 @@ def plan_text(spec: SanitiseSpec) -> str:
     return "\n".join([*lines, *wrap(" ".join((statement(record), *RESTS_ON)), 120)])
 
 
-def _error(one: Attribute) -> str:
+def error_text(one: Attribute) -> str:
+    """How far off an attribute of a single record is."""
     template = _UNITS[type(one).__name__]
     if isinstance(one, Category) and one.distances is not None:
         template = "at a distance of {0} on average, for the value where it is worst; under any mechanism at least {1}"
@@ -113,11 +114,13 @@ def _error(one: Attribute) -> str:
     )
 
 
-def _kind(one: Attribute) -> str:
+def kind_text(one: Attribute) -> str:
+    """As the spec calls it."""
     return {"Number": "number", "Category": "category", "Subset": "set", "Curve": "curve"}[type(one).__name__]
 
 
-def _missing(one: Attribute) -> str:
+def missing_text(one: Attribute) -> str:
+    """What counts where there is nothing, or nothing that can be."""
     if isinstance(one, Number | Curve):
         return f"{one.grid.low + one.grid.step * one.missing:g}"
     return one.values[one.missing] if isinstance(one, Category) else "an empty set"

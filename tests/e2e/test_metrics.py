@@ -31,6 +31,7 @@ MOST = 2
 
 CHANGES = (("at_most: 4", f"at_most: {MOST}"), ("  before: before_\n", "  before: before_\n  bad_rows: 0.5\n"))
 OF_READING = {f"{PRIVATE}last_rows_{what}" for what in ("read", "dead", "per_second")}
+OF_RECORDS = {f"slackwater_{what}" for what in ("records_published_total", "record_epsilon", "record_delta")}
 TIMES = {f"slackwater_last_{what}" for what in ("commit_timestamp_seconds", "attempt_seconds")}
 """They tell how long a run took, and when."""
 
@@ -381,7 +382,8 @@ def test_the_page_for_operators_lists_every_metric(slackwater: CommandLine) -> N
     listed = re.findall(r"^\| `(slackwater_\w+)(?:\{\w+\})?` \|", page, re.MULTILINE)
 
     told = {name for name, *_ in metrics(slackwater, "--private")}
-    assert sorted(listed) == sorted({*told, "slackwater_protected_span_seconds"})  # test_span has one
+    others = {"slackwater_protected_span_seconds", *OF_RECORDS}  # test_span and test_records_shown have them
+    assert sorted(listed) == sorted({*told, *others})
     assert set(re.findall(r"slackwater_\w+", page)) <= {*listed, PRIVATE}
 
 

@@ -14,6 +14,7 @@ from selenium.webdriver.support.select import Select
 from examples.stops import show
 from pipelines import cli
 from tests.browser import NO_BROWSER, browser, faults, logged, resize
+from tests.pipelines.records_page import TOWNS, public_records
 from tests.pipelines.report_page import NASTY, public_side
 from tests.releases.continued import unpacked
 from transforms.aggregation.ordered_key import OrderedKey
@@ -34,6 +35,14 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrom
     with browser(folder) as driver:
         driver.get(output.as_uri())
         yield driver
+
+
+@pytest.fixture
+def elsewhere(driver: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """The same browser, which goes back to the release's page."""
+    report = driver.current_url
+    yield driver
+    driver.get(report)
 
 
 def text(driver: webdriver.Chrome, selector: str) -> str:
@@ -72,6 +81,52 @@ def test_a_plan_s_page_fits_a_phone_and_paper(driver, tmp_path):
         assert faults(driver) == []
     assert logged(driver) == []
     driver.get(report)
+
+
+@pytest.fixture(scope="module")
+def other_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Of releases that are no sums of a changelog."""
+    folder = tmp_path_factory.mktemp("others")
+    pages = {"records": folder / "records.html"}
+    assert cli.main(["report", str(public_records(folder)), "-o", str(pages["records"])]) == 0
+    return pages
+
+
+@pytest.mark.parametrize("name", ["records"])
+def test_pages_of_other_kinds_fit_all_widths_and_paper(elsewhere, other_pages, name):
+    elsewhere.get(other_pages[name].as_uri())
+
+    for width, media, dark in ((390, "screen", True), (1280, "screen", False), (720, "print", False)):
+        resize(elsewhere, width, media=media, dark=dark)
+        if media == "print":
+            elsewhere.execute_script("dispatchEvent(new Event('beforeprint'))")
+        assert faults(elsewhere) == []
+    assert logged(elsewhere) == []
+    assert elsewhere.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_estimates_of_records_are_read_by_keys_and_pointer_and_more_of_them_at_a_press(elsewhere, other_pages):
+    elsewhere.get(other_pages["records"].as_uri())
+    resize(elsewhere, 1280)
+    towns, curve = (elsewhere.find_element(By.ID, f"attribute-{place}") for place in (1, 4))
+
+    towns.find_element(By.CSS_SELECTOR, ".plot").send_keys(Keys.ARROW_DOWN)
+    by_key = text(elsewhere, "#attribute-1 .readout")
+    before = len(towns.find_elements(By.CSS_SELECTOR, "svg [aria-label=dot] circle"))
+    towns.find_element(By.CSS_SELECTOR, "button.more").click()
+    after = len(towns.find_elements(By.CSS_SELECTOR, "svg [aria-label=dot] circle"))
+    plot = curve.find_element(By.CSS_SELECTOR, ".plot")
+    webdriver.ActionChains(elsewhere).move_to_element_with_offset(plot, 60 - plot.size["width"] // 2, 0).perform()
+    by_pointer = text(elsewhere, "#attribute-4 .readout")
+    elsewhere.find_element(By.CSS_SELECTOR, "#attribute-0 summary").click()
+    rows = [row.text for row in elsewhere.find_elements(By.CSS_SELECTOR, "#attribute-0 tbody th")]
+    told = logged(elsewhere)
+
+    assert by_key.partition(":")[0] in TOWNS
+    assert (before, after) == (24, 30)
+    assert by_pointer.startswith("hour 00: ")
+    assert rows == ["none", "full", NASTY]
+    assert told == []
 
 
 def test_days_of_a_calendar_are_called_by_its_clocks(driver, tmp_path):

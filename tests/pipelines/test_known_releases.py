@@ -288,9 +288,9 @@ def test_what_protects_records_or_devices_is_told_apart_and_in_no_sum(
             "a spec of a survey that devices randomise; the commands for it are slackwater local plan",
         ),
         (
-            ["show"],
+            ["answer"],
             "records.yaml",
-            "a spec of sanitised records; the commands for it are slackwater sanitise and ledger",
+            "a spec of sanitised records; the commands for it are slackwater sanitise, show, report, metrics and",
         ),
         (
             ["sanitise"],

@@ -12,16 +12,8 @@ from scipy.stats import binom
 
 from pipelines import cli
 from pipelines.pages import words
-from pipelines.pages.numbers import (
-    CELLS,
-    NUMBERS,
-    Numbers,
-    chart_document,
-    numbers_of,
-    outstanding,
-    shown_cells,
-    signal_of,
-)
+from pipelines.pages.charts import CELLS, NUMBERS, Times, chart_document, shown_cells
+from pipelines.pages.numbers import Numbers, numbers_of, outstanding, signal_of
 from pipelines.spec.load import Spec, load
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, AtOnce, ByClass, Within
@@ -35,6 +27,7 @@ from tests.pipelines.spec_text import GOOD
 from transforms.aggregation.queries import Query
 
 DAY = 86_400_000_000
+DAYS = Times(start=0, window=DAY)
 LEVEL, ENTERED = Series(kind="level"), Series(kind="entered")
 
 
@@ -99,7 +92,7 @@ def test_the_page_asks_no_network_and_takes_no_name_for_html(page: Elements) -> 
     policy = next(attributes["content"] for _, attributes in page.found if "http-equiv" in attributes)
 
     assert "img" not in tags
-    assert tags.count("script") == 4
+    assert tags.count("script") == 5
     assert all(link.startswith(("#", "data:,")) for link in links)
     assert str(policy).startswith("default-src 'none';")
 
@@ -154,9 +147,7 @@ def test_a_page_shows_the_largest_of_thousands_of_cells_and_says_so() -> None:
     value = np.tile(np.arange(5000.0), (12, 1))
     numbers = Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=None)
 
-    document = chart_document(
-        query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), start=0, queries=1, title=""
-    )
+    document = chart_document(query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), times=DAYS, queries=1)
     few = shown_cells([numbers] * 8, 5000, queries=10)
 
     assert [*document["cells"][0], *document["cells"][-1]] == ["c4999", f"c{5000 - CELLS:04}"]
@@ -169,9 +160,8 @@ def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() 
     value = np.array([[1234.5678], [-0.01]])
     numbers = Numbers(series=LEVEL, value=value, low=value - 17.03, high=value + 17.03, total=None)
 
-    (line,) = chart_document(
-        query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), start=0, queries=1, title=""
-    )["series"][0]["cells"]
+    document = chart_document(query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), times=DAYS, queries=1)
+    (line,) = document["series"][0]["cells"]
 
     assert line == {"v": [1234.6, 0], "lo": [1217.5, -17.1], "hi": [1251.6, 17.1]}
 
@@ -182,9 +172,7 @@ def test_levels_that_are_repeated_have_no_interval_on_the_page() -> None:
     value, unknown = np.array([[5.0], [5.0]]), np.array([[4.0], [np.nan]])
     numbers = Numbers(series=LEVEL, value=value, low=unknown, high=unknown + 2, total=None)
 
-    document = chart_document(
-        query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), start=0, queries=1, title=""
-    )
+    document = chart_document(query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), times=DAYS, queries=1)
     signal = signal_of(numbers, query)
 
     assert document["series"][0]["cells"] == [{"v": [5, 5], "lo": [4, None], "hi": [6, None]}]

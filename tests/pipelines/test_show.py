@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
-from pipelines.reports.show import _plain
 from tests.releases.continued import rows_of, unpacked
+from transforms.common.shown_tables import text_of
 
 RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
 
@@ -87,7 +87,10 @@ def test_what_cannot_be_shown_is_said(kept, monkeypatch, capsys, arguments, mess
 def test_a_cell_may_hold_what_markdown_would_take_for_its_own():
     table = pa.table({"query": ["beds"], "ward": ["a|b<script>\n"], "value": [1234567.0]})
 
-    assert _plain(table, 0, markdown=True).splitlines()[-1] == "| beds | a\\|b&lt;script>  | 1234567 |"
+    assert (
+        text_of(table, local=lambda moment: moment, markdown=True).splitlines()[-1]
+        == "| beds | a\\|b&lt;script>  | 1234567 |"
+    )
 
 
 def test_the_version_is_told(capsys):

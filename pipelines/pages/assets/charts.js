@@ -3,24 +3,10 @@
 (() => {
   const DAY = 86400000;
   const FEW = 12; // small charts at first, and more at each press of the button
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const redraws = [];
-
-  function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) {
-      if (key in made && typeof value !== "string") made[key] = value;
-      else made.setAttribute(key, value);
-    }
-    made.append(...children);
-    return made;
-  }
+  const { data, element, number, tick, readable, copied, drawAll } = slackwater;
 
   // ---- words
 
-  const number = (value) =>
-    value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
-  const tick = (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : d3.format("~g")(value)).replace("-", "\u2212");
   const label = (cell) => cell.join(", ");
   // From where to where a number is, and where its last window begins: of a calendar they are listed.
   const span = (series, place) => {
@@ -47,6 +33,7 @@
   function told(series, line, place) {
     const value = number(line.v[place]);
     const [low, high] = [line.lo[place], line.hi[place]];
+    if (line.v[place] === null) return "unknown";
     return low === null ? `${value} (repeated, no interval)` : `${value} (${number(low)} to ${number(high)})`;
   }
 
@@ -89,50 +76,27 @@
     const cursor = d3.select(svg).append("g").attr("pointer-events", "none").attr("visibility", "hidden").attr("aria-hidden", "true");
     cursor.append("line").attr("y1", 10).attr("y2", height - 34).attr("stroke", "currentColor").attr("stroke-dasharray", "2 2");
     cursor.append("circle").attr("r", 3.5).attr("fill", "var(--accent)");
-    const readout = element("span", { class: "readout" });
-    readout.setAttribute("aria-live", "polite");
-    let current = null;
-
-    function move(place) {
-      current = Math.max(0, Math.min(points.length - 1, place));
-      const left = x.apply(points[current].time);
-      cursor.attr("visibility", "visible").select("line").attr("x1", left).attr("x2", left);
-      cursor.select("circle").attr("cx", left).attr("cy", y.apply(points[current].value));
-      readout.textContent = `${when(series, current)}: ${told(series, line, current)}`;
-    }
-    function leave() {
-      cursor.attr("visibility", "hidden");
-      readout.textContent = "";
+    function mark(place) {
+      cursor.attr("visibility", place === null ? "hidden" : "visible");
+      if (place === null) return;
+      const { time, value } = points[place];
+      cursor.select("line").attr("x1", x.apply(time)).attr("x2", x.apply(time));
+      cursor.select("circle").attr("cx", x.apply(time)).attr("cy", y.apply(value)).attr("visibility", value === null ? "hidden" : "inherit");
     }
     const lows = d3.min(line.v), highs = d3.max(line.v), last = points.length - 1;
     const summary = points.length
-      ? `${name}: ${points.length} numbers, ${when(series, 0)} to ${when(series, last)}. From ${number(lows)} to ${number(highs)}; the last one ${told(series, line, last)}.`
+      ? `${name}: ${points.length} numbers, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
       : `${name}: no numbers yet.`;
-    svg.setAttribute("aria-hidden", "true");
-    const plot = element("div", { class: "plot", role: "group", "aria-label": `${summary} Arrow keys read single numbers.` }, svg);
-    plot.tabIndex = 0;
-    plot.addEventListener("pointermove", (event) => {
-      const box = svg.getBoundingClientRect();
-      const time = x.invert(((event.clientX - box.left) * width) / box.width);
-      move(d3.bisector((point) => point.time).center(points, time));
+    return readable(svg, {
+      summary, count: points.length, mark,
+      nearest: (left) => d3.bisector((point) => point.time).center(points, x.invert(left)),
+      text: (place) => `${when(series, place)}: ${told(series, line, place)}`,
     });
-    plot.addEventListener("pointerleave", leave);
-    plot.addEventListener("blur", leave);
-    plot.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -points.length, End: points.length }[event.key];
-      if (by === undefined || !points.length) return;
-      event.preventDefault();
-      move((current ?? (by > 0 ? -1 : points.length)) + by);
-    });
-    return [plot, readout];
   }
 
   // ---- a query
 
-  function draw(place) {
-    const query = data.queries[place];
-    const home = document.querySelector(`.charts[data-query="${place}"]`);
-    home.replaceChildren();
+  function draw(query, home, place) {
     const together = query.series.some((series) => series.total);
     const state = { series: query.series[0], cell: together ? -1 : query.open, wanted: "", few: FEW, same: query.zero };
     const line = (cell) => (cell < 0 ? { ...state.series.total, marks: state.series.marks } : { ...state.series.cells[cell], marks: query.cells.length === 1 ? state.series.marks : null });
@@ -157,7 +121,7 @@
       controls.append(element("label", { class: "field" }, "Large chart and table", choice));
       const search = element("input", { type: "search", placeholder: query.keys.join(", ") });
       search.addEventListener("input", () => { state.wanted = search.value.toLowerCase(); state.few = FEW; redraw(); });
-      controls.append(element("label", { class: "field" }, "Search for cells", search));
+      controls.append(element("label", { class: "field" }, `Search for ${query.called}`, search));
       const same = element("input", { type: "checkbox", checked: state.same });
       same.addEventListener("change", () => { state.same = same.checked; redraw(); });
       controls.append(element("label", {}, same, "small charts on one scale"));
@@ -168,29 +132,12 @@
     const more = element("button", { class: "more" }, "");
     more.type = "button";
     more.addEventListener("click", () => { state.few += FEW; redraw(); });
-    const table = element("div", { class: "scrolls", role: "region", "aria-label": `Numbers of ${query.name}` });
-    table.tabIndex = 0;
-    const details = element("details", {}, element("summary", {}, "Numbers to copy"));
-    const select = element("button", {}, "Select the table");
-    select.type = "button";
-    select.addEventListener("click", () => getSelection().selectAllChildren(table));
-    details.append(select, table);
-    details.addEventListener("toggle", fill);
-    home.append(controls, large, note, many, more, details);
-
-    function fill() {
-      table.replaceChildren();
-      if (!details.open) return;
+    const [details, fill] = copied(query.name, () => {
       const now = line(state.cell);
-      const rows = now.v.map((value, at) => {
-        const cells = [when(state.series, at), ...[value, now.lo[at], now.hi[at]].map((one) => (one === null ? "" : String(one)))];
-        return element("tr", {}, ...cells.map((cell, column) => element(column ? "td" : "th", column ? { class: "number" } : { scope: "row" }, cell)));
-      });
-      const heading = ["window", "number", "95 % from", "to"].map((text, column) => element("th", { scope: "col", class: column ? "number" : "" }, text));
-      table.append(
-        element("table", {}, element("caption", {}, `${query.name}, ${state.series.label}, ${name(state.cell)}`), element("thead", {}, element("tr", {}, ...heading)), element("tbody", {}, ...rows))
-      );
-    }
+      const rows = now.v.map((value, at) => [when(state.series, at), value, now.lo[at], now.hi[at]]);
+      return [`${query.name}, ${state.series.label}, ${name(state.cell)}`, ["window", "number", "95 % from", "to"], rows];
+    });
+    home.append(controls, large, note, many, more, details);
 
     function redraw(printed) {
       const room = printed ?? home.clientWidth;
@@ -203,9 +150,9 @@
       );
       const found = query.cells.length < 2 ? [] : [...query.cells.keys()].filter((cell) => name(cell).toLowerCase().includes(state.wanted));
       const shown = found.slice(0, state.few);
-      const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} cells with the largest numbers; \u201cslackwater show\u201d has them all.` : "";
+      const kept = query.cells.length < query.of ? ` The page has the ${query.cells.length} of ${query.of} ${query.called} with the largest numbers; ${query.rest}.` : "";
       const left = state.series.left ? ` Numbers before the last ${state.series.cells[0].v.length} are left out.` : "";
-      note.textContent = (query.cells.length > 1 ? `${shown.length} of ${found.length} cells.${kept}` : "") + left;
+      note.textContent = (query.cells.length > 1 ? `${shown.length} of ${found.length} ${query.called}.${kept}` : "") + left;
       const values = shown.flatMap((cell) => { const one = state.series.cells[cell]; return [...one.v, ...one.lo, ...one.hi]; }).filter((value) => value !== null);
       const domain = state.same && shown.length ? d3.extent(query.zero ? [0, ...values] : values) : undefined;
       const columns = printed ? 3 : Math.max(1, Math.floor((room + 24) / (272 + 24)));
@@ -213,19 +160,11 @@
       many.replaceChildren(...shown.map((cell) => element("figure", {}, element("figcaption", {}, name(cell)),
         ...chart(query, state.series, line(cell), { width, height: 140, domain, name: `${query.name}, ${name(cell)}` }))));
       more.hidden = shown.length >= found.length;
-      more.textContent = `Show ${Math.min(FEW, found.length - shown.length)} more cells`;
+      more.textContent = `Show ${Math.min(FEW, found.length - shown.length)} more ${query.called}`;
       fill();
     }
-    redraws.push(redraw);
-    redraw();
+    return redraw;
   }
 
-  data.queries.forEach((_, place) => draw(place));
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth !== width) redraws.forEach((redraw) => redraw());
-    width = innerWidth;
-  });
-  addEventListener("beforeprint", () => redraws.forEach((redraw) => redraw(680)));
-  addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
+  drawAll(data.queries, draw);
 })();

@@ -1,0 +1,99 @@
+// What all that is drawn has in common: elements, numbers as text, a plot that is read by pointer and keys, tables to copy.
+"use strict";
+const slackwater = (() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const redraws = [];
+
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key in made && typeof value !== "string") made[key] = value;
+      else made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  const number = (value) =>
+    value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
+  const tick = (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : d3.format("~g")(value)).replace("-", "\u2212");
+
+  // A drawing as one stop of the keyboard; below it stands what the pointer, or an arrow key, is at.
+  // Of `count` things: which is nearest to a place of the drawing, how one is marked (null: none), and what it says;
+  // `upright` if they stand one below another.
+  function readable(svg, { summary, count, nearest, mark, text, upright = false }) {
+    const readout = element("span", { class: "readout" });
+    readout.setAttribute("aria-live", "polite");
+    let current = null;
+    function move(place) {
+      current = Math.max(0, Math.min(count - 1, place));
+      mark(current);
+      readout.textContent = text(current);
+    }
+    function leave() {
+      mark(null);
+      readout.textContent = "";
+    }
+    svg.setAttribute("aria-hidden", "true");
+    const plot = element("div", { class: "plot", role: "group", "aria-label": `${summary} Arrow keys read single numbers.` }, svg);
+    plot.tabIndex = 0;
+    plot.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const scale = svg.width.baseVal.value / box.width;
+      if (count) move(nearest((event.clientX - box.left) * scale, (event.clientY - box.top) * scale));
+    });
+    plot.addEventListener("pointerleave", leave);
+    plot.addEventListener("blur", leave);
+    plot.addEventListener("keydown", (event) => {
+      const arrows = upright ? { ArrowUp: -1, ArrowDown: 1 } : { ArrowLeft: -1, ArrowRight: 1 };
+      const by = { ...arrows, PageUp: -7, PageDown: 7, Home: -count, End: count }[event.key];
+      if (by === undefined || !count) return;
+      event.preventDefault();
+      move((current ?? (by > 0 ? -1 : count)) + by);
+    });
+    return [plot, readout];
+  }
+
+  // What opens a table of numbers, and how it is filled: `rows` gives a caption, a heading and rows, the first cell of each a text.
+  function copied(name, rows) {
+    const table = element("div", { class: "scrolls", role: "region", "aria-label": `Numbers of ${name}` });
+    table.tabIndex = 0;
+    const summary = element("summary", {}, "Numbers to copy");
+    const details = element("details", {}, summary);
+    const select = element("button", {}, "Select the table");
+    select.type = "button";
+    select.addEventListener("click", () => getSelection().selectAllChildren(table));
+    details.append(select, table);
+    function fill(open = details.open) {
+      table.replaceChildren();
+      if (!open) return;
+      const [caption, heading, body] = rows();
+      const line = (cells, first) => element("tr", {}, ...cells.map((cell, column) =>
+        element(column && !first ? "td" : "th", { ...(column ? { class: "number" } : {}), ...(column && !first ? {} : { scope: first ? "col" : "row" }) },
+          cell === null ? "" : String(cell))));
+      table.append(element("table", {}, element("caption", {}, caption), element("thead", {}, line(heading, true)), element("tbody", {}, ...body.map((cells) => line(cells, false)))));
+    }
+    summary.addEventListener("click", () => fill(!details.open)); // before it opens, so that it opens at its height
+    return [details, fill];
+  }
+
+  // Draw what stands at each place, and again where the room for it is another one.
+  function drawAll(list, draw) {
+    list.forEach((one, place) => {
+      const home = document.querySelector(`.charts[data-place="${place}"]`);
+      home.replaceChildren();
+      const redraw = draw(one, home, place);
+      redraws.push(redraw);
+      redraw();
+    });
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      if (innerWidth !== width) redraws.forEach((redraw) => redraw());
+      width = innerWidth;
+    });
+    addEventListener("beforeprint", () => redraws.forEach((redraw) => redraw(680)));
+    addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
+  }
+
+  return { data, element, number, tick, readable, copied, drawAll };
+})();

@@ -1,0 +1,184 @@
+"""What charts draw (`assets/charts.js`): numbers over time, with few digits, and of many cells the largest."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.pages.numbers import Floats, Numbers, outstanding
+from pipelines.reports.plan_report import series_document, series_text
+from privacy.planning.plan import Plan
+from transforms.aggregation.queries import Query
+from transforms.release.published_columns import key_types, published_cells
+
+NUMBERS = 100_000
+"""On a page, over all queries: about three megabytes."""
+
+WINDOWS = 1_500
+"""Of a series: more do not fit on a screen."""
+
+CELLS = 200
+"""Of a query."""
+
+Labels = Callable[[NDArray[np.int64]], list[list[str]]]
+"""Each cell's value of each key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Where windows lie, in microseconds, shifted by the zone of the schedule.
+
+    Attributes:
+        start: of the first one.
+        window: the length of one.
+        boundaries: of windows of a calendar; None where all are of one length.
+    """
+
+    start: int
+    window: int
+    boundaries: NDArray[np.int64] | None = None
+
+
+def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDArray[np.int64]:
+    """Which cells a page shows: as many as it has room for, those with the largest published numbers; in the order of
+    the spec if it shows them all.
+
+    Args:
+        queries: how many share the page.
+    """
+    room = NUMBERS // queries // sum(min(len(one.value), WINDOWS) or 1 for one in numbers)
+    count = max(1, min(cells, CELLS, room))
+    if count == cells:
+        return np.arange(cells)
+    value = numbers[0].value
+    size = np.nan_to_num(np.abs(value)).mean(axis=0) if len(value) else np.zeros(cells)
+    return np.argsort(-size, kind="stable")[:count]
+
+
+def chart_document(
+    query: Query, numbers: Sequence[Numbers], plan: Plan, *, times: Times, queries: int
+) -> dict[str, Any]:
+    """What the charts of one query draw.
+
+    Args:
+        queries: how many share the page.
+    """
+    return charts(
+        numbers,
+        times=times,
+        name=query.name,
+        kinds=[series_text(series_document(one.series, plan)) for one in numbers],
+        keys=[key for key, _ in query.by],
+        labels=lambda cells: _labels(query, cells),
+        zero=len(query.measure.components) == 1,
+        queries=queries,
+        called="cells",
+        rest="\u201cslackwater show\u201d has them all",
+    )
+
+
+def charts(
+    numbers: Sequence[Numbers],
+    *,
+    times: Times,
+    name: str,
+    kinds: Sequence[str],
+    keys: Sequence[str],
+    labels: Labels,
+    zero: bool,
+    queries: int,
+    called: str,
+    rest: str,
+) -> dict[str, Any]:
+    """Series with the same cells.
+
+    Args:
+        kinds: what each series is called.
+        zero: whether zero belongs on the scale.
+        queries: how many share the page.
+        called: what cells are called.
+        rest: where numbers are that the page leaves out.
+    """
+    of = numbers[0].value.shape[1]
+    cells = shown_cells(numbers, of, queries=queries)
+    return {
+        "name": name,
+        "keys": [*keys],
+        "cells": labels(cells),
+        "of": of,
+        "open": _clearest(numbers[0], cells),
+        "zero": zero,
+        "called": called,
+        "rest": rest,
+        "series": [_series(one, cells, kind, times) for one, kind in zip(numbers, kinds, strict=True)],
+    }
+
+
+def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
+    """Which of the cells that are shown has the least noise; the first one where all have the same."""
+    width = (numbers.high - numbers.low)[:, cells]
+    known = np.where(np.isfinite(width), width, np.inf)
+    return int(np.argmin(np.median(known, axis=0))) if len(known) else 0
+
+
+def _labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
+    """Each cell's value of each key."""
+    kinds, columns, place = key_types([query]), [], cells
+    for key, listed in reversed(query.by):  # the last key runs fastest
+        place, own = np.divmod(place, len(listed))
+        values = published_cells(listed, kinds[key], 0, len(listed)).take(pa.array(own))
+        columns.append([str(value) for value in values.to_pylist()])
+    return [list(label) for label in zip(*reversed(columns), strict=True)] if columns else [[]]
+
+
+def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times) -> dict[str, Any]:
+    series, last = numbers.series, slice(-WINDOWS, None)
+    ends = np.arange(len(numbers.value))[last] * series.every + series.width
+    document: dict[str, Any] = {
+        "kind": series.kind,
+        "label": label,
+        "first": (times.start + int(ends[0]) * times.window) / 1000 if len(ends) else None,
+        "step": series.every * times.window / 1000,
+        "width": series.width * times.window / 1000,
+        "window": times.window / 1000,
+        "left": len(numbers.value) - len(ends),
+        "cells": [
+            line_of(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells
+        ],
+    }
+    if times.boundaries is not None:  # from where to where, and where the last window begins
+        spans = np.stack([times.boundaries[ends - back] for back in (series.width, 1, 0)], axis=1)
+        document["spans"] = (spans / 1000).tolist()
+    if numbers.total is not None:
+        value, half = (column[last] for column in numbers.total)
+        document["total"] = line_of(value, value - half, value + half)
+        document["marks"] = outstanding(value, half).tolist()
+    elif len(cells) == 1:
+        value, half = (column[last, 0] for column in (numbers.value, (numbers.high - numbers.low) / 2))
+        document["marks"] = outstanding(value, half).tolist()
+    return document
+
+
+def line_of(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | None]]:
+    """With three digits of the noise; intervals are rounded outward."""
+    noise = np.nanmedian(high - low) if np.isfinite(high - low).any() else 0.0
+    digits = 2 - math.floor(math.log10(noise)) if noise > 0 else 6
+    unit = 10.0**-digits
+    return {
+        "v": _plain(np.round(value / unit) * unit, digits),
+        "lo": _plain(np.floor(low / unit + 1e-9) * unit, digits),
+        "hi": _plain(np.ceil(high / unit - 1e-9) * unit, digits),
+    }
+
+
+def _plain(column: Floats, digits: int) -> list[float | None]:
+    """As JSON has them: whole numbers without a point, and null for what is unknown."""
+    rounded = np.round(column, digits) + 0.0  # no negative zero
+    return [
+        None if math.isnan(one) else int(one) if one.is_integer() and abs(one) < 2**53 else one
+        for one in rounded.tolist()
+    ]

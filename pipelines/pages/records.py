@@ -1,0 +1,235 @@
+"""`slackwater report` of sanitised records: what they tell, as one page for people, from the public side alone."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.epochs.results import Result
+from pipelines.pages import html, words_of_records
+from pipelines.pages.charts import line_of
+from pipelines.pages.numbers import rounded, says_nothing
+from pipelines.sanitised.plan import error_text, kind_text, missing_text
+from pipelines.sanitised.published import PublishedRecords
+from privacy.sanitised.attributes import Attribute, Curve, Number
+from privacy.upward import shown
+from transforms.common.sinks import write_text
+
+EPOCHS = 20
+"""Of the ledger: the last ones."""
+
+NAMED = 5
+"""Of the estimates that a warning is about; more are counted."""
+
+ROWS = 200
+"""Of the table of noise, over all attributes: more are for `show`."""
+
+
+def report_of_records(records: PublishedRecords, output: str) -> Result:
+    """The page in a file, and what is said of it."""
+    table = records.estimates()
+    found = [(one, _of(table, one)) for one in records.record.attributes]
+    signals = [signal for one, rows in found for signal in _signals(one, rows)]
+    warnings = {one.name: text for one, rows in found if (text := _warning(one, rows, signals))}
+    write_text(output, _page(records, found, signals, warnings))
+    said = [f"{name}: {text}" for name, text in warnings.items()]
+    document = {
+        "release": records.release,
+        "records": records.count,
+        "file": output,
+        "signals": signals,
+        "warnings": said,
+    }
+    lines = [f"{records.release}: what {records.count:,} sanitised records tell, as a page in {output}"]
+    lines += [f"  warning: {one}" for one in said]
+    return document, "\n".join(lines)
+
+
+def _of(table: pa.Table, attribute: Attribute) -> pa.Table:
+    return table.filter(pc.equal(table["attribute"], attribute.name))
+
+
+def _range(attribute: Attribute) -> tuple[float, float]:
+    """Where a mean can be, or a share."""
+    if isinstance(attribute, Number | Curve):
+        grid = attribute.grid
+        return grid.low, grid.low + grid.steps * grid.step
+    return 0.0, 1.0
+
+
+def _signals(attribute: Attribute, rows: pa.Table) -> Iterator[dict[str, Any]]:
+    """How large the noise is beside each estimate."""
+    low, high = (rows[name].to_numpy() for name in ("ci_low", "ci_high"))
+    noisy = says_nothing(low, high, within=_range(attribute))
+    if not isinstance(attribute, Number | Curve):
+        noisy |= says_nothing(low, high, within=None)
+    for row, of_row in zip(rows.to_pylist(), noisy.tolist(), strict=True):
+        yield {
+            **{name: row[name] for name in ("attribute", "value", "kind", "estimate")},
+            "half": (row["ci_high"] - row["ci_low"]) / 2,
+            "noisy": of_row,
+        }
+
+
+def _warning(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, Any]]) -> str | None:
+    if not rows.num_rows:
+        return "what comes out hardly depends on what went in, so no shares can be told from it."
+    noisy = [one["value"] for one in signals if one["attribute"] == attribute.name and one["noisy"]]
+    if not noisy:
+        return None
+    wide = "the interval is wider than half of what is possible"
+    if isinstance(attribute, Number):
+        return f"mostly noise, since {wide}. More records would say more."
+    what = f"{len(noisy)} of {rows.num_rows} {'means' if isinstance(attribute, Curve) else 'shares'}"
+    which = f"{', '.join(noisy)} ({what})" if len(noisy) <= NAMED else what
+    if isinstance(attribute, Curve):
+        return f"mostly noise: {which}, since {wide}. More records would say more."
+    why = "the interval holds zero, or is wider than half of what is possible"
+    return f"mostly noise: {which}, since {why}. More records or fewer values would say more."
+
+
+def _page(
+    records: PublishedRecords,
+    found: Sequence[tuple[Attribute, pa.Table]],
+    signals: Sequence[dict[str, Any]],
+    warnings: dict[str, str],
+) -> str:
+    record = records.record
+    budget = f"epsilon = {shown(record.epsilon)}" + (f", delta = {shown(record.delta)}" if record.delta else "")
+    links = [(f"attribute-{place}", one.name) for place, (one, _) in enumerate(found)]
+    parts = [
+        f"<h1>{html.text(records.release)}</h1>\n",
+        html.paragraph(
+            f"{records.count:,} records, each of which was given noise of its own before it left, once, with "
+            f"differential privacy: {budget} for all that a record holds. What they tell together:",
+            role="lead",
+        ),
+        html.contents([*links, ("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")]),
+        *(_attribute(place, one, warnings.get(one.name)) for place, (one, _) in enumerate(found)),
+        _noise(signals),
+        _privacy(records),
+        _ledger(records),
+    ]
+    data = {"attributes": [_drawn(one, rows, signals) for one, rows in found]}
+    return html.page(f"{records.release}: sanitised records", parts, data=data, script=html.ESTIMATES)
+
+
+def _drawn(attribute: Attribute, rows: pa.Table, signals: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the chart of an attribute draws."""
+    line = line_of(*(rows[name].to_numpy() for name in ("estimate", "ci_low", "ci_high")))
+    return {
+        "name": attribute.name,
+        "values": [value or attribute.name for value in rows["value"].to_pylist()],
+        "share": not isinstance(attribute, Number | Curve),
+        "curve": isinstance(attribute, Curve),
+        "range": [*_range(attribute)],
+        "noisy": [one["noisy"] for one in signals if one["attribute"] == attribute.name],
+        **line,
+    }
+
+
+def _attribute(place: int, attribute: Attribute, warning: str | None) -> str:
+    return html.section(
+        f"attribute-{place}",
+        attribute.name,
+        [
+            html.paragraph(
+                f"{words_of_records.asked(attribute)} What is missing or cannot be counts as {missing_text(attribute)}."
+            ),
+            *([] if warning is None else [html.paragraph(f"{attribute.name}: {warning}", role="warning")]),
+            html.drawn(place, "slackwater show"),
+        ],
+    )
+
+
+def _noise(signals: Sequence[dict[str, Any]]) -> str:
+    left = len(signals) - ROWS
+    rows = [
+        (
+            one["attribute"] if one["value"] is None else f"{one['attribute']}: {one['value']}",
+            _told(one, one["estimate"]),
+            f"± {_told(one, one['half'])}",
+            "yes" if one["noisy"] else "no",
+        )
+        for one in signals[:ROWS]
+    ]
+    return html.section(
+        "noise",
+        "How large the noise is",
+        [
+            html.paragraph(
+                "Each estimate is unbiased: on average over the noise it is the truth. Its 95 % interval holds the "
+                "truth of the records that there are, and of the population that they were drawn from, with 95 % "
+                "probability, each on its own: of a hundred intervals some five do not."
+            ),
+            html.table(
+                "Each estimate with half of its 95 % interval" + (f" (the first {ROWS} of them)" if left > 0 else ""),
+                ("estimate of", "estimate", "95 % interval", "mostly noise"),
+                rows,
+            ),
+            html.paragraph(
+                "An estimate is mostly noise if its interval is wider than half of what is possible; a share also if "
+                "its interval holds zero. Shares may come out below 0 or above 1: cut off, they would be biased."
+            ),
+        ],
+    )
+
+
+def _told(signal: dict[str, Any], number: float) -> str:
+    """A number as exact as the estimate is; shares in percent."""
+    if signal["kind"] == "share":
+        return f"{rounded(100 * number, 100 * signal['half'])} %"
+    return rounded(number, signal["half"])
+
+
+def _privacy(records: PublishedRecords) -> str:
+    record = records.record
+    costs = [
+        (one.name, kind_text(one), one.mechanism, error_text(one), shown(one.epsilon), shown(one.delta))
+        for one in record.attributes
+    ]
+    return html.section(
+        "privacy",
+        "What is promised",
+        [
+            html.heading("What is protected"),
+            html.paragraph(words_of_records.WHAT),
+            html.heading("How well"),
+            *(html.paragraph(one) for one in words_of_records.how_well(record, records.count)),
+            html.table(
+                "What each attribute costs, and how far off a single record is",
+                ("attribute", "kind", "noise", "a single record is", "epsilon", "delta"),
+                [*costs, ("each record", "", "", "", shown(record.epsilon), shown(record.delta))],
+                words=4,
+            ),
+            html.heading("What is not protected"),
+            html.bullets(words_of_records.NOT_PROTECTED),
+            html.heading("The claim, and what it rests on"),
+            *words_of_records.claim(record),
+            html.paragraph(f"Spec {records.spec_sha256}", role="digest"),
+            html.signature(),
+        ],
+    )
+
+
+def _ledger(records: PublishedRecords) -> str:
+    record, runs = records.record, len(records.epochs)
+    left = max(0, runs - EPOCHS)
+    return html.section(
+        "ledger",
+        "Ledger",
+        [
+            html.paragraph(
+                f"{records.count:,} records were sanitised in {runs:,} {'run' if runs == 1 else 'runs'}, each record "
+                f"once. Each costs epsilon {shown(record.epsilon)} and delta {shown(record.delta)}, and that is all "
+                "that it will ever cost; records do not add up, but for those of one person."
+            ),
+            html.table(
+                "Runs" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
+                ("epoch", "committed", "records"),
+                [(one["epoch"], one["committed_at"], f"{one['records']:,}") for one in records.epochs[-EPOCHS:]],
+                words=2,
+            ),
+        ],
+    )
