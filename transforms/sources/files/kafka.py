@@ -11,9 +11,9 @@ Only what is committed is read, and only up to where all transactions have ended
 """
 
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NoReturn
 
 from transforms.common.errors import InputError, SpecError
 from transforms.common.sinks import read_bytes
@@ -56,33 +56,19 @@ def new_segments(topic: str, taken: Iterable[Segment], settings: str | None) -> 
         SpecError: there is no such topic, it is one whose records go missing one by one, or the settings are wrong.
         InputError: as `following`, or the brokers cannot be asked.
     """
-    kafka, admin = _client()
+    _, admin = _client()
     hosts, name = hosts_and_name(topic)
     errors: list[Any] = []
     client = _begin(admin.AdminClient, _settings(hosts, settings), settings, errors)
-    ask = {"request_timeout": PATIENCE}
     resource = admin.ConfigResource(admin.ResourceType.TOPIC, name)
-
-    def answer(futures: dict[Any, "Future[Any]"]) -> dict[Any, Any]:
-        return {key: _answer(future, client, topic, errors) for key, future in futures.items()}
-
-    described = answer(client.describe_topics(kafka.TopicCollection([name]), **ask))[name]
-    policy = answer(client.describe_configs([resource], **ask))[resource]["cleanup.policy"].value
+    settled = _answers(lambda: client.describe_configs([resource], request_timeout=PATIENCE), client, topic, errors)
+    policy = settled[resource]["cleanup.policy"].value
     if policy != "delete":
         raise SpecError(
             f"changelog.path: {topic} has cleanup.policy={policy}, which deletes all but a key's last record: "
             "changes go missing; set cleanup.policy=delete, and a retention.ms longer than the time between two runs"
         )
-    partitions = [kafka.TopicPartition(name, partition.id) for partition in described.partitions]
-    first, end = (
-        answer(
-            client.list_offsets(
-                dict.fromkeys(partitions, of), isolation_level=kafka.IsolationLevel.READ_COMMITTED, **ask
-            )
-        )
-        for of in (admin.OffsetSpec.earliest(), admin.OffsetSpec.latest())
-    )
-    return following(topic, taken, {p.partition: (first[p].offset, end[p].offset) for p in partitions})
+    return following(topic, taken, _bounds(client, topic, errors))
 
 
 LAST = 20
@@ -96,24 +82,13 @@ def last_lines(topic: str, settings: str | None) -> list[bytes]:
         SpecError: there is no such topic, or the settings are wrong.
         InputError: the brokers cannot be asked, or what they have cannot be read.
     """
-    kafka, admin = _client()
-    hosts, name = hosts_and_name(topic)
+    _, admin = _client()
+    hosts, _ = hosts_and_name(topic)
     errors: list[Any] = []
     client = _begin(admin.AdminClient, _settings(hosts, settings), settings, errors)
-    ask = {"request_timeout": PATIENCE}
-    futures = client.describe_topics(kafka.TopicCollection([name]), **ask)
-    described = _answer(futures[name], client, topic, errors)
-    partitions = [kafka.TopicPartition(name, partition.id) for partition in described.partitions]
     lines: list[bytes] = []
-    bounds = []
-    for of in (admin.OffsetSpec.earliest(), admin.OffsetSpec.latest()):
-        listed = client.list_offsets(
-            dict.fromkeys(partitions, of), isolation_level=kafka.IsolationLevel.READ_COMMITTED, **ask
-        )
-        bounds.append({key: _answer(future, client, topic, errors).offset for key, future in listed.items()})
-    for partition in partitions:
-        first, end = (found[partition] for found in bounds)
-        segment = Segment(topic, partition.partition, max(first, end - LAST), end)
+    for partition, (first, end) in _bounds(client, topic, errors).items():
+        segment = Segment(topic, partition, max(first, end - LAST), end)
         try:
             lines += b"".join(_lines(segment, settings)).splitlines()
         except OSError as error:
@@ -250,14 +225,65 @@ def _begin(kind: Any, settings: dict[str, Any], path: str | None, errors: list[A
         ) from None
 
 
-def _answer(future: "Future[Any]", client: Any, topic: str, errors: list[Any]) -> Any:
+def _bounds(client: Any, topic: str, errors: list[Any]) -> dict[int, tuple[int, int]]:
+    """Of each partition: its first offset, and that after the last which may be read now."""
+    kafka, admin = _client()
+    _, name = hosts_and_name(topic)
+    ask = {"request_timeout": PATIENCE}
+    named = kafka.TopicCollection([name])
+    described = _answers(lambda: client.describe_topics(named, **ask), client, topic, errors)[name]
+    partitions = [kafka.TopicPartition(name, partition.id) for partition in described.partitions]
+
+    def offsets(of: Any) -> dict[Any, Any]:
+        wanted, committed = dict.fromkeys(partitions, of), kafka.IsolationLevel.READ_COMMITTED
+        return _answers(lambda: client.list_offsets(wanted, isolation_level=committed, **ask), client, topic, errors)
+
+    first, end = offsets(admin.OffsetSpec.earliest()), offsets(admin.OffsetSpec.latest())
+    return {p.partition: (first[p].offset, end[p].offset) for p in partitions}
+
+
+def _answers(
+    question: "Callable[[], dict[Any, Future[Any]]]", client: Any, topic: str, errors: list[Any]
+) -> dict[Any, Any]:
+    """What the brokers say to each part of a question, which is asked anew while they agree on who leads a partition.
+
+    Raises:
+        SpecError, InputError: why there is no answer.
+    """
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return {key: _answer(future, client, errors) for key, future in question().items()}
+        except _NoAnswerError:
+            if errors[-1].code() not in _elections() or time.monotonic() > until:
+                _explain(topic, errors)
+            time.sleep(_WAIT)
+
+
+class _NoAnswerError(Exception):
+    """The last of the errors says why."""
+
+
+def _elections() -> tuple[int, ...]:
+    """Errors that pass: a partition has just been made, or its leader has moved. The client says none of them."""
+    kinds = _client()[0].KafkaError
+    return (
+        kinds.NOT_LEADER_FOR_PARTITION,
+        kinds.LEADER_NOT_AVAILABLE,
+        kinds.REPLICA_NOT_AVAILABLE,
+        kinds.OFFSET_NOT_AVAILABLE,
+        kinds.FENCED_LEADER_EPOCH,
+        kinds.UNKNOWN_LEADER_EPOCH,
+    )
+
+
+def _answer(future: "Future[Any]", client: Any, errors: list[Any]) -> Any:
     """
     Raises:
-        SpecError, InputError: why there is none.
+        _NoAnswerError: there is none.
     """
     kafka, _ = _client()
-    kinds = kafka.KafkaError
-    while not any(error.code() == kinds._AUTHENTICATION for error in errors):
+    while not any(error.code() == kafka.KafkaError._AUTHENTICATION for error in errors):
         try:
             return future.result(0.1)
         except TimeoutError:
@@ -266,6 +292,15 @@ def _answer(future: "Future[Any]", client: Any, topic: str, errors: list[Any]) -
             client.poll(0)
             errors.append(failed.args[0])
             break
+    raise _NoAnswerError
+
+
+def _explain(topic: str, errors: list[Any]) -> NoReturn:
+    """
+    Raises:
+        SpecError, InputError: why there is no answer.
+    """
+    kinds = _client()[0].KafkaError
     code = errors[-1].code()
     if code == kinds.UNKNOWN_TOPIC_OR_PART:
         raise SpecError(f"changelog.path: {topic}: there is no such topic; check its name and the brokers'")
