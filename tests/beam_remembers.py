@@ -34,8 +34,8 @@ def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[Any]]:
 
 
 def _states_and_timers(work: DoFn) -> tuple[set[Any], set[Any]]:
-    if isinstance(work, core.CallableWrapperDoFn):  # one class for all functions
-        return _read_specs(work)
+    if isinstance(work, core.CallableWrapperDoFn) and isinstance(work.process, MethodType):
+        return _read_specs(work)  # one class for all functions, of which Beam reads only methods
     kind = type(work)
     if kind not in _specs:
         _specs[kind] = _read_specs(work)

@@ -127,6 +127,11 @@ def is_rehearsal(flags: Sequence[str]) -> bool:
     Raises:
         SpecError: another runner is asked so, which would run the job all the same.
     """
+    return _is_rehearsal(tuple(flags))
+
+
+@lru_cache(maxsize=1)
+def _is_rehearsal(flags: Sequence[str]) -> bool:
     options = options_of(flags).get_all_options(retain_unknown_options=True)
     asked = [name for name in ("dry_run", "template_location") if options.get(name)]
     if asked and options["runner"] != "DataflowRunner":
