@@ -59,7 +59,7 @@ class Mutation:
     after: State
 
 
-def generate(seed: int, *, stays: int = 500, order: bool = True, plain: bool = False) -> list[Mutation]:
+def generate(seed: int, *, stays: int = 250, order: bool = True, plain: bool = False) -> list[Mutation]:
     """Mutations in any order, some of them twice.
 
     Args:

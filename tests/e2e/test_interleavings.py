@@ -187,7 +187,7 @@ def test_whatever_a_runner_repeats_each_number_is_told_once_and_each_row_counts_
     streams = [Stream(chance, shards) for shards in ((3, 3), (3, 2))[seed % 2]]
     monkeypatch.setattr(Store, "show", mortal(Store.show, chance))
     for step in range(20_000):
-        release = store.open()
+        release = store.open() if step % 10 == 0 else None
         if release and release.last.windows == WINDOWS and release.shown == len(release.commits):
             break
         if passed < WINDOWS and chance.random() < 0.01:

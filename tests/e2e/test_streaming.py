@@ -1,6 +1,7 @@
 """A release as a stream, on the runner that plays a test's clock, against scheduled runs over the same files."""
 
 from collections.abc import Sequence
+from contextlib import chdir
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from apache_beam.testing import test_stream
 from apache_beam.utils.timestamp import Timestamp
 
 from benchmarks.flink.live import exact_sums
+from pipelines.cli import main
 from pipelines.epochs.stream import StreamRelease, stream_job
 from pipelines.epochs.stream_publish import Committed, _PublishDoFn, publish
 from pipelines.spec.load import load
@@ -105,13 +107,15 @@ def stream(days: Sequence[Sequence[Row]], *, begin: int = 0, known: int | None =
         pipeline | clock | beam.Map(land) | publish
 
 
-def scheduled(folder: Path, days: Sequence[Sequence[Row]], slackwater: CommandLine) -> None:
-    """The same with a run after each window's end."""
-    for day, rows in enumerate(days):
-        if rows:
-            write(folder / f"data/day-{day}.parquet", rows)
-        said = slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3")
-        assert said.code == 0, said.err
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run after each window's end, of rows that are late and twice."""
+    folder = prepare(tmp_path_factory.mktemp("runs"), *HARD)
+    for day, rows in enumerate(late(by_day(changelog()))):
+        write(folder / f"data/day-{day}.parquet", rows)
+        with chdir(folder):
+            assert main(["run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3"]) == 0
+    return folder
 
 
 def told(folder: Path, side: str) -> pa.Table:
@@ -122,30 +126,34 @@ def told(folder: Path, side: str) -> pa.Table:
     return table.sort_by(keys)
 
 
+def prepare(folder: Path, *changes: tuple[str, str]) -> Path:
+    """The spec, without an end, and no noise."""
+    (folder / "data").mkdir()
+    write_spec(folder, ("  until: 2026-01-06T00:00:00Z\n", ""), NO_NOISE, *changes)
+    return folder
+
+
 @pytest.fixture
-def two(tmp_path, capsys, request) -> tuple[Path, Path, CommandLine]:
-    """A folder for the stream and one for scheduled runs, with the same spec that has no end."""
-    for name in ("stream", "runs"):
-        (tmp_path / name / "data").mkdir(parents=True)
-        write_spec(tmp_path / name, ("  until: 2026-01-06T00:00:00Z\n", ""), NO_NOISE, *request.param)
-    return tmp_path / "stream", tmp_path / "runs", CommandLine(tmp_path / "runs", capsys)
+def folder(tmp_path: Path) -> Path:
+    return prepare(tmp_path)
 
 
-@pytest.mark.parametrize("two", [HARD], ids=["hard"], indirect=True)
-@pytest.mark.parametrize("is_late", [False, True], ids=["on time", "late and twice"])
-def test_a_stream_sums_and_tells_what_scheduled_runs_do(two, is_late, monkeypatch):
-    folder, other, slackwater = two
-    days = late(by_day(changelog())) if is_late else by_day(changelog())
-    scheduled(other, days, slackwater)
-    monkeypatch.chdir(folder)
-    write(folder / "data/day-0.parquet", days[0])  # columns are told by what is there at the start
+@pytest.fixture
+def hard(tmp_path: Path) -> Path:
+    return prepare(tmp_path, *HARD)
+
+
+def test_a_stream_sums_and_tells_what_scheduled_runs_do(hard, runs, monkeypatch):
+    days = late(by_day(changelog()))
+    monkeypatch.chdir(hard)
+    write(hard / "data/day-0.parquet", days[0])  # columns are told by what is there at the start
 
     stream(days)
 
-    assert exact_sums(folder) == exact_sums(other)
-    assert any(exact_sums(folder).values())
+    assert exact_sums(hard) == exact_sums(runs)
+    assert any(exact_sums(hard).values())
     for side in ("nodes", "estimates"):
-        assert told(folder, side).equals(told(other, side))
+        assert told(hard, side).equals(told(runs, side))
     commits = Store("public", "private").commits()
     assert [(c.epoch, c.released, c.windows) for c in commits] == [(e, e - 1, e) for e in range(1, WINDOWS + 1)]
     assert [[source.path for source in c.sources] for c in commits] == [
@@ -153,72 +161,61 @@ def test_a_stream_sums_and_tells_what_scheduled_runs_do(two, is_late, monkeypatc
     ]
 
 
-@pytest.mark.parametrize("two", [HARD], ids=["hard"], indirect=True)
-def test_streams_and_scheduled_runs_take_over_from_each_other(two, capsys, monkeypatch):
-    folder, other, slackwater = two
+def test_streams_and_scheduled_runs_take_over_from_each_other(hard, runs, capsys, monkeypatch):
     days = late(by_day(changelog()))
-    scheduled(other, days, slackwater)
-    monkeypatch.chdir(folder)
-    write(folder / "data/day-0.parquet", days[0])
+    monkeypatch.chdir(hard)
+    write(hard / "data/day-0.parquet", days[0])
 
     stream(days[:2])
-    before = contents(folder / "public")
-    write(folder / "data/day-2.parquet", days[2])
-    said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
+    before = contents(hard / "public")
+    write(hard / "data/day-2.parquet", days[2])
+    said = CommandLine(hard, capsys)("run", "spec.yaml", f"--until={ENDS[2]:%Y-%m-%dT%H:%M:%SZ}")
     assert said.code == 0, said.err
     stream(days[3:], begin=3)
 
-    assert exact_sums(folder) == exact_sums(other)
-    after = contents(folder / "public")
+    assert exact_sums(hard) == exact_sums(runs)
+    after = contents(hard / "public")
     assert {name: after[name] for name in before if name != "manifest.json"} == {
         name: content for name, content in before.items() if name != "manifest.json"
     }
 
 
-@pytest.mark.parametrize("two", [HARD], ids=["hard"], indirect=True)
-def test_a_stream_that_is_put_back_goes_on_from_what_is_published(two, monkeypatch):
+def test_a_stream_that_is_put_back_goes_on_from_what_is_published(hard, runs, monkeypatch):
     """As after a checkpoint that is older than the last epochs, with files seen in another order than before."""
-    folder, other, slackwater = two
     days = late(by_day(changelog()))
-    scheduled(other, days, slackwater)
-    monkeypatch.chdir(folder)
-    write(folder / "data/day-0.parquet", days[0])
+    monkeypatch.chdir(hard)
+    write(hard / "data/day-0.parquet", days[0])
     stream(days[:3])
-    before = contents(folder / "public")
+    before = contents(hard / "public")
     commits = Store("public", "private").commits()
 
     stream([[], *days[2:]], begin=1, known=1)  # the file of the second day is found when its window has closed
 
-    after = contents(folder / "public")
+    after = contents(hard / "public")
     assert {name: after[name] for name in before if name != "manifest.json"} == {
         name: content for name, content in before.items() if name != "manifest.json"
     }
     assert Store("public", "private").commits()[:3] == commits
-    assert exact_sums(folder) == exact_sums(other)
+    assert exact_sums(hard) == exact_sums(runs)
 
 
-@pytest.mark.parametrize("two", [HARD], ids=["hard"], indirect=True)
-def test_a_stream_goes_on_from_what_another_run_has_published(two, capsys, monkeypatch):
-    folder, other, slackwater = two
+def test_a_stream_goes_on_from_what_another_run_has_published(hard, runs, capsys, monkeypatch):
     days = late(by_day(changelog()))
-    scheduled(other, days, slackwater)
-    monkeypatch.chdir(folder)
-    write(folder / "data/day-0.parquet", days[0])
+    monkeypatch.chdir(hard)
+    write(hard / "data/day-0.parquet", days[0])
     stream(days[:1])
     for day in (1, 2):
-        write(folder / f"data/day-{day}.parquet", days[day])
-        said = CommandLine(folder, capsys)("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}")
+        write(hard / f"data/day-{day}.parquet", days[day])
+        said = CommandLine(hard, capsys)("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}")
         assert said.code == 0, said.err
 
     stream(days[1:], begin=1, known=1)
 
-    assert exact_sums(folder) == exact_sums(other)
+    assert exact_sums(hard) == exact_sums(runs)
     assert [c.windows for c in Store("public", "private").commits()] == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
-def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeypatch):
-    folder, _, _ = two
+def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(folder, monkeypatch):
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     write(folder / "data/day-0.parquet", days[0])
@@ -242,10 +239,8 @@ def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(two, monkeyp
     assert publish(spec, job, store, 2, proposals, []).windows == 2
 
 
-@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
-def test_a_stream_that_settled_otherwise_than_what_is_published_ends(two, capsys, monkeypatch):
+def test_a_stream_that_settled_otherwise_than_what_is_published_ends(folder, capsys, monkeypatch):
     """It began before anything was published, and then a scheduled run was first."""
-    folder, _, _ = two
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     write(folder / "data/day-0.parquet", days[0])
@@ -277,10 +272,8 @@ def test_a_stream_that_settled_otherwise_than_what_is_published_ends(two, capsys
     assert publish(spec, same, store, 2, proposals, []).windows == 2
 
 
-@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
-def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(two, capsys, monkeypatch):
+def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(folder, capsys, monkeypatch):
     """Another run was first with a window that the shard has closed: its rows are in no state that goes on."""
-    folder, _, _ = two
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     write(folder / "data/day-0.parquet", days[0])
@@ -300,10 +293,8 @@ def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(two, capsys,
             committed(windows, 0, base)
 
 
-@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
-def test_what_was_committed_and_not_shown_is_shown_by_whoever_finds_it(two, monkeypatch):
+def test_what_was_committed_and_not_shown_is_shown_by_whoever_finds_it(folder, monkeypatch):
     """A shard that is put back, and the last step, repeated after it died in between."""
-    folder, _, _ = two
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     write(folder / "data/day-0.parquet", days[0])
@@ -326,9 +317,7 @@ def test_what_was_committed_and_not_shown_is_shown_by_whoever_finds_it(two, monk
         assert manifest.read_bytes() == content
 
 
-@pytest.mark.parametrize("two", [()], ids=["plain"], indirect=True)
-def test_rows_that_a_stream_cannot_use_are_listed_on_the_private_side(two, monkeypatch):
-    folder, _, _ = two
+def test_rows_that_a_stream_cannot_use_are_listed_on_the_private_side(folder, monkeypatch):
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     text = (folder / "spec.yaml").read_text()

@@ -187,6 +187,7 @@ def write(folder: Path, case: Case, mutations: list[Mutation]) -> None:
         f"schedule: {{start: {START.isoformat()}, every: 1d, until: {(START + timedelta(days=DAYS)).isoformat()}}}",
         "queries:",
         *(f"  - {{name: {q.name}, {q.spec}, publish: [{', '.join(map(_asked, q.kinds))}]}}" for q in case.queries),
+        "strategy: disjoint",  # sums are the same for all, and a search takes a quarter of the time
         "output: {public: public, private: private}",
     ]
     (folder / "spec.yaml").write_text("\n".join(lines), encoding="utf-8")
