@@ -58,11 +58,13 @@ RUNNERS: dict[str, list[Any]] = {
 """With the marks of their tests."""
 
 PAIRS = (
-    *(("worker processes", name) for name in CASES),
+    ("worker processes", "owners"),
     ("Prism", "owners"),
     *(("Flink", name) for name in CASES),
 )
-TRUTHS = (("worker processes", "owners"),)
+"""What is awkward in a case is so on any runner: Flink has them all, the others show that sums come together there."""
+
+TRUTHS = (("Prism", "owners"),)
 """Runs on each runner show that its sums come together; what differs here is the command, which any of them shows."""
 
 RUNS = [pair for pair in PAIRS if pair != ("Flink", "owners")]
