@@ -18,6 +18,7 @@ changelog:
   path: {path}
   entry: {entry}  # the key of what comes, changes and goes
   time: {time}  # when it did
+  freshness: newer_file  # a window waits for a file stored after its end: a stalled export is no quiet day
   # timezone: Europe/Paris  # of times that name none
   # before: before_  # the prefix of columns with the state before a change, where there are such; so `after`
 privacy:

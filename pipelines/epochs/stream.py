@@ -188,6 +188,7 @@ class StreamRelease(beam.PTransform):
             shards=job.shards,
             poll=self._poll,
             freshness=spec.changelog.freshness,
+            lag=self._lag,
         )
         close = CloseWindows(aggregation, lag=self._lag, last_state=committed)
         # After years the files are many, and a step that does not poll for new ones needs none of them.

@@ -1,6 +1,6 @@
 """A release as a stream, on the runner that plays a test's clock, against scheduled runs over the same files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import chdir
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -79,7 +79,23 @@ def land(step: tuple[str, Sequence[Row]]) -> str:
     return path
 
 
-def stream(days: Sequence[Sequence[Row]], *, begin: int = 0, known: int | None = None) -> None:
+def land_and_say(step: tuple[str, Sequence[Row]]) -> str:
+    """The same by a connector that then says how far it has come; it notes how many windows were published before."""
+    path, rows = step
+    if rows and not Path(path).exists():
+        with Path("published").open("a") as file:
+            file.write(f"{len(Store('public', 'private').commits())} ")
+        Path("progress").write_text(ENDS[int(Path(path).stem[-1])].isoformat())
+    return land(step)
+
+
+def stream(
+    days: Sequence[Sequence[Row]],
+    *,
+    begin: int = 0,
+    known: int | None = None,
+    landing: Callable[[tuple[str, Sequence[Row]]], str] = land,
+) -> None:
     """Day after day a file lands, is seen twice, and the day's window closes.
 
     Args:
@@ -104,7 +120,7 @@ def stream(days: Sequence[Sequence[Row]], *, begin: int = 0, known: int | None =
     options.view_as(StandardOptions).streaming = True
     with beam.Pipeline(options=options) as pipeline:
         publish = StreamRelease(spec, job, windows=begin + len(days), lag=LAG // timedelta(microseconds=1))
-        pipeline | clock | beam.Map(land) | publish
+        pipeline | clock | beam.Map(landing) | publish
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +229,28 @@ def test_a_stream_goes_on_from_what_another_run_has_published(hard, runs, capsys
 
     assert exact_sums(hard) == exact_sums(runs)
     assert [c.windows for c in Store("public", "private").commits()] == [1, 2, 3, 4, 5]
+
+
+def test_windows_of_a_connector_that_stalls_wait_and_get_their_own_changes_when_it_goes_on(tmp_path, monkeypatch):
+    """For two days nothing comes; on the next its backlog does. By the clock alone all of that would be late."""
+    rule = ("  time: at\n", "  time: at\n  freshness: {file: progress}\n")
+    for name in ("stream", "run"):
+        (tmp_path / name).mkdir()
+        prepare(tmp_path / name, rule)
+        (tmp_path / name / "progress").write_text(ENDS[0 if name == "stream" else -1].isoformat())
+    first, *stalled, last = days = by_day(changelog())
+    monkeypatch.chdir(tmp_path / "run")
+    for day, rows in enumerate(days):
+        write(Path(f"data/day-{day}.parquet"), rows)
+        assert main(["run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3"]) == 0
+    monkeypatch.chdir(tmp_path / "stream")
+    write(Path("data/day-0.parquet"), first)
+
+    stream([first, [], [], [row for rows in stalled for row in rows], last], landing=land_and_say)
+
+    assert Path("published").read_text().split() == ["1", "4"]
+    assert [c.windows for c in Store("public", "private").commits()] == [1, 2, 3, 4, 5]
+    assert exact_sums(tmp_path / "stream") == exact_sums(tmp_path / "run")
 
 
 def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(folder, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.spec.load import load
 from tests.e2e.specs import CommandLine
+from transforms.sources.freshness import Freshness
 
 HEADING = "stay,at,ward\n"
 ROW = "s3cret,2026-01-01T08:00:00Z,w3st\n"
@@ -36,6 +37,7 @@ def test_of_flags_alone_it_makes_a_spec_that_plan_takes_and_reads_no_data(slackw
     with chdir(slackwater.folder):
         spec = load("Our wards.yaml")
     assert (spec.release, spec.changelog.source.entry) == ("our-wards", "stay")
+    assert spec.changelog.freshness == Freshness(by="newer_file")
     assert [query.by for query in spec.queries] == [(("ward", ("yes", "a b", "other")),)]
     assert shown.code == 1
     assert "nothing is published yet in releases/our-wards/public; `slackwater run Our wards.yaml`" in shown.err

@@ -58,7 +58,9 @@ class PollFiles(beam.PTransform):
         bad_rows: share of a file's rows that may be unusable.
         diagnostics: a private folder, for the dead letters of each file that has some.
         shards: into how many parts the units are split.
-        freshness: what says how far the source has come; marks are of no later time than that. None: the clock.
+        freshness: what says how far the source has come; marks are of no later time than a lag after that. None: the
+            clock.
+        lag: by which the clock must have passed a window's end, and the source need not, in microseconds.
         poll: microseconds between two polls: a tick that comes sooner than after half of them is ignored, since ticks
             come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
     """
@@ -73,9 +75,10 @@ class PollFiles(beam.PTransform):
         shards: int,
         poll: int,
         freshness: Freshness | None = None,
+        lag: int = 0,
     ) -> None:
         super().__init__()
-        self._find = _FindDoFn(layout, poll, freshness)
+        self._find = _FindDoFn(layout, poll, freshness, lag)
         self._read = _ReadDoFn(replace(layout, files=()), projection, bad_rows, diagnostics, shards)
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
@@ -97,8 +100,9 @@ class _FindDoFn(beam.DoFn):
     POLLED = ReadModifyWriteStateSpec("polled", BytesCoder())
     TAKEN = BagStateSpec("taken", BytesCoder())  # much after years, so it is only added to
 
-    def __init__(self, layout: Layout, poll: int, freshness: Freshness | None = None) -> None:
+    def __init__(self, layout: Layout, poll: int, freshness: Freshness | None = None, lag: int = 0) -> None:
         self._layout = layout
+        self._lag = lag
         self._poll = poll
         self._freshness = freshness
 
@@ -126,7 +130,7 @@ class _FindDoFn(beam.DoFn):
             yield place, json.dumps([sent, file.path, file.size, file.updated]).encode()
             sent += 1
         if last is not None:
-            yield -1, mark(sent, min([last, *known_passed]))
+            yield -1, mark(sent, min([last, *(came + self._lag for came in known_passed)]))
             sent += 1
         plain = [file for file in new if not is_of_topic(file.path)]
         if plain:
