@@ -54,6 +54,7 @@ demo-local: $(READY)  ## follow who has work, week by week, from reports that a 
 	$(BIN)/slackwater local plan examples/employment/survey.yaml -o out/employment/design.json
 	$(BIN)/python -m examples.employment.report
 	$(BIN)/slackwater local estimate out/employment/design.json 'out/employment/reports/*.parquet' -o out/employment/estimates.parquet
+	$(BIN)/slackwater local report out/employment/design.json out/employment/estimates.parquet -o out/employment/report.html
 	@$(BIN)/python -m examples.employment.show
 
 demo-map: $(READY)  ## map where and when the police of Minneapolis stopped people in 2017, as a picture and a page

@@ -50,6 +50,10 @@ def imported(arguments: argparse.Namespace) -> Command:
             from pipelines.local.plan import plan_local
 
             return plan_local
+        case "local" if arguments.local == "report":
+            from pipelines.pages.survey import report_of_survey
+
+            return report_of_survey
         case "local":
             from pipelines.local.estimate import estimate_local
 

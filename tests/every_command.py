@@ -13,3 +13,4 @@ for _name, _one in product(_commands, (None, "")):
             command=_name, local="plan" if _one is None else "estimate", html=_one, new_release=_one, compare=_one
         )
     )
+imported(Namespace(command="local", local="report"))

@@ -80,6 +80,7 @@ Memoised randomised response, with an epsilon of 1/3 for each of three answers, 
 holds for that.
 
 Where it is
+  page        {OUT}/report.html        open it in a browser
   chart       {OUT}/chart.png
   design      {OUT}/design.json        what every device reports by
   reports     {OUT}/reports/

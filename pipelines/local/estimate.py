@@ -17,11 +17,12 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.epochs.flags import begin_pipeline, options_of
 from pipelines.epochs.results import Result
 from pipelines.local.survey import Survey, read_survey
-from pipelines.spec.times import moment_text, now
+from pipelines.spec.times import now
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.common.ipc import from_bytes
-from transforms.common.sinks import is_there, read_bytes, write_bytes, write_table
+from transforms.common.shown_tables import refuse_ending, rows_of, text_of, write_shown
+from transforms.common.sinks import is_there, read_bytes, write_bytes
 from transforms.local.collect import QUALITY, Collect, Collection
 from transforms.local.read import BROKEN, ReadReports, format_of
 from transforms.sources.files.listing import matching
@@ -31,24 +32,24 @@ _TABLE, _QUALITY, _BROKEN = "estimates.arrow", "quality.json", "broken.json"
 
 def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
     options_of(flags)
-    output, format_ = arguments.output, format_of(arguments.output)
-    if format_ is None:
-        raise SpecError(f"-o {output}: the name must end in .parquet, .csv, .jsonl")
+    output: str | None = arguments.output
+    if output is not None:
+        refuse_ending(output)
     refuse_unreachable([*arguments.reports, output], files=[arguments.design])
     survey = read_survey(arguments.design)
     until = now() if arguments.until is None else arguments.until
     windows = survey.closed(until)
     if windows == 0:
-        raise RefusedError(f"{arguments.design}: the first window ends at {moment_text(survey.start + survey.every)}")
+        raise RefusedError(f"{arguments.design}: the first window ends at {survey.until(1)}")
     paths = [file.path for file in matching(tuple(arguments.reports))]
     if not paths:
         raise SpecError(f"{arguments.reports[0]}: no file matches; give files of reports")
     for path in paths:
         if format_of(path) is None:
             raise SpecError(f"{path}: the names of files of reports must end in .parquet, .csv, .jsonl")
-        if _whole(path) == _whole(output):
+        if output is not None and _whole(path) == _whole(output):
             raise SpecError(f"-o {output}: is one of the files of reports; give another name")
-    folder = f"{FileSystems.split(output)[0] or '.'}/.estimate-{uuid4().hex}"
+    folder = f"{FileSystems.split(output or '')[0] or '.'}/.estimate-{uuid4().hex}"
     try:
         _run(survey, windows, paths, folder, flags)
         table, quality = from_bytes(read_bytes(f"{folder}/{_TABLE}")), json.loads(read_bytes(f"{folder}/{_QUALITY}"))
@@ -63,9 +64,17 @@ def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if broken:
         path, why = min(broken)
         raise InputError(f"{path}: not a file of reports ({why}); mend it, or leave it out; no estimates were written")
-    write_table(table, output, format_=format_)
     document = _document(survey, windows, table, quality, output)
-    return document, _text(document)
+    if output is not None:
+        write_shown(table, output, local=_utc)
+        return document, _text(document)
+    if arguments.json:
+        return {**document, "estimates": rows_of(table)}, ""
+    return document, f"{text_of(table, local=_utc)}\n\n{_text(document)}"
+
+
+def _utc(moment: int) -> int:
+    return moment
 
 
 def _run(survey: Survey, windows: int, paths: list[str], folder: str, flags: list[str]) -> None:
@@ -103,10 +112,12 @@ def _members(quality: Any) -> dict[str, int]:
     return {name: getattr(quality, name) for name in ("unusable", "repeated", "contradictory")}
 
 
-def _document(survey: Survey, windows: int, table: pa.Table, quality: dict[str, int], output: str) -> dict[str, Any]:
+def _document(
+    survey: Survey, windows: int, table: pa.Table, quality: dict[str, int], output: str | None
+) -> dict[str, Any]:
     return {
         "release": survey.release,
-        "until": moment_text(survey.start + windows * survey.every),
+        "until": survey.until(windows),
         "windows": windows,
         "file": output,
         "rows": table.num_rows,
@@ -116,7 +127,8 @@ def _document(survey: Survey, windows: int, table: pa.Table, quality: dict[str, 
 
 
 def _text(document: dict[str, Any]) -> str:
-    lines = [f"{document['release']}: {document['rows']:,} numbers up to {document['until']} in {document['file']}"]
+    where = "" if document["file"] is None else f" in {document['file']}"
+    lines = [f"{document['release']}: {document['rows']:,} numbers up to {document['until']}{where}"]
     if document["without_reports"]:
         lines.append(
             f"  {document['without_reports']:,} of them are empty: nobody has reported on what they are made of"

@@ -8,22 +8,13 @@ import numpy as np
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
+from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.spec import LocalSpec, load_local
 from pipelines.local.survey import Survey, write_survey
-from pipelines.spec.durations import duration_text
 from privacy.local.bound import loss_of_all_layers
-from privacy.local.design import SHARES, Layer
 from privacy.local.plan import Candidate, candidates
-from privacy.local.signs import MOST_SIGNS, Signs
-from privacy.upward import shown
+from privacy.local.signs import MOST_SIGNS
 from transforms.common.errors import SpecError
-
-CONDITIONS = (
-    "Each device reports once on each window that its draws name, and sends the same report again if sending fails.",
-    "Whether a device reports does not depend on its person's answers.",
-    "A person has one device, or the losses of all of them add up; so do those of other surveys of the same people.",
-    "Nothing in the spec was chosen by looking at these answers.",
-)
 
 
 def plan_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -72,16 +63,11 @@ def _document(spec: LocalSpec, found: list[Candidate]) -> dict[str, Any]:
     return {
         "release": spec.release,
         "loss": {"epsilon": spec.epsilon, "delta": design.delta},
-        "statement": (
-            f"({shown(spec.epsilon)}, {shown(design.delta)})-differential privacy of all that a device ever sends: "
-            "whatever a person answers and however often that changes, the collector, and whoever else sees the "
-            "reports, could have seen them with nearly the same probability had the person answered anything else or "
-            "nothing."
-        ),
+        "statement": statement(design),
         "conditions": list(CONDITIONS),
         "people": spec.people,
         "windows": spec.windows,
-        "reports": _reports(spec, best),
+        "reports": sent(design, spec.every),
         "paper_can_differ": _paper(spec, best),
         "warnings": _warnings(spec, best),
         "candidates": [
@@ -108,21 +94,6 @@ def _shortened(found: list[Candidate]) -> list[Candidate]:
     return list(kinds.values())
 
 
-def _reports(spec: LocalSpec, best: Candidate) -> list[dict[str, Any]]:
-    """Who sends what."""
-    design = best.design
-    return [
-        {
-            "people": layer.share / SHARES,
-            "every": None if design.reported == "once" else duration_text(layer.span * spec.every),
-            "of_a_person": 1 if design.reported == "once" else design.nodes(number),
-            "can_differ": design.differing(layer),
-            **_randomiser(layer),
-        }
-        for number, layer in enumerate(design.layers)
-    ]
-
-
 def _paper(spec: LocalSpec, best: Candidate) -> int:
     """How many reports of two people can differ if everybody reports on all layers, as in the paper."""
     layers = len(best.design.layers)
@@ -131,22 +102,10 @@ def _paper(spec: LocalSpec, best: Candidate) -> int:
     )
 
 
-def _randomiser(layer: Layer) -> dict[str, Any]:
-    randomiser = layer.randomiser
-    if isinstance(randomiser, Signs):
-        return {"randomiser": "signs", "signs": randomiser.most, "gain": float(randomiser.gain)}
-    p = float(randomiser.other)
-    return {"randomiser": "symbols", "symbols": randomiser.count, "truth": p + float(randomiser.spread), "other": p}
-
-
 def _warnings(spec: LocalSpec, best: Candidate) -> list[str]:
     found = []
-    revealed = best.design.delta * spec.people
-    if revealed > 0.01:
-        found.append(
-            f"with delta {shown(best.design.delta)} and {spec.people:,} people, {revealed:.3g} of them have a report "
-            "in the open, on average: take a delta far below 1 / people, or none"
-        )
+    if text := in_the_open(best.design, spec.people):
+        found.append(f"{text}: take a delta far below 1 / people, or none")
     worst = max(float(np.sqrt(spec.people * variances.max())) for variances in best.variances.values())
     if worst > spec.people / 4:
         found.append(
@@ -171,7 +130,7 @@ def _text(document: dict[str, Any]) -> str:
         every = "in one window, drawn by chance" if each["every"] is None else f"every {each['every']}"
         lines.append(
             f"  {each['people']:.1%} of people: {each['of_a_person']} reports, {every}, of which {each['can_differ']} "
-            f"can differ between two people; {_how(each)}"
+            f"can differ between two people; {how(each)}"
         )
     differ = document["paper_can_differ"]
     lines.append(
@@ -181,12 +140,3 @@ def _text(document: dict[str, Any]) -> str:
     if document["file"] is not None:
         lines.append(f"the design for devices and collector: {document['file']}")
     return "\n".join(lines)
-
-
-def _how(report: dict[str, Any]) -> str:
-    if report["randomiser"] == "symbols":
-        truth = f"the truth with probability {report['truth']:.3g}, each other one with {report['other']:.3g}"
-        return f"each one of {report['symbols']:,} symbols, {truth}"
-    if report["signs"] == 1:
-        return f"a sign, with a mean of {report['gain']:.3f} where it tells something"
-    return f"signs, with a mean of {report['gain']:.3f} where they tell something: {report['signs']} drawn together"

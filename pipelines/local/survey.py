@@ -46,6 +46,10 @@ class Survey:
         """How many windows are over."""
         return max(0, min(self.design.windows, (until - self.start) // self.every))
 
+    def until(self, windows: int) -> str:
+        """The end of the last of so many windows."""
+        return moment_text(self.start + windows * self.every)
+
     def to_json(self) -> Json:
         return {
             "release": self.release,
@@ -54,7 +58,7 @@ class Survey:
             "publish": list(self.publish),
             "start": self.start,
             "every": self.every,
-            "until": moment_text(self.start + self.design.windows * self.every),
+            "until": self.until(self.design.windows),
             "design": design_to_json(self.design),
         }
 
@@ -96,7 +100,7 @@ def read_survey(path: str) -> Survey:
             every=members.positive_count("every"),
             design=design_from_json(members.of("design")),
         )
-        if members.text("until") != moment_text(survey.start + survey.design.windows * survey.every):
+        if members.text("until") != survey.until(survey.design.windows):
             raise members.wrong("until", "the end of the last window")
         members.end()
     except (ValueError, OverflowError, RecursionError) as error:

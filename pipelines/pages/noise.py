@@ -6,6 +6,12 @@ from typing import Any
 from pipelines.pages import html
 from pipelines.pages.numbers import Signal, rounded
 
+NAMED = 5
+"""Of the numbers that a warning is about; more are counted."""
+
+ROWS = 200
+"""Of a table of noise."""
+
 
 def told(signal: Signal, *, says: str, mend: str) -> dict[str, Any]:
     """As `--json` prints it.
@@ -32,7 +38,7 @@ def noise_section(
         [
             html.paragraph(intro),
             html.table(
-                caption,
+                shortened(caption, rows),
                 (heading, "typical size", "95 % interval", "says next to nothing"),
                 [
                     (
@@ -41,9 +47,14 @@ def noise_section(
                         "not known" if one["half"] is None else f"± {rounded(one['half'], one['half'])}",
                         f"{one['lost']:.0%}",
                     )
-                    for name, one in rows
+                    for name, one in rows[:ROWS]
                 ],
             ),
             html.paragraph(judged),
         ],
     )
+
+
+def shortened(caption: str, rows: Sequence[object]) -> str:
+    """Of a table that has the first of these rows alone, if there are many."""
+    return caption if len(rows) <= ROWS else f"{caption} (the first {ROWS} of {len(rows):,})"

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pipelines.epochs.results import Result
 from pipelines.pages import html, words_of_records
 from pipelines.pages.charts import line_of
+from pipelines.pages.noise import NAMED, ROWS, shortened
 from pipelines.pages.numbers import rounded, says_nothing
 from pipelines.sanitised.plan import error_text, kind_text, missing_text
 from pipelines.sanitised.published import PublishedRecords
@@ -18,12 +19,6 @@ from transforms.common.sinks import write_text
 
 EPOCHS = 20
 """Of the ledger: the last ones."""
-
-NAMED = 5
-"""Of the estimates that a warning is about; more are counted."""
-
-ROWS = 200
-"""Of the table of noise, over all attributes: more are for `show`."""
 
 
 def report_of_records(records: PublishedRecords, output: str) -> Result:
@@ -144,7 +139,6 @@ def _attribute(place: int, attribute: Attribute, warning: str | None) -> str:
 
 
 def _noise(signals: Sequence[dict[str, Any]]) -> str:
-    left = len(signals) - ROWS
     rows = [
         (
             one["attribute"] if one["value"] is None else f"{one['attribute']}: {one['value']}",
@@ -164,7 +158,7 @@ def _noise(signals: Sequence[dict[str, Any]]) -> str:
                 "probability, each on its own: of a hundred intervals some five do not."
             ),
             html.table(
-                "Each estimate with half of its 95 % interval" + (f" (the first {ROWS} of them)" if left > 0 else ""),
+                shortened("Each estimate with half of its 95 % interval", signals),
                 ("estimate of", "estimate", "95 % interval", "mostly noise"),
                 rows,
             ),

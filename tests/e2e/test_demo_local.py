@@ -38,7 +38,8 @@ def test_the_demo_follows_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     expected = np.stack([truth[name].to_numpy() for name in ("employed", "not employed")], axis=1).ravel()
     assert (np.abs(found["value"].to_numpy() - expected) < 6.2 * found["stddev"].to_numpy()).all()
     assert Path("out/employment/chart.png").stat().st_size > 20_000
-    assert len(steps) == 4
+    assert Path("out/employment/report.html").stat().st_size > 500_000
+    assert len(steps) == 5
     assert sorted((path.name, path.stat().st_mtime_ns) for path in Path("out/employment/reports").iterdir()) == sent
 
 

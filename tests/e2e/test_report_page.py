@@ -14,6 +14,7 @@ from selenium.webdriver.support.select import Select
 from examples.stops import show
 from pipelines import cli
 from tests.browser import NO_BROWSER, browser, faults, logged, resize
+from tests.pipelines.local.survey_page import survey_files
 from tests.pipelines.records_page import TOWNS, public_records
 from tests.pipelines.report_page import NASTY, public_side
 from tests.releases.continued import unpacked
@@ -87,12 +88,13 @@ def test_a_plan_s_page_fits_a_phone_and_paper(driver, tmp_path):
 def other_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Of releases that are no sums of a changelog."""
     folder = tmp_path_factory.mktemp("others")
-    pages = {"records": folder / "records.html"}
+    pages = {name: folder / f"{name}.html" for name in ("records", "survey")}
     assert cli.main(["report", str(public_records(folder)), "-o", str(pages["records"])]) == 0
+    assert cli.main(["local", "report", *survey_files(folder), "-o", str(pages["survey"])]) == 0
     return pages
 
 
-@pytest.mark.parametrize("name", ["records"])
+@pytest.mark.parametrize("name", ["records", "survey"])
 def test_pages_of_other_kinds_fit_all_widths_and_paper(elsewhere, other_pages, name):
     elsewhere.get(other_pages[name].as_uri())
 
@@ -127,6 +129,22 @@ def test_estimates_of_records_are_read_by_keys_and_pointer_and_more_of_them_at_a
     assert by_pointer.startswith("hour 00: ")
     assert rows == ["none", "full", NASTY]
     assert told == []
+
+
+def test_numbers_of_a_survey_that_nobody_has_reported_on_are_read_out_as_unknown(elsewhere, other_pages):
+    elsewhere.get(other_pages["survey"].as_uri())
+    resize(elsewhere, 1280)
+    small = elsewhere.find_elements(By.CSS_SELECTOR, "#query-0 .many figure")
+
+    small[2].find_element(By.CSS_SELECTOR, ".plot").send_keys(Keys.HOME)
+    first = small[2].find_element(By.CSS_SELECTOR, ".readout").text
+    small[1].find_element(By.CSS_SELECTOR, ".plot").send_keys(Keys.END)
+    last = small[1].find_element(By.CSS_SELECTOR, ".readout").text
+
+    assert [figure.find_element(By.CSS_SELECTOR, "figcaption").text for figure in small][1] == NASTY
+    assert first == "at Mon 13 Jan 2025: unknown"
+    assert last == "at Mon 23 Jun 2025: -69,000 (-73,000 to -65,000)"
+    assert logged(elsewhere) == []
 
 
 def test_days_of_a_calendar_are_called_by_its_clocks(driver, tmp_path):

@@ -19,7 +19,7 @@ sanitise: people
 records: {{format: parquet, path: data/people.parquet, entry: person}}
 columns:
   - {{name: work, kind: category, values: [none, full, '{NASTY}'], missing: none, epsilon: 14.0}}
-  - {{name: town, kind: category, values: {TOWNS!r}, missing: '{TOWNS[0]}', epsilon: 1.0, delta: 1.0e-3}}
+  - {{name: town, kind: category, values: {TOWNS!r}, missing: '{TOWNS[0]}', epsilon: 0.0625, delta: 1.0e-3}}
   - {{name: age, kind: number, min: 18, max: 98, step: 1, epsilon: 0.0625}}
   - {{name: ills, kind: set, values: [asthma, gout], epsilon: 9.0}}
   - {{name: load, kind: curve, points: {HOURS!r}, min: 0, max: 5, step: 0.5, epsilon: 30.0}}

@@ -3,7 +3,7 @@
 (() => {
   const DAY = 86400000;
   const FEW = 12; // small charts at first, and more at each press of the button
-  const { data, element, number, tick, readable, copied, drawAll } = slackwater;
+  const { data, element, number, scaled, widest, readable, copied, drawAll } = slackwater;
 
   // ---- words
 
@@ -39,18 +39,27 @@
 
   // ---- a chart
 
-  // About so many moments, whole days where windows are, each with its label in two lines at most.
-  function ticks(series, times, count) {
-    const spread = times.length > 1 ? d3.utcTicks(times[0], times.at(-1), count) : times;
+  // Moments whose labels, in two lines at most, have room beside each other on so many pixels; whole days where windows are.
+  function ticks(series, times, width) {
+    const [first, last] = [times[0], times.at(-1)];
+    const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(2, Math.floor(width / 60))) : times;
     const days = daily(series) ? [...new Set(spread.map((time) => +d3.utcDay.floor(time)))].map((time) => new Date(time)) : spread;
-    const found = days.filter((time) => time >= times[0]);
+    const found = days.filter((time) => time >= first);
     const all = (part) => found.every((time) => +part(time) === +time);
     const own = all(d3.utcYear) ? d3.utcFormat("%Y") : all(d3.utcMonth) ? d3.utcFormat("%b") : all(d3.utcDay) ? d3.utcFormat("%-d %b") : d3.utcFormat("%H:%M");
     const rest = all(d3.utcYear) ? () => "" : all(d3.utcDay) ? d3.utcFormat("%Y") : d3.utcFormat("%-d %b");
-    return { ticks: found, tickFormat: (time, place) => {
+    const labelled = (kept) => kept.map((time, place) => {
       const more = rest(time);
-      return place && more === rest(found[place - 1]) ? own(time) : `${own(time)}\n${more}`.trimEnd();
-    } };
+      return place && more === rest(kept[place - 1]) ? own(time) : `${own(time)}\n${more}`.trimEnd();
+    });
+    const fits = (kept) => {
+      const half = labelled(kept).map((text) => widest(text.split("\n")) / 2);
+      return kept.every((time, at) => !at || ((time - kept[at - 1]) / (last - first)) * width >= half[at] + half[at - 1] + 12);
+    };
+    let step = 1;
+    while (!fits(found.filter((_, at) => at % step === 0))) step += 1;
+    const kept = found.filter((_, at) => at % step === 0), labels = labelled(kept);
+    return { ticks: kept, tickFormat: (_, place) => labels[place] };
   }
 
   function chart(query, series, line, { width, height, large, domain, name }) {
@@ -59,11 +68,11 @@
     }));
     const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
-    const [low, high] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
+    const [low = 0, high = 1] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
     const svg = Plot.plot({
-      width, height, marginLeft: 46, marginRight: 24, marginTop: 10, marginBottom: 34,
-      x: { type: "utc", label: null, ...ticks(series, points.map((point) => point.time), Math.max(2, Math.floor(width / 90))) },
-      y: { label: null, grid: true, domain: low === high ? [low - 1, high + 1] : [low, high], nice: true, ticks: Math.max(3, Math.floor(height / 45)), tickFormat: tick },
+      width, height, marginRight: 24, marginTop: 10, marginBottom: 34,
+      x: { type: "utc", label: null, ...ticks(series, points.map((point) => point.time), width - 90) },
+      ...scaled([low, high], Math.max(3, Math.floor(height / 45))),
       marks: [
         Plot.areaY(points, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
         query.zero ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,

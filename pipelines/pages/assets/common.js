@@ -18,6 +18,19 @@ const slackwater = (() => {
     value === null ? "unknown" : Math.abs(value) >= 1e15 ? value.toExponential(3) : value.toLocaleString("en", { maximumFractionDigits: 6 });
   const tick = (value) => (Math.abs(value) >= 1e4 ? d3.format("~s")(value) : d3.format("~g")(value)).replace("-", "\u2212");
 
+  // Labels as wide as they will be, in the style that plots have.
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "12px system-ui, sans-serif";
+  const pixels = (text) => pen.measureText(text).width;
+  const widest = (texts) => Math.ceil(d3.max(texts, pixels));
+
+  // A scale upwards with about so many ticks, and the room that their labels take.
+  function scaled([low, high], count) {
+    const scale = d3.scaleLinear(low === high ? [low - 1, high + 1] : [low, high], [0, 1]).nice();
+    const ticks = scale.ticks(count);
+    return { marginLeft: Math.max(46, widest(ticks.map(tick)) + 14), y: { label: null, grid: true, domain: scale.domain(), ticks, tickFormat: tick } };
+  }
+
   // A drawing as one stop of the keyboard; below it stands what the pointer, or an arrow key, is at.
   // Of `count` things: which is nearest to a place of the drawing, how one is marked (null: none), and what it says;
   // `upright` if they stand one below another.
@@ -95,5 +108,5 @@ const slackwater = (() => {
     addEventListener("afterprint", () => redraws.forEach((redraw) => redraw()));
   }
 
-  return { data, element, number, tick, readable, copied, drawAll };
+  return { data, element, number, tick, pixels, widest, scaled, readable, copied, drawAll };
 })();

@@ -1,16 +1,11 @@
 // Draws what the page's data hold: for each attribute its estimates with their intervals, and a table to copy from.
 "use strict";
 (() => {
-  const { data, element, number, readable, copied, drawAll } = slackwater;
+  const { data, element, number, tick, pixels, widest, scaled, readable, copied, drawAll } = slackwater;
   const FEW = 24; // rows at first, and more at each press of the button
 
   const share = (value) => `${number(Math.round(value * 1e6) / 1e4)} %`.replace("-", "\u2212");
 
-  // Labels as wide as they will be, in the style that plots have.
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = "12px system-ui, sans-serif";
-  const pixels = (text) => pen.measureText(text).width;
-  const widest = (texts) => Math.ceil(d3.max(texts, pixels));
   function cut(text, room) {
     let letters = text.length;
     while (letters > 1 && pixels(`${text.slice(0, letters)}\u2026`) > room) letters -= 1;
@@ -32,6 +27,17 @@
     };
   }
 
+  // A scale sideways with as many ticks as have room on so many pixels, and the room that the last label takes.
+  function across(domain, room, say) {
+    const scale = d3.scaleLinear(domain, [0, room]).nice();
+    let count = Math.max(1, Math.floor(room / 60)), ticks = scale.ticks(count);
+    const fits = () => ticks.length < 2 || scale(ticks[1]) - scale(ticks[0]) >= widest(ticks.map(say)) + 12;
+    while (!fits() && count > 1) ticks = scale.ticks(--count);
+    if (!fits()) ticks = ticks.slice(0, 1);
+    const half = widest(ticks.map(say)) / 2 + 6;
+    return { marginRight: Math.max(24, half), x: { label: null, grid: true, domain: scale.domain(), ticks, tickFormat: say } };
+  }
+
   const fill = (one) => (place) => (one.noisy[place] ? "var(--paper)" : "var(--accent)");
 
   // Values below each other, each with its estimate and whisker.
@@ -39,10 +45,10 @@
     const ends = places.flatMap((place) => [one.lo[place], one.hi[place]]);
     const domain = d3.extent(one.share ? [0, ...ends] : [...one.range, ...ends]);
     const labels = places.map((place) => cut(one.values[place], width * 0.38));
-    const [left, step] = [widest(labels) + 14, 26];
+    const left = widest(labels) + 14;
     const svg = Plot.plot({
-      width, height: places.length * step + 40, marginLeft: left, marginRight: 24, marginTop: 8, marginBottom: 32,
-      x: { label: null, grid: true, nice: true, domain, ticks: Math.max(2, Math.floor((width - left) / 80)), ...(one.share ? { tickFormat: (value) => share(value) } : {}) },
+      width, height: places.length * 26 + 40, marginLeft: left, marginTop: 8, marginBottom: 32,
+      ...across(domain, width - left - 30, one.share ? share : tick),
       y: { label: null, type: "band", domain: places, padding: 0, tickSize: 0, tickFormat: (_, at) => labels[at] },
       marks: [
         one.share ? Plot.ruleX([0], { stroke: "var(--line)" }) : null,
@@ -66,9 +72,9 @@
     const labels = places.map((place) => cut(one.values[place], 90));
     const each = widest(labels) + 10, every = Math.max(1, Math.ceil((each * places.length) / (width - 90)));
     const svg = Plot.plot({
-      width, height: Math.max(200, Math.min(320, width * 0.4)), marginLeft: 46, marginRight: Math.max(24, each / 2), marginTop: 10, marginBottom: 34,
+      width, height: Math.max(200, Math.min(320, width * 0.4)), marginRight: Math.max(24, each / 2), marginTop: 10, marginBottom: 34,
       x: { label: null, type: "point", domain: places, padding: 0.5, ticks: places.filter((_, at) => at % every === 0), tickFormat: (place) => labels[places.indexOf(place)] },
-      y: { label: null, grid: true, nice: true, domain: d3.extent([one.range[0], ...ends]), ticks: 5, tickFormat: slackwater.tick },
+      ...scaled(d3.extent([one.range[0], ...ends]), 5),
       marks: [
         Plot.lineY(places, { x: (place) => place, y: (place) => one.v[place], stroke: "var(--band)" }),
         Plot.ruleX(places, { x: (place) => place, y1: (place) => one.lo[place], y2: (place) => one.hi[place], stroke: "var(--accent)", strokeWidth: 1.6 }),

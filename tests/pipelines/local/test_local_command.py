@@ -83,6 +83,11 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
     assert (np.abs(numbers["value"].to_numpy() - truth) < 6 * numbers["stddev"].to_numpy()).all()
     assert sorted(path.name for path in Path().iterdir()) == ["design.json", "numbers.csv", "reports", "survey.yaml"]
 
+    printed = command("estimate", "design.json", "reports/*", *until)[1].splitlines()
+    assert printed[0].split() == numbers.column_names
+    assert [line.split()[:3] for line in printed[1:3]] == [["level", "2025-01-06", "2025-01-13"]] * 2
+    assert printed[13:15] == ["", "employment: 12 numbers up to 2025-01-27T00:00:00Z"]
+
     Path("reports/4.parquet").write_text("no reports")
     code, _, err = command("estimate", "design.json", "reports/*", "-o", "more.csv")
 
@@ -212,7 +217,7 @@ def test_files_that_cannot_be_used_are_named(command: Command) -> None:
         (("design.json", "x*.csv", "-o", "a.csv"), "x*.csv: no file matches"),
         (("design.json", "survey.yaml", "-o", "a.csv"), "survey.yaml: the names of files of reports"),
         (("design.json", "./re*.csv", "-o", "reports.csv"), "-o reports.csv: is one of the files of reports"),
-        (("design.json", "survey.yaml", "-o", "a.txt"), "-o a.txt: the name must end in"),
+        (("design.json", "survey.yaml", "-o", "a.xlsx"), "-o a.xlsx: the name must end in"),
     ):
         code, _, err = command("estimate", *arguments)
         assert (code, said in err) == (2, True), err

@@ -1,0 +1,84 @@
+"""The numbers that `local estimate` has written, read back and held against the design that they are of."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipelines.local.survey import Survey
+from privacy.local.plan import Series
+from transforms.common.errors import SpecError
+from transforms.common.published_files import read_published
+from transforms.common.sinks import read_bytes
+from transforms.local.read import format_of
+
+Floats = NDArray[np.float64]
+
+_TIME = pa.timestamp("us", "UTC")
+_NUMBERS = ("value", "ci_low", "ci_high")
+_WANTED = "give the file that `local estimate -o` has written"
+_TYPES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("kind", "answer"), pa.string()),
+    **dict.fromkeys(("window_start", "window_end"), _TIME),
+    **dict.fromkeys(_NUMBERS, pa.float64()),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimated:
+    """One series.
+
+    Attributes:
+        value, low, high: [windows, answers]; not a number where nobody has reported on what a number is made of.
+    """
+
+    kind: Series
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def read_estimates(path: str, survey: Survey) -> list[Estimated]:
+    """All series of a survey, over the windows that the file has.
+
+    Raises:
+        SpecError: there is no such file, or it is not of this survey.
+    """
+    format_ = format_of(path)
+    if format_ is None:
+        raise SpecError(f"{path}: the name of a file of estimates must end in .parquet, .csv, .jsonl")
+    try:
+        content = read_bytes(path)
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path}: cannot be read ({type(error).__name__}); {_WANTED}") from None
+    wrong = SpecError(f"{path}: not the numbers of this design, of {survey.release}; {_WANTED}")
+    try:
+        table = read_published(content, format_, _TYPES).cast(pa.schema(_TYPES.items()))
+    except (KeyError, ValueError, pa.ArrowException):
+        raise wrong from None
+    rows = len(survey.publish) * len(survey.names)
+    windows = table.num_rows // rows
+    if not 0 < windows <= survey.design.windows or windows * rows != table.num_rows:
+        raise wrong
+    if any(not table[name].combine_chunks().equals(column) for name, column in _frame(survey, windows).items()):
+        raise wrong
+    shape = (len(survey.publish), windows, len(survey.names))
+    value, low, high = (table[name].to_numpy().astype(np.float64).reshape(shape) for name in _NUMBERS)
+    return [
+        Estimated(kind=kind, value=value[place], low=low[place], high=high[place])
+        for place, kind in enumerate(survey.publish)
+    ]
+
+
+def _frame(survey: Survey, windows: int) -> dict[str, Any]:
+    """What each row is of."""
+    answers, kinds = len(survey.names), len(survey.publish)
+    starts = survey.start + survey.every * np.tile(np.repeat(np.arange(windows), answers), kinds)
+    return {
+        "kind": pa.array(np.repeat([*survey.publish], windows * answers), pa.string()),
+        "window_start": pa.array(starts).cast(_TIME),
+        "window_end": pa.array(starts + survey.every).cast(_TIME),
+        "answer": pa.array([*survey.names] * (windows * kinds), pa.string()),
+    }

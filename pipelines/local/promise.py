@@ -1,0 +1,72 @@
+"""What a design promises each person, what that rests on, and what devices send: in words, for plans and pages."""
+
+from typing import Any
+
+from pipelines.spec.durations import duration_text
+from privacy.local.design import SHARES, Design, Layer
+from privacy.local.signs import Signs
+from privacy.upward import shown
+
+CONDITIONS = (
+    "Each device reports once on each window that its draws name, and sends the same report again if sending fails.",
+    "Whether a device reports does not depend on its person's answers.",
+    "A person has one device, or the losses of all of them add up; so do those of other surveys of the same people.",
+    "Nothing in the spec was chosen by looking at these answers.",
+)
+
+
+def statement(design: Design) -> str:
+    """The claim in words."""
+    return (
+        f"({shown(design.epsilon)}, {shown(design.delta)})-differential privacy of all that a device ever sends: "
+        "whatever a person answers and however often that changes, the collector, and whoever else sees the "
+        "reports, could have seen them with nearly the same probability had the person answered anything else or "
+        "nothing."
+    )
+
+
+def in_the_open(design: Design, people: int) -> str | None:
+    """How many people's answers are told as they are, if that is to be feared."""
+    revealed = design.delta * people
+    if revealed <= 0.01:
+        return None
+    return (
+        f"with delta {shown(design.delta)} and {people:,} people, {revealed:.3g} of them have a report in the open, on "
+        "average"
+    )
+
+
+def sent(design: Design, every: int) -> list[dict[str, Any]]:
+    """Who sends what, layer by layer.
+
+    Args:
+        every: the length of a window, in microseconds.
+    """
+    return [
+        {
+            "people": layer.share / SHARES,
+            "every": None if design.reported == "once" else duration_text(layer.span * every),
+            "of_a_person": 1 if design.reported == "once" else design.nodes(number),
+            "can_differ": design.differing(layer),
+            **_randomiser(layer),
+        }
+        for number, layer in enumerate(design.layers)
+    ]
+
+
+def how(report: dict[str, Any]) -> str:
+    """How one of `sent` is randomised."""
+    if report["randomiser"] == "symbols":
+        truth = f"the truth with probability {report['truth']:.3g}, each other one with {report['other']:.3g}"
+        return f"each one of {report['symbols']:,} symbols, {truth}"
+    if report["signs"] == 1:
+        return f"a sign, with a mean of {report['gain']:.3f} where it tells something"
+    return f"signs, with a mean of {report['gain']:.3f} where they tell something: {report['signs']} drawn together"
+
+
+def _randomiser(layer: Layer) -> dict[str, Any]:
+    randomiser = layer.randomiser
+    if isinstance(randomiser, Signs):
+        return {"randomiser": "signs", "signs": randomiser.most, "gain": float(randomiser.gain)}
+    p = float(randomiser.other)
+    return {"randomiser": "symbols", "symbols": randomiser.count, "truth": p + float(randomiser.spread), "other": p}
