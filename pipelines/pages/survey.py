@@ -151,14 +151,14 @@ def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
     for kind in survey.publish:
         halves = [one["half"] for one in signals if one["kind"] == kind and one["half"] is not None]
         if halves:
-            parts.append(f"{100 * float(np.median(halves)) / survey.people:.2g} % for {kind}")
-    beside = f" Of {survey.people:,} people that is {', '.join(parts)}, typically." if parts else ""
+            parts.append(f"{100 * float(np.median(halves)) / survey.people:.2g}\u00a0% for {kind}")
+    beside = f" Half of one is typically {', '.join(parts)}, of all {survey.people:,} people." if parts else ""
     return noise_section(
         [(f"{one['kind']}: {one['answer']}", one) for one in signals],
         intro=(
-            "Every report is mostly chance, and only many of them together tell something. The 95 % interval of a "
+            "Every report is chance in part, and only many of them together tell something. The 95 % interval of a "
             "number holds what would be told without noise with at least 95 % probability, each on its own: of a "
-            f"thousand intervals some fifty do not.{beside}"
+            f"thousand intervals up to some fifty do not.{beside}"
         ),
         caption="Noise beside the numbers, of one answer in one window",
         heading="number",
@@ -192,7 +192,7 @@ def _privacy(survey: Survey, digest: str) -> str:
             html.paragraph(words_of_surveys.WHAT),
             html.heading("How well"),
             *(html.paragraph(one) for one in words_of_surveys.how_well(survey)),
-            *([] if feared is None else [html.paragraph(f"{feared}.", role="warning")]),
+            *([] if feared is None else [html.paragraph(f"{feared[0].upper()}{feared[1:]}.", role="warning")]),
             html.heading("When devices report"),
             html.paragraph(words_of_surveys.always(survey)),
             html.heading("What counts of a person"),

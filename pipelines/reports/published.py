@@ -51,6 +51,7 @@ class Published:
 
     Raises:
         RefusedError: a file is missing, or not what the manifest says, or of another version.
+        SpecError: it holds sanitised records.
     """
 
     def __init__(self, folder: str) -> None:
@@ -58,6 +59,8 @@ class Published:
         self._folder: Folder = folder_at(folder, private=False)
         try:
             manifest = json.loads(self._read(MANIFEST))
+            if "records" in manifest:
+                raise SpecError(f"{folder}: sanitised records; the commands for them are slackwater show and report")
             self._files = {
                 name: (digest["sha256"], epoch["attempt"])
                 for epoch in manifest["epochs"]

@@ -129,6 +129,7 @@ def test_metrics_are_what_the_public_side_tells(public, monkeypatch, capsys):
         (["show", "public", "-o", "public/all.csv"], "-o public/all.csv: lies in the public folder"),
         (["report", "public", "-o", "public/all.html"], "-o public/all.html: lies in the public folder"),
         (["report", "nowhere.yaml"], "nowhere.yaml: "),
+        (["smooth", "public", "-o", "all.csv"], "public: sanitised records; the commands for them are slackwater show"),
         (["metrics", "spec.yaml", "--private"], "--private: sanitised records have public metrics alone; leave it out"),
     ],
 )

@@ -16,9 +16,10 @@ local:
   answers: [employed, '{NASTY}', an answer of which the name is longer than a small chart is wide on a phone]
   people: 90000
   epsilon: 2.0
+  delta: 1.0e-6
   constraint: {{at_most: 3}}
   publish: [level, change]
-  method: signs
+  method: mutations
 schedule: {{start: 2025-01-06T00:00:00Z, every: 1w, until: 2025-06-30T00:00:00Z}}
 """
 WINDOWS = 24
