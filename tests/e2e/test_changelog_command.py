@@ -300,6 +300,7 @@ schedule: {start: 2020-09-13T12:00:00Z, every: 1h, until: 2020-09-13T18:00:00Z}
 queries:
   - {name: beds, measure: count, by: {ward: [a, b, other]}, publish: [level, entered]}
   - {name: cost, measure: {sum: cost, min: 0, max: 9}, publish: [level]}
+strategy: disjoint
 output: {public: public, private: private}
 """
 

@@ -1,8 +1,6 @@
 """Runs killed at random moments and run again, in small; `python -m benchmarks.crash` does it hundreds of times."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +8,10 @@ import pytest
 
 from benchmarks.crash.checks import BrokenError, Watch, compare
 from benchmarks.crash.setting import CLOSED, Place
+from tests.processes import FORKED, program
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+pytestmark = FORKED
+
 KILLS, NIGHTS = 5, 3
 
 Files = dict[str, bytes]
@@ -22,17 +22,16 @@ Sides = tuple[Files, Files]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the benchmark left its releases. A process of its own, since runs are forked from it."""
-    folder = tmp_path_factory.mktemp("crash") / "out"
-    command = [sys.executable, "-m", "benchmarks.crash", "--no-faults", f"--kills={KILLS}", f"--nights={NIGHTS}"]
-    said = subprocess.run(
-        [*command, f"--folder={folder}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert said.returncode == 0, said.stderr
-    names, _, cells = ([cell.strip() for cell in line.split("|")[1:-1]] for line in said.stdout.splitlines())
+    place = tmp_path_factory.mktemp("crash")
+    folder = place / "out"
+    flags = ("--no-faults", f"--kills={KILLS}", f"--nights={NIGHTS}", f"--folder={folder}")
+    code, said = program("benchmarks.crash.__main__", *flags, folder=place)
+    assert code == 0
+    names, _, cells = ([cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines())
     counts = dict(zip(names, cells, strict=True))
     assert (counts["store"], counts["kills"]) == ("local", f"{KILLS}")
     begun = sum(int(counts[phase]) for phase in ("at work", "sampled", "committed", "shown"))
-    assert begun > KILLS / 4, said.stdout  # most are, but of runs that are finished or find nothing to do
+    assert begun > KILLS / 4, said  # most are, but of runs that are finished or find nothing to do
     return folder
 
 

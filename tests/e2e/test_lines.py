@@ -20,6 +20,7 @@ schedule: {{start: 2020-09-13T00:00:00Z, every: 1d, until: 2020-09-15T00:00:00Z}
 queries:
   - {{name: beds, measure: count, by: {{ward: [1, 2, a]}}, publish: [level, change]}}
   - {{name: cost, measure: {{sum: cost, min: 0, max: 1}}, where: "note = '1'", publish: [level]}}
+strategy: disjoint
 output: {{public: public, private: private}}
 """
 AT = "2020-09-13T12:26:40Z"  # T0

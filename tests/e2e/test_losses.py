@@ -1,8 +1,6 @@
 """Power loss in small, through the command line; `python -m benchmarks.crash.losses` does it hundreds of times."""
 
 import os
-import subprocess
-import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -13,18 +11,16 @@ import pytest
 from benchmarks.crash.checks import NODE, BrokenError
 from benchmarks.crash.losses import Seen, everything, nothing
 from benchmarks.crash.power import Disk, forget
-from tests.processes import alone
+from tests.processes import FORKED, alone, program
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+pytestmark = FORKED
 
 
 def test_a_release_that_loses_power_again_and_again_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.crash.losses", "--losses=3", f"--folder={tmp_path / 'out'}"]
+    code, said = program("benchmarks.crash.losses", "--losses=3", f"--folder={tmp_path / 'out'}", folder=tmp_path)
 
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-
-    assert said.returncode == 0, said.stderr
-    counts = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.stdout.splitlines()[2:]]
+    assert code == 0
+    counts = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines()[2:]]
     assert sum(int(losses) for _, losses, *_ in counts) == 3
 
 

@@ -24,6 +24,7 @@ changelog: {{format: debezium, path: data/*, entry: id, types: {{price: float64,
 privacy: {{{privacy}, constraint: {{at_most: 100}}}}
 schedule: {{start: "{start}", every: 1s, until: "{until}"}}
 queries: [{queries}]
+strategy: disjoint
 output: {{public: public, private: private}}
 """
 HARDLY_ANY_NOISE = "epsilon: 100000000000, delta: 1.0e-9, accounting: zcdp, mechanism: gaussian"

@@ -13,7 +13,9 @@ from pipelines.store.commit import Commit, History
 from pipelines.store.store import FileNames, Store
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
 from tests.pipelines.releases import verify
-from tests.processes import CLEAN
+from tests.processes import CLEAN, FORKED
+
+pytestmark = FORKED
 
 RUNS = 5
 PATIENCE = 60.0

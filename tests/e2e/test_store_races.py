@@ -19,12 +19,12 @@ from pipelines.store.gcs import GcsFolder
 from pipelines.store.store import Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import attempt_at, planned, public_side, record, released, verify
-from tests.processes import CLEAN
+from tests.processes import CLEAN, FORKED
 from transforms.common.errors import RefusedError
 
 RACERS = 8
-RELEASES, EPOCHS = 4, 5
-"""Twenty rounds: four releases of five epochs each."""
+RELEASES, EPOCHS = 2, 4
+"""Eight rounds: two releases of four epochs each."""
 
 ONE = ("estimates/a-0.parquet",)
 FEW = (*ONE, "nodes/a-0.parquet", "state/shard-0.parquet")
@@ -125,6 +125,7 @@ def enter(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int, ans
         answers.put((racer, told))  # whatever happens, else the test would wait for ever
 
 
+@FORKED
 def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_say_who(tmp_path: Path) -> None:
     sides = partial(local_sides, tmp_path)
     barrier, answers = CLEAN.Barrier(RACERS), CLEAN.SimpleQueue()

@@ -56,7 +56,7 @@ STRATEGIES = [
     "direct",
 ]
 ALL = "level, change, {sliding: 7d, every: 2d}"
-DAYS, RUNS = 30, 200
+DAYS, RUNS = 30, 120
 """Of the release with all strategies, a query each."""
 
 

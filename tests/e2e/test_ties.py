@@ -80,6 +80,7 @@ def levels(slackwater: CommandLine, changelog: str, *queries: str) -> list[float
         "privacy: {unit: entry, epsilon: 1.0, constraint: {at_most: 1000}}",
         f"schedule: {{start: {day(1)}T00:00:00Z, every: 1d, until: {day(DAYS + 1)}T00:00:00Z}}",
         f"queries: [{', '.join(queries)}]",
+        "strategy: disjoint",
         "output: {public: public, private: private}",
     ]
     (slackwater.folder / "spec.yaml").write_text("\n".join(spec))
@@ -128,6 +129,7 @@ privacy:
 schedule: {{start: {day(1)}T00:00:00Z, every: 1d, until: {day(3)}T00:00:00Z}}
 queries:
   - {{name: all, measure: count, where: "nurse <> 'r'", by: {{nurse: [p, q, other]}}, publish: [change]}}
+strategy: disjoint
 output: {{public: public, private: private}}
 """
     (slackwater.folder / "spec.yaml").write_text(spec)

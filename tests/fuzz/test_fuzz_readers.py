@@ -12,7 +12,7 @@ from tests.fuzz.harness import check
 from tests.fuzz.mutations import ODD, mutate
 from tests.fuzz.seeds import SEEDS
 
-EXAMPLES = {"csv": 60, "jsonl": 60, "objects": 40, "debezium": 35, "datastream": 35, "avro": 60}
+EXAMPLES = {"csv": 40, "jsonl": 30, "objects": 20, "debezium": 20, "datastream": 20, "avro": 40}
 
 
 @pytest.mark.parametrize("format_", FORMATS)
