@@ -18,8 +18,8 @@ SPECS = int(os.environ.get("FATES_SPECS", "3"))
 """For each format; a longer search may ask for more, and for other ones by FATES_SEED."""
 
 SEED = os.environ.get("FATES_SEED", "1")
-FOLDERS, FILES = 3, 12
-"""With a spec so many changelogs of so many files are read. Any two of its files are neighbours: 630 pairs."""
+FOLDERS, FILES = 3, 8
+"""With a spec so many changelogs of so many files are read. Any two of its files are neighbours: 276 pairs."""
 
 
 @pytest.mark.parametrize("name", CASES)
