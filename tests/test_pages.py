@@ -113,6 +113,21 @@ def test_every_command_is_one(line: str) -> None:
             assert rest == []
 
 
+def test_files_of_spreadsheets_are_written_again_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("export.csv").write_text("\ufeffno;at;fee;who\n007;03.01.2026 14:05;19,90;Zoë, A.\n8;31.12.2026 00:00;;\n")
+
+    for block in blocks(DOCS / "changelogs.md", "python"):
+        exec(block, {})  # noqa: S102
+
+    assert Path("data/fees.csv").read_text() == (
+        'no,at,fee,who\n007,2026-01-03 14:05:00,19.90,"Zoë, A."\n8,2026-12-31 00:00:00,,\n'
+    )
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the tutorial was gone through, word for word."""

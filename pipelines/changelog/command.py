@@ -67,7 +67,7 @@ def changelog(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 def _suggest_alone(asked: Named, flags: list[str]) -> Result:
-    refuse_any(flags, "--suggest alone")
+    refuse_any(flags, "changelog --suggest")
     layout, _ = _layout(asked)
     text = suggest(asked.source, layout)
     return {"spec": text}, text

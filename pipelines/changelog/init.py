@@ -67,7 +67,7 @@ def init(arguments: argparse.Namespace, flags: list[str]) -> Result:
     _refuse_wrong(text, path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise SpecError(f"{path}: cannot be written ({error.strerror}); name another file") from None
@@ -141,7 +141,7 @@ def _refuse_wrong(text: str, path: Path) -> None:
     """As `plan` would: answers that are right by themselves may not go together."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder, path.name)
-        draft.write_text(text)
+        draft.write_text(text, encoding="utf-8")
         try:
             load(draft)
         except SpecError as error:
@@ -218,7 +218,7 @@ QUESTIONS: Mapping[str, Question] = {
         usual="1.0",
     ),
     "at_most": Question(
-        asks="how many changes of each count, by what is known and not by these data; more are cut off",
+        asks="how many changes of one are counted, by what is known and not by these data; more are cut off",
         checked=_count,
         usual="4",
     ),

@@ -22,6 +22,7 @@ from transforms.sources.files.listing import find, matching
 from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, open_stream, why
 from transforms.sources.files.snapshot_paths import with_directives
 from transforms.sources.files.topic_segments import is_of_topic, topic_problem
+from transforms.sources.first_file import refuse_separators
 from transforms.sources.formats.json_samples import is_object
 from transforms.sources.formats.jsonl import JSONL
 from transforms.sources.formats.snapshots import COPIED, SNAPSHOTS
@@ -101,11 +102,13 @@ def columns_at(path: str) -> list[str]:
     """The names of the columns of the first file there, a log of changes.
 
     Raises:
-        SpecError: there is no such file.
+        SpecError: there is no such file, or other separators than commas stand in it.
         InputError: it cannot be read.
     """
     refuse_unreachable([path])
-    return list(_schema({"format": LOGS[ending_of(path)]}, path).names)
+    names = list(_schema({"format": LOGS[ending_of(path)]}, path).names)
+    refuse_separators(path, names)
+    return names
 
 
 def _of_spec(arguments: argparse.Namespace) -> Named:
@@ -211,6 +214,7 @@ def _missing(given: dict[str, Any], path: str) -> list[str]:
     format_ = FORMATS[given["format"]]
     own, envelope = format_.own, format_.envelope
     schema = _schema(given, path)
+    refuse_separators(path, schema.names)
     problems = []
     if "entry" not in given:
         keys = [f.name for f in schema if kind_of(f.type) in ("int64", "string")]

@@ -190,4 +190,4 @@ def in_flow(value: Any) -> str:
         return "[" + ", ".join(map(in_flow, value)) + "]"
     words = ("true", "false", "null", "yes", "no", "on", "off", "nan", "inf")
     plain = re.fullmatch(r"[A-Za-z_/][A-Za-z0-9_./*-]*", value) and value.lower() not in words
-    return value if plain else json.dumps(value)
+    return value if plain else json.dumps(value, ensure_ascii=not value.isprintable())

@@ -99,7 +99,10 @@ def refuse_any(flags: Sequence[str], command: str) -> None:
         SpecError: there are flags, and the command runs no pipeline.
     """
     if flags:
-        raise SpecError(f"{flags[0]}: {command} runs no pipeline and takes no pipeline options")
+        raise SpecError(
+            f"{flags[0]}: {command} runs no pipeline and takes no pipeline options, and has no such flag of its own; "
+            f"see `slackwater {command} --help`"
+        )
 
 
 def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:

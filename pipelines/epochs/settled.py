@@ -171,7 +171,7 @@ def refuse_another(spec: Spec, commits: Sequence[Commit]) -> None:
     lines = difflib.unified_diff(first.spec.splitlines(), spec.text.splitlines(), "frozen", "now", lineterm="", n=0)
     changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
     raise RefusedError(
-        f"{spec.output.public}: holds release {first.release!r} made from another spec, and a second release spends a "
+        f"{spec.output.private}: holds release {first.release!r} made from another spec, and a second release spends a "
         "second budget; restore that spec, or run with --new-release NAME, which adds up both budgets\n"
         + "\n".join(f"  {line}" for line in changes[:40])
     )

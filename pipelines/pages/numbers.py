@@ -150,9 +150,24 @@ def says_nothing(low: Floats, high: Floats, *, within: tuple[float, float] | Non
 def rounded(number: float, noise: float) -> str:
     """So many digits that the last one is a tenth of the noise.
 
-    >>> rounded(1234.56, 20.0), rounded(-12.345, 2.0), rounded(0.12345, 0.01)
-    ('1,235', '-12.3', '0.123')
+    >>> rounded(1234.56, 20.0), rounded(-12.345, 2.0), rounded(0.12345, 0.01), rounded(1234.56, 0.1)
+    ('1,235', '-12.3', '0.123', '1,234.56')
     """
-    if noise >= 10:
-        return f"{number:,.0f}"
-    return f"{number:,.1f}" if noise >= 1 else f"{number:.3g}"
+    decimals = _decimals(noise)
+    return f"{round(number, decimals) + 0.0:,.{decimals}f}"  # no negative zero
+
+
+def outward(low: float, high: float) -> tuple[str, str]:
+    """The ends of an interval around its middle, as `rounded`, but outward.
+
+    >>> outward(1210.6, 1250.2), outward(0.1201, 0.1399)
+    (('1,210', '1,251'), ('0.120', '0.140'))
+    """
+    noise = (high - low) / 2
+    unit = 10.0 ** -_decimals(noise)
+    ends = (float(np.floor(low / unit + 1e-9) * unit), float(np.ceil(high / unit - 1e-9) * unit))
+    return rounded(ends[0], noise), rounded(ends[1], noise)
+
+
+def _decimals(noise: float) -> int:
+    return 0 if noise >= 10 else 1 - math.floor(math.log10(noise)) if noise > 0 else 6

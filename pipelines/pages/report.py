@@ -17,7 +17,7 @@ from pipelines.epochs.results import Result
 from pipelines.pages import html, words
 from pipelines.pages.charts import Times, chart_document
 from pipelines.pages.noise import noise_section, told
-from pipelines.pages.numbers import Numbers, numbers_of, outstanding, rounded, signal_of
+from pipelines.pages.numbers import Numbers, numbers_of, outstanding, outward, rounded, signal_of
 from pipelines.pages.records import report_of_records
 from pipelines.reports.ledger import ledger_document
 from pipelines.reports.plan_report import series_document, series_text
@@ -119,11 +119,37 @@ def _query(
         for s in signals
         if s["query"] == query.name and s["warning"]
     ]
+    latest = _latest_of(query, numbers, release)
+    if latest:
+        parts.append(html.paragraph(latest, role="latest"))
     standing = _standing_of(query, numbers, release)
     if standing:
         parts += [html.paragraph("What stands out, beyond all noise:", role="standing"), html.bullets(standing)]
     parts.append(html.drawn(place, "slackwater show"))
     return html.section(f"query-{place}", query.name, parts)
+
+
+def _latest_of(query: Query, numbers: Sequence[Numbers], release: Published) -> str:
+    """The last number of each series of one cell, or of all cells together, with its interval; empty if none has."""
+    said = []
+    for one in numbers:
+        if not len(one.value):
+            continue
+        if one.total is not None:
+            value, half = (float(each[-1]) for each in one.total)
+            low, high = value - half, value + half
+        elif query.cells == 1:
+            value, low, high = (float(each[-1, 0]) for each in (one.value, one.low, one.high))
+        else:
+            continue
+        if not np.isfinite((value, low, high)).all():
+            continue
+        name = series_text(series_document(one.series, release.plan)) + (" of all cells" if query.cells > 1 else "")
+        least, most = outward(low, high)
+        number = rounded(value, (high - low) / 2)
+        window = _window(release, one, len(one.value) - 1)
+        said.append(f"{name} {number}, with 95 % probability from {least} to {most} ({window})")
+    return f"Latest: {'; '.join(said)}." if said else ""
 
 
 def _standing_out(found: Sequence[tuple[Query, list[Numbers]]], release: Published) -> list[str]:

@@ -50,6 +50,8 @@ class ConstraintSection(Section):
     def _check(self) -> Self:
         classed = self.by is not None or self.classes is not None
         given = sum([self.at_most is not None, self.within is not None, classed])
+        if given == 0 and "at_most" in self.model_fields_set:  # as `changelog --suggest` leaves it
+            refuse([(("at_most",), "expected a whole number, not nothing")])
         if given > 1 or (given == 0 and self.entries is None):
             refuse([((), f"expected one of {_CONSTRAINTS}")])
         if classed and self.by is None:

@@ -253,8 +253,8 @@ def test_a_second_run_has_nothing_to_do_and_changes_no_byte(slackwater: CommandL
 @pytest.mark.parametrize(
     ("changes", "flags", "why"),
     [
-        ((("epsilon: 1.0", "epsilon: 2.0"),), [], "public: holds release 'wards' made from another spec"),
-        ((("release: wards", "release: beds"),), [], "public: holds release 'wards' made from another spec"),
+        ((("epsilon: 1.0", "epsilon: 2.0"),), [], "private: holds release 'wards' made from another spec"),
+        ((("release: wards", "release: beds"),), [], "private: holds release 'wards' made from another spec"),
     ],
 )
 def test_a_second_release_into_the_same_folder_is_refused(

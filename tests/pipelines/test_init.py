@@ -1,7 +1,13 @@
 """`slackwater init`: what is asked, what is read of the data, a spec that `plan` takes; and completion in a shell."""
 
 import os
+import pty
+import re
+import select
+import shlex
+import shutil
 import subprocess
+import time
 from contextlib import chdir
 from pathlib import Path
 
@@ -118,45 +124,92 @@ def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: py
     assert not (slackwater.folder / "new.yaml").exists()
 
 
-ASK = """
-source /dev/stdin
-complete_words() {
-  COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _shtab_slackwater; echo "${COMPREPLY[*]}"
+def test_other_marks_between_columns_are_told_of(slackwater: CommandLine) -> None:
+    (slackwater.folder / "data/stays.csv").write_text("stay;at;ward\n")
+
+    said = slackwater("changelog", "data/stays.csv", "--suggest")
+
+    assert said.lines == [
+        "slackwater: data/stays.csv: it has one column, 'stay;at;ward'; write the file with commas between columns"
+    ]
+
+
+TYPED = {
+    "slackwater pl": "slackwater plan ",
+    ".venv/bin/slackwater plan --ex": ".venv/bin/slackwater plan --explain ",
+    "slackwater plan ou": "slackwater plan our.yaml ",
+    "slackwater plan our.yaml --html da": "slackwater plan our.yaml --html data/",
+    "slackwater local e": "slackwater local estimate ",
 }
-complete_words slackwater pl
-complete_words slackwater plan --ex
-complete_words slackwater plan d
-complete_words slackwater local e
-complete -p slackwater
-"""
+"""What stands in the line before the key is pressed, and after it."""
+
+READ = {
+    "bash": """bind -x '"\\C-g": echo "<$READLINE_LINE>"'; source {script}""",
+    "zsh": """fpath=({script.parent} $fpath); autoload -Uz compinit; compinit -D -u
+show() {{ print -r -- "<$BUFFER>" }}; zle -N show; bindkey '^G' show""",
+}
+"""How a shell takes the script, and shows its line when Control-G is pressed."""
 
 
-def test_bash_completes_commands_flags_and_files(slackwater: CommandLine) -> None:
-    said = slackwater("completion", "bash")
+def made_for(shell: str, slackwater: CommandLine) -> Path:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (slackwater.folder / "our.yaml").touch()
+    script = slackwater.folder / "scripts/_slackwater"
+    script.parent.mkdir()
+    script.write_text(slackwater("completion", shell).out)
+    return script
+
+
+@pytest.mark.parametrize(("shell", "flags"), [("bash", ["--norc", "--noprofile"]), ("zsh", ["-f"])])
+def test_a_shell_completes_commands_flags_and_files(slackwater: CommandLine, shell: str, flags: list[str]) -> None:
+    script = made_for(shell, slackwater)
+
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [shell, *flags, "-i"],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        cwd=slackwater.folder,
+        env=os.environ | {"HOME": str(slackwater.folder), "TERM": "dumb", "COLUMNS": "200"},
+        start_new_session=True,
+    )
+    os.close(its)
+
+    def said(keys: str, pattern: str) -> str:
+        os.write(ours, keys.encode())
+        heard, until = "", time.monotonic() + 30
+        while (found := re.search(pattern, heard)) is None:
+            assert select.select([ours], [], [], until - time.monotonic())[0], heard
+            heard += os.read(ours, 1 << 16).decode()
+        return found[1]
+
+    try:
+        said(f"{READ[shell].format(script=script)}; PS1='now''> '\n", "(now> )")
+        found = {line: said(f"{line}\t\a\x15", "<(.*?)>") for line in TYPED}  # Tab, Control-G; the line is emptied
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+    assert found == TYPED
+
+
+def test_fish_completes_commands_flags_and_files(slackwater: CommandLine) -> None:
+    script = made_for("fish", slackwater)
+    asked = [f"complete -C {shlex.quote(line)}" for line in TYPED]
 
     done = subprocess.run(
-        ["bash", "--norc", "-c", ASK],
+        ["fish", "--no-config", "-c", "; ".join([f"source {script}", *asked])],
         cwd=slackwater.folder,
-        input=said.out,
+        env=os.environ | {"HOME": str(slackwater.folder)},
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     )
 
-    assert done.stdout.splitlines() == [
-        "plan",
-        "--explain",
-        "data",
-        "estimate",
-        "complete -o bashdefault -F _shtab_slackwater slackwater",
-    ]
+    words = [line.split("\t")[0] for line in done.stdout.splitlines()]
+    assert words == [completed.split()[-1] for completed in TYPED.values()]
     assert done.stderr == ""
-
-
-@pytest.mark.parametrize(("shell", "begins"), [("zsh", "#compdef slackwater"), ("fish", "# AUTOMATICALLY GENERATED")])
-def test_other_shells_have_a_script_of_all_commands(slackwater: CommandLine, shell: str, begins: str) -> None:
-    said = slackwater("completion", shell)
-
-    assert said.out.startswith(begins)
-    assert all(word in said.out for word in ("evaluate", "sanitise", "new-release"))

@@ -1,6 +1,7 @@
 """`slackwater report`: what stands in the page, and what it is made from; tests/e2e/test_report_page.py looks at it."""
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
+import slackwater
 from pipelines import cli
 from pipelines.pages import words
 from pipelines.pages.charts import CELLS, NUMBERS, Times, chart_document, shown_cells
@@ -84,6 +86,20 @@ def test_the_page_says_what_is_promised_and_spent(page: Elements, public: Path) 
     assert "No more than 4 changes of a unit can count for each query." in told
     assert all(epoch["committed_at"] in told for epoch in manifest["epochs"])
     assert "Read and agreed" in told
+
+
+def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Elements, public: Path) -> None:
+    """With an interval that holds the whole of the published one."""
+    rows = [row for row in slackwater.estimates(public).to_pylist() if row["query"] == "poles"]
+    section = page.text.split("Latest: ")[-1]
+
+    found = re.match(r"level ([\d.]+), with 95 % probability from ([\d.]+) to ([\d.]+) \(Sun 04 Jan 2026\)", section)
+
+    assert found
+    value, low, high = map(float, found.groups())
+    last = rows[-1]
+    assert last["ci_low"] - 1e-4 < low <= last["ci_low"] <= last["ci_high"] <= high < last["ci_high"] + 1e-4
+    assert abs(value - last["value"]) <= 5.1e-5
 
 
 def test_the_page_asks_no_network_and_takes_no_name_for_html(page: Elements) -> None:

@@ -146,7 +146,10 @@ def test_a_file_that_is_not_the_release_s_is_refused(public, refused):
     [
         (["--query", "wards"], "no query of the release; it has covers"),
         (["--query", "squares"], "the error of a mean depends on the data"),
-        (["--runner=FlinkRunner"], "takes no pipeline options"),
+        (
+            ["--runner=FlinkRunner"],
+            "takes no pipeline options, and has no such flag of its own; see `slackwater smooth --help`",
+        ),
     ],
 )
 def test_what_cannot_be_smoothed_is_said(kept, refused, arguments, message):

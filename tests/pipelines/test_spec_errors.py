@@ -97,6 +97,7 @@ BROKEN = [
     ("{at_most: 4}", "{at_most: true}", "11: privacy.constraint.at_most: expected a whole number"),
     ("{at_most: 4}", "{within: 14}", "11: privacy.constraint.within: expected a duration such as"),
     ("{at_most: 4}", "{within: 1.5h}", "11: privacy.constraint.within: expected a duration such"),
+    ("{at_most: 4}", "{at_most: }", "11: privacy.constraint.at_most: expected a whole number, not nothing"),
     ("{at_most: 4}", "{}", "11: privacy.constraint: expected one of at_most: 4, within: 14d"),
     ("{at_most: 4}", "4", "11: privacy.constraint: expected keys with values, not 4"),
     ("{at_most: 4}", "{at_most: 4, within: 1d}", "11: privacy.constraint: expected one of at_most"),

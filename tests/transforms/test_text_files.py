@@ -36,6 +36,13 @@ def test_a_file_with_other_marks_between_columns_is_told_of(tmp_path):
         csv_layout(tmp_path / "a.csv")
 
 
+def test_a_heading_that_is_not_utf_8_is_told_of(tmp_path):
+    (tmp_path / "a.csv").write_bytes("id,at,Größe\n1,2026-01-01T00:00:00Z,3\n".encode("latin-1"))
+
+    with pytest.raises(InputError, match=r"a\.csv: its heading is not text in UTF-8; save the file as UTF-8"):
+        csv_layout(tmp_path / "a.csv")
+
+
 def test_csv_cells_become_columns_and_empty_cells_null(tmp_path):
     path = write_csv(tmp_path / "a.csv", HEADER, [["007", NOON, "1.5", "p"], ["b", NOON, None, None]])
 

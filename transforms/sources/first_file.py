@@ -6,6 +6,7 @@ read, and the first rows serve to find errors of the spec as long as nothing is 
 
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +23,18 @@ Asked = Literal["number", "time"] | None
 """What a query needs a column to be; None: any kind will do."""
 
 _USUAL: dict[Asked, str] = {"number": "float64", "time": "timestamp", None: "string"}
+_SEPARATORS = re.compile(r"[;\t|]")
+_COMMAS = "write the file with commas between columns"
 _SERVING = {"number": NUMERIC, "time": ("timestamp",)}
+
+
+def refuse_separators(path: str, names: Sequence[str]) -> None:
+    """
+    Raises:
+        SpecError: the file has one column, whose name looks like those of several.
+    """
+    if len(names) == 1 and _SEPARATORS.search(names[0]):
+        raise SpecError(f"{path}: it has one column, {names[0]!r}; {_COMMAS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +151,8 @@ class FirstFile:
         if type_ is None and names:
             near = difflib.get_close_matches(column, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
-            if len(names) == 1 and column in re.split(r"[;\t|]", names[0]):
-                hint += "; write the file with commas between columns"
+            if len(names) == 1 and column in _SEPARATORS.split(names[0]):
+                hint += f"; {_COMMAS}"
             raise SpecError(f"{key}: {self.path} has no column {column!r}; {hint}")
         if self.schema.names.count(column) > 1:
             raise SpecError(f"{key}: {self.path} has column {column!r} twice; rename one")

@@ -96,6 +96,8 @@ def _first_file(source: Source, first: str | None) -> FirstFile:
     except UNREADABLE as error:
         kind = format_.kind + (", not Avro or Protobuf, in a topic" if first and is_of_topic(first) else "")
         usual = f"cannot be read as {kind} ({{}}); it may be truncated or of another format"
+        if format_.cells and isinstance(error, UnicodeDecodeError):
+            usual = "its heading is not text in UTF-8; save the file as UTF-8"
         raise InputError(f"{first}: {why(error, usual)}") from None
     sides = sides_of(source, schema, format_.is_struct)
     return FirstFile(source=source, format=format_, path=first, schema=schema, rows=rows, sides=sides)
