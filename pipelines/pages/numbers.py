@@ -3,6 +3,7 @@
 Post-processing: it reads what is published alone.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,8 +161,8 @@ def rounded(number: float, noise: float) -> str:
 def outward(low: float, high: float) -> tuple[str, str]:
     """The ends of an interval around its middle, as `rounded`, but outward.
 
-    >>> outward(1210.6, 1250.2), outward(0.1201, 0.1399)
-    (('1,210', '1,251'), ('0.120', '0.140'))
+    >>> outward(1210.6, 1250.2), outward(0.12011, 0.14089)
+    (('1,210', '1,251'), ('0.120', '0.141'))
     """
     noise = (high - low) / 2
     unit = 10.0 ** -_decimals(noise)

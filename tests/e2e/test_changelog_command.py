@@ -235,7 +235,10 @@ REFUSED = [
     (["spec.yaml", "-o", "data"], ["-o data: is not empty; name a new folder"]),
     (["spec.yaml", "-o", "spec.yaml"], ["-o spec.yaml: is a file; name a new folder"]),
     (["spec.yaml", "-o", "x", "--sugest"], ["--sugest: not a flag of this command"]),
-    (["spec.yaml", "--suggest", "--runner=FlinkRunner"], ["--runner=FlinkRunner: changelog --suggest runs no pipeline"]),
+    (
+        ["spec.yaml", "--suggest", "--runner=FlinkRunner"],
+        ["--runner=FlinkRunner: changelog --suggest runs no pipeline"],
+    ),
 ]
 
 
