@@ -14,7 +14,7 @@ from pathlib import Path
 from templates.flink.local import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from tests.processes import CLEAN, FORKED
 pytestmark = FORKED
 
 RUNS = 5
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds; a run that waits longer for the others fails."""
 
 

@@ -366,7 +366,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_leaves_nothing(
 ) -> None:
     write(tmp_path / "data" / "a.parquet", changelog())
     write_spec(tmp_path)
-    both_are_ready = threading.Barrier(2, timeout=60)
+    both_are_ready = threading.Barrier(2, timeout=300)
     run_release = run.run_release
 
     def together(*arguments: Any, **options: Any) -> Any:

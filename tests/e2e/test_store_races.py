@@ -23,6 +23,8 @@ from tests.processes import CLEAN, FORKED
 from transforms.common.errors import RefusedError
 
 RACERS = 8
+PATIENCE = 300.0
+"""Seconds that a racer waits for the others; one that fails lets nobody wait."""
 RELEASES, EPOCHS = 2, 4
 """Eight rounds: two releases of four epochs each."""
 
@@ -77,7 +79,7 @@ def race(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int) -> l
             store = Store(*sides(release))
             for epoch in range(1, EPOCHS + 1):
                 attempt = attempt_at(store, epoch, f"{racer}".encode(), ONE)
-                barrier.wait(60)
+                barrier.wait(PATIENCE)
                 lost = ""
                 try:
                     store.commit(attempt, record(epoch, release=release), planned(ONE))
@@ -86,7 +88,7 @@ def race(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int) -> l
                 if not lost or racer == 0:
                     store.show()  # by the winner and a loser side by side
                 told.append((release, epoch, attempt.id, lost))
-                barrier.wait(60)
+                barrier.wait(PATIENCE)
     return told
 
 

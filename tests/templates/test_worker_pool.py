@@ -17,7 +17,7 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from templates.flink.local import free_ports
 from templates.flink.worker_pool import TRIES
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 """Seconds; more than a worker takes to start on a busy machine."""
 
 
