@@ -21,19 +21,27 @@ GAP = 1 / 42
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon at `delta` of Gaussian noise with sensitivity / sigma = mu (mu-GDP).
 
-    Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8; solved by
-    dp_accounting.
+    Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8, solved for epsilon: delta falls as
+    epsilon rises.
 
     >>> round(gaussian_epsilon(1 / 4.2247, 1e-6), 4)
     1.0
     """
     if delta <= 0:
         return math.inf
-    from dp_accounting import gaussian_mechanism
+    from scipy.optimize import brentq
 
-    # The solver works on log delta to about 1e-12: both margins exceed its error. It meets log 0 on its way, rightly.
-    with np.errstate(divide="ignore"):
-        found = gaussian_mechanism.get_epsilon_gaussian(1 / mu, min(1.0, delta) * (1 - 1e-9))
+    target = math.log(min(1.0, delta) * (1 - 1e-9))
+
+    def beyond(epsilon: float) -> float:
+        return _log_gaussian_delta(mu, epsilon) - target
+
+    found, low, high = 0.0, 0.0, 1.0
+    if beyond(low) > 0:
+        while beyond(high) > 0:
+            low, high = high, 10 * high
+        found = brentq(beyond, low, high, xtol=1e-12)
+    # The solver works on log delta to about 1e-12: both margins exceed its error.
     return float(found) * (1 + 1e-12) + 1e-11
 
 
@@ -46,10 +54,15 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     >>> round(gaussian_delta(1 / 4.2247, 1.0) * 1e6, 3)
     1.0
     """
+    return math.exp(_log_gaussian_delta(mu, epsilon))
+
+
+def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     from scipy.special import log_ndtr
 
-    near, far = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    return float(math.exp(near) * -math.expm1(far - near))
+    near, far = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    # Rounding, or what no float can hold, may leave nothing between the two.
+    return near + math.log(-math.expm1(far - near)) if far < near else -math.inf
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

@@ -40,6 +40,7 @@ Source: M. Pan, "Differentially-private Continual Releases against Dynamic Datab
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,6 +67,9 @@ AHEAD: dict[Refine, Ahead] = {
     "subtraction": "family",
     "least_squares": "root",
 }
+
+KEPT = 1 << 11
+"""Variances of up to so many windows are kept in memory."""
 
 LARGEST_NODE = 1 << 40
 LARGEST_ADVANCE = 1 << 20
@@ -195,18 +199,8 @@ class Tree:
         return None
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        initial_level = float(self.initial_level and series.kind == "level")
-        begins, ends = ranges(series, since, self._within(windows))
-        if self.refine == "least_squares":
-            return initial_level + least_squares_variances(
-                begins, ends, branching=self.branching, height=self.layers, windows=self.layering.roots_end(windows)
-            )
-        sizes = paths(self.layering, begins, ends, windows).sizes
-        each = node_variances(self.branching, self.layers) if self.refine == "bottom_up" else np.ones(self.layers)
-        variances: Floats = np.full(len(ends), initial_level)
-        for variance, count in zip(each, sizes, strict=True):  # one by one, so that they round alike in any run
-            variances += variance * count
-        return variances
+        made = _variances if windows - since <= KEPT else _variances.__wrapped__
+        return made(self, series, windows, since)
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
         initial_level = np.ones(int(self.initial_level and series.kind == "level"))
@@ -277,3 +271,23 @@ class Tree:
 
     def _span(self, layer: int) -> int:
         return int(self.branching**layer)
+
+
+@lru_cache(maxsize=512)
+def _variances(tree: Tree, series: Series, windows: int, since: int) -> Floats:
+    """Of one tree: a plan asks for the same ones with each mechanism, bound and query."""
+    initial_level = float(tree.initial_level and series.kind == "level")
+    begins, ends = ranges(series, since, tree._within(windows))
+    if tree.refine == "least_squares":
+        variances: Floats = initial_level + least_squares_variances(
+            begins, ends, branching=tree.branching, height=tree.layers, windows=tree.layering.roots_end(windows)
+        )
+        variances.setflags(write=False)
+        return variances
+    sizes = paths(tree.layering, begins, ends, windows).sizes
+    each = node_variances(tree.branching, tree.layers) if tree.refine == "bottom_up" else np.ones(tree.layers)
+    variances = np.full(len(ends), initial_level)
+    for variance, count in zip(each, sizes, strict=True):  # one by one, so that they round alike in any run
+        variances += variance * count
+    variances.setflags(write=False)  # others are given it too
+    return variances

@@ -119,6 +119,16 @@ def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.parametrize("mu", [1e-3, 0.02, 0.3, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize("delta", [0.1, 1e-6, 1e-30])
+def test_epsilon_of_gaussian_noise_holds_and_none_that_is_less_does(mu, delta):
+    found = gaussian_epsilon(mu, delta)
+
+    assert gaussian_delta(mu, found) <= delta
+    less = found * (1 - 1e-8)
+    assert gaussian_delta(mu, less) > delta or (gaussian_delta(mu, 0) <= delta and found <= 1e-11)
+
+
 def pure_delta(epsilons, epsilon: float) -> float:
     """Delta at epsilon of randomised responses composed: sum over all their outcomes."""
     signs = np.array(list(itertools.product((1, -1), repeat=len(epsilons))))

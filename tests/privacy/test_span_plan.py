@@ -1,6 +1,7 @@
 """Plans that protect a span of time: what is chosen, claimed, kept and spent."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ DAY = 86_400_000_000
 LEVEL, CHANGE, WEEK = Series(kind="level"), Series(kind="change"), Series(kind="sliding", width=7)
 
 
+@cache
 def planned(
     *series: Series, days: int = 14, delta: float = 0.0, windows: int | None = None, name: Name = "auto", **others
 ) -> Plan:
