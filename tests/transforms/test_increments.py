@@ -106,9 +106,13 @@ def in_runs(
     queries: tuple[Query, ...] = QUERIES,
     *,
     shards: int = 1,
+    kept: bool = True,
     **form: bool,
 ) -> tuple[Sums, dict[int, ShardState]]:
-    """Dense sums of all runs together, and the shards' last states; every state goes through bytes."""
+    """Dense sums of all runs together, and the shards' last states; `kept` ones go through bytes, as between runs.
+
+    That bytes say all of a state is told by the sums of the reference, so that other properties need not make them.
+    """
     whole = Aggregation(queries=queries, timeline=timeline, constraint=constraint)
     payloads: dict[NodeKey, list[bytes]] = {key: [] for key in whole.node_keys()}
     states: dict[int, ShardState] = {}
@@ -124,7 +128,7 @@ def in_runs(
         for number in range(shards):
             arrived = pa.concat_tables(new[number]) if new[number] else None
             sums, state = advance_shard(arrived, states.get(number), aggregation)
-            states[number] = state_from_bytes(state_to_bytes(state))
+            states[number] = state_from_bytes(state_to_bytes(state)) if kept else state
             for key, payload in sums:
                 payloads[key].append(payload)
                 window = from_bytes(payload)["node"].to_numpy() // queries[key[1]].cells
@@ -200,7 +204,7 @@ def test_on_time_any_number_of_runs_gives_the_sums_of_one(constraint, data, owne
     mutations = data.draw(changelogs(owners=owners))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
 
-    sums, states = in_runs(arrivals, constraint, FINE, seq=seq, whole_keys=whole_keys)
+    sums, states = in_runs(arrivals, constraint, FINE, kept=False, seq=seq, whole_keys=whole_keys)
 
     assert all(state.superseded == 0 for state in states.values())
     for key, expected in in_one_run(mutations, constraint, FINE, seq=seq, whole_keys=whole_keys).items():
@@ -235,7 +239,7 @@ def test_rows_of_one_time_that_wait_stay_in_the_order_of_their_files(closing, wa
 
 def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
     """One unit's vector over all runs is no longer than the plan claims."""
-    for (_, number, family, _), nodes in in_runs(arrivals, constraint, TIMELINE)[0].items():
+    for (_, number, family, _), nodes in in_runs(arrivals, constraint, TIMELINE, kept=False)[0].items():
         query = QUERIES[number]
         for initial_level in (True, False) if family == "net" else (False,):
             claimed = claim(query, family, constraint, initial_level=initial_level, owner=owner)
@@ -273,7 +277,8 @@ def test_a_unit_contributes_the_same_whoever_else_is_there(data, constraint):
     arrivals = data.draw(runs(data.draw(changelogs()) + mine, FINE, on_time=False))
 
     def only(keep) -> Sums:
-        return in_runs([([m for m in rows if keep(m)], windows) for rows, windows in arrivals], constraint, FINE)[0]
+        of = [([m for m in rows if keep(m)], windows) for rows, windows in arrivals]
+        return in_runs(of, constraint, FINE, kept=False)[0]
 
     together, others, alone = only(lambda m: True), only(lambda m: m.entry != "mine"), only(lambda m: m.entry == "mine")
 

@@ -44,7 +44,7 @@ def arrivals_with_truncates(draw: st.DrawFn, *, owners: bool, on_time: bool) -> 
     """Truncates come once or twice, in any run; never at the order of another row."""
     mutations = [replace(m, seq=2 * m.seq) for m in draw(changelogs(owners=owners))]
     arrivals = draw(runs(mutations, FINE, on_time=on_time))
-    for time, place in draw(st.lists(st.tuples(st.integers(-15, 70), st.integers(0, 12)), max_size=2)):
+    for time, place in draw(st.lists(st.tuples(st.integers(-15, 70), st.integers(0, 12)), min_size=1, max_size=2)):
         last = min(sum(reference.end_of(FINE, w) <= time for _, w in arrivals), len(arrivals) - 1)
         places = st.integers(0, last if on_time else len(arrivals) - 1)
         for run in draw(st.lists(places, min_size=1, max_size=2)):
@@ -54,7 +54,7 @@ def arrivals_with_truncates(draw: st.DrawFn, *, owners: bool, on_time: bool) -> 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans())
-@settings(max_examples=8)
+@settings(max_examples=6)
 def test_a_truncate_is_a_deletion_of_every_entry(constraint: Constraint, data, owners, shards, on_time):
     arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=on_time))
 
