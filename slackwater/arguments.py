@@ -13,13 +13,15 @@ def moment_of(name: str, moment: datetime | str | None) -> int | None:
         moment: text is as the command line takes it, which is all that Beam YAML can give.
 
     Raises:
-        SpecError: a time without a zone.
+        SpecError: a time without a zone, or no time: a date, say.
     """
     if isinstance(moment, str):
         try:
             moment = parse_time(moment)
         except ValueError as error:
             raise SpecError(f"{name}: {error}") from None
+    if moment is not None and not isinstance(moment, datetime):
+        raise SpecError(f"{name}: expected a datetime with a zone, such as datetime(2026, 1, 5, tzinfo=UTC), or text")
     if moment is not None and moment.tzinfo is None:
         raise SpecError(f"{name}: the time has no zone; give one, such as datetime(2026, 1, 5, tzinfo=UTC)")
     return None if moment is None else microseconds(moment)
@@ -39,9 +41,9 @@ def duration_of(name: str, duration: timedelta) -> int:
     """Microseconds.
 
     Raises:
-        SpecError: nothing, or less.
+        SpecError: nothing, or less, or no timedelta: text, say.
     """
-    if duration < MICROSECOND:
+    if not isinstance(duration, timedelta) or duration < MICROSECOND:
         raise SpecError(f"{name}: expected a duration above zero, such as timedelta(days=5), not {duration}")
     return duration // MICROSECOND
 

@@ -3,7 +3,7 @@
 import re
 import sys
 from contextlib import chdir
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
@@ -74,10 +74,13 @@ def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
 
     with pytest.raises(slackwater.SpecError, match=r"^until: the time has no zone"):
         slackwater.run(path, until=datetime(2026, 1, 2))  # noqa: DTZ001
+    with pytest.raises(slackwater.SpecError, match=r"^until: expected a datetime with a zone"):
+        slackwater.run(path, until=date(2026, 1, 2))  # type: ignore[arg-type]  # as in a notebook
     with pytest.raises(slackwater.SpecError, match=r"^shards: expected a whole number of at least 1, not 0$"):
         slackwater.run(path, shards=0)
     for wrong, message in (
         ({"stay": timedelta(0)}, r"^stay: expected a duration above zero"),
+        ({"stay": "5d"}, r"^stay: expected a duration above zero, such as timedelta\(days=5\), not 5d$"),
         ({"arrivals": float("nan")}, r"^arrivals: expected a number above 0, not nan$"),
         ({"burstiness": -1.0}, r"^burstiness: expected a number above 0, not -1\.0$"),
     ):
