@@ -14,6 +14,7 @@ The published estimate is the component itself (count, sum), or a function of th
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -106,14 +107,7 @@ class Measure:
         values are centred; at most 1, so that whole numbers are exact; and never so fine that 64 bits could
         overflow: values stay below 2^35 steps, and what is squared below 2^31.
         """
-        if not self.valued:
-            return 1.0
-        size, half = max(abs(self.low), abs(self.high)), (self.high - self.low) / 2
-        fine = _power_of_two(half if self._centred else size) / STEPS
-        coarse = _power_of_two(size) / 2**34
-        if self.kind in ("second_moment", "variance"):
-            coarse = max(coarse, _power_of_two(size if self.kind == "second_moment" else half) / 2**30)
-        return max(min(1.0, fine), coarse)
+        return _grid(self)
 
     def project(self, values: NDArray[np.float64]) -> Integers:
         """Clamp finite or infinite values and round them to the grid; NaN is the caller's affair.
@@ -127,34 +121,7 @@ class Measure:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        if self.kind == "count":
-            return (self._count,)
-        low, high = self._low, self._high
-        if self.kind == "sum":
-            return (Component(name="sum", grid=self.grid, low=low, high=high),)
-        if self.kind == "mean":
-            return (
-                self._count,
-                Component(name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle),
-            )
-        if self.kind == "second_moment":
-            squares = Component(
-                name="squares",
-                grid=self.grid**2 * 2**self._shift,
-                low=(self._least_square >> self._shift) - self._square_middle,
-                high=(self._largest_square >> self._shift) - self._square_middle,
-            )
-            return (self._count, squares)
-        return (
-            self._count,
-            Component(name="sum", grid=self.grid, low=low - self._middle, high=high - self._middle),
-            Component(
-                name="squares",
-                grid=self.grid**2 * 2**self._shift,
-                low=-self._square_middle,
-                high=(self._largest_square >> self._shift) - self._square_middle,
-            ),
-        )
+        return _components(self)
 
     def contributions(self, values: Integers | None, rows: int) -> list[Integers]:
         """The components of `rows` states, from their projected values (`None` for counts)."""
@@ -255,3 +222,48 @@ class Measure:
 def _power_of_two(size: float) -> float:
     """The largest power of two that is not above a positive number."""
     return 2.0 ** math.floor(math.log2(size))
+
+
+@lru_cache(maxsize=256)
+def _grid(measure: Measure) -> float:
+    """Asked for with every window of a release."""
+    if not measure.valued:
+        return 1.0
+    size, half = max(abs(measure.low), abs(measure.high)), (measure.high - measure.low) / 2
+    fine = _power_of_two(half if measure._centred else size) / STEPS
+    coarse = _power_of_two(size) / 2**34
+    if measure.kind in ("second_moment", "variance"):
+        coarse = max(coarse, _power_of_two(size if measure.kind == "second_moment" else half) / 2**30)
+    return max(min(1.0, fine), coarse)
+
+
+@lru_cache(maxsize=256)
+def _components(measure: Measure) -> tuple[Component, ...]:
+    if measure.kind == "count":
+        return (measure._count,)
+    low, high = measure._low, measure._high
+    if measure.kind == "sum":
+        return (Component(name="sum", grid=measure.grid, low=low, high=high),)
+    if measure.kind == "mean":
+        return (
+            measure._count,
+            Component(name="sum", grid=measure.grid, low=low - measure._middle, high=high - measure._middle),
+        )
+    if measure.kind == "second_moment":
+        squares = Component(
+            name="squares",
+            grid=measure.grid**2 * 2**measure._shift,
+            low=(measure._least_square >> measure._shift) - measure._square_middle,
+            high=(measure._largest_square >> measure._shift) - measure._square_middle,
+        )
+        return (measure._count, squares)
+    return (
+        measure._count,
+        Component(name="sum", grid=measure.grid, low=low - measure._middle, high=high - measure._middle),
+        Component(
+            name="squares",
+            grid=measure.grid**2 * 2**measure._shift,
+            low=-measure._square_middle,
+            high=(measure._largest_square >> measure._shift) - measure._square_middle,
+        ),
+    )
