@@ -113,7 +113,7 @@ def test_without_credentials_every_command_says_so_within_seconds(
 
     said = slackwater(*command)
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30  # Google's own patience is minutes
     assert said.code == 1, said.err
     told = one_line(said)
     for word in ("GOOGLE_APPLICATION_CREDENTIALS (not set)", "gcloud's application default file", "metadata server"):

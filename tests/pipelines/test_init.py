@@ -179,7 +179,7 @@ def test_a_shell_completes_commands_flags_and_files(slackwater: CommandLine, she
 
     def said(keys: str, pattern: str) -> str:
         os.write(ours, keys.encode())
-        heard, until = "", time.monotonic() + 30
+        heard, until = "", time.monotonic() + 300
         while (found := re.search(pattern, heard)) is None:
             assert select.select([ours], [], [], until - time.monotonic())[0], heard
             heard += os.read(ours, 1 << 16).decode()
@@ -206,7 +206,6 @@ def test_fish_completes_commands_flags_and_files(slackwater: CommandLine) -> Non
         env=os.environ | {"HOME": str(slackwater.folder)},
         capture_output=True,
         text=True,
-        timeout=60,
         check=True,
     )
 

@@ -50,6 +50,7 @@ print(create_runner("DataflowRunner").__class__.__name__, FileSystems.get_filesy
 """
 
 
+@pytest.mark.slow
 def test_a_command_imports_nothing_that_it_does_not_need_and_what_it_does_in_time() -> None:
     said = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True)
 

@@ -97,13 +97,13 @@ def test_text_files_have_a_rate_and_no_guess_of_the_time_left(
 def test_a_short_run_shows_nothing(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(display, "PATIENCE", 2.0)
+    monkeypatch.setattr(display, "PATIENCE", 60.0)
     began = time.monotonic()
 
     work(layout, seconds=0.2)
 
     assert capsys.readouterr().err == ""
-    assert time.monotonic() - began < 1.5  # nor does it wait
+    assert time.monotonic() - began < 30  # nor does it wait
 
 
 def test_a_person_waits_two_seconds_at_most_for_the_first_sign(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,6 @@ with get_context("fork").Pool(2) as pool:
 
 def test_forked_workers_share_no_stream() -> None:
     """Forked from a process of its own: one with the threads of other tests may not be."""
-    said = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)
 
     assert len(said.stdout.split()) == len({*said.stdout.split()}) == 8  # two alike: 28 pairs, 2^-1024 each

@@ -293,6 +293,7 @@ def recorded(*, decisions: int, cells: int) -> Callable[..., Ints]:
 WIDE = 1500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("halved", [False, True])
 def test_what_is_added_follows_the_distribution_that_the_plan_states(halved: bool, tmp_path: Path) -> None:
     whole = made(FIXED, cells=WIDE, windows=100, measure=Measure(kind="count"))

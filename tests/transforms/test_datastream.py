@@ -304,6 +304,7 @@ def test_a_later_avro_file_without_a_needed_column_is_dead_as_a_whole(tmp_path):
     assert [row["entry"] for row in read(layout)] == [1]
 
 
+@pytest.mark.slow
 def test_an_avro_file_that_is_cut_is_dead_as_a_whole(tmp_path):
     """But where it is cut between two blocks, which nothing in the file tells."""
     path = write_avro(tmp_path / "a.avro", [full(n) for n in range(60)], sync_interval=200)

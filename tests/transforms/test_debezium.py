@@ -479,6 +479,7 @@ def _as_event(change: dict) -> dict:
     return wrapped(line) if change["wrapped"] else line
 
 
+@pytest.mark.slow
 def test_every_line_of_any_file_is_used_or_told_of(tmp_path):
     """Lines with spoilt, cut, doubled and moved pieces: none is lost, and none ends the reading."""
     chosen = random.Random(11)

@@ -100,6 +100,7 @@ def nodes_of(exact: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
     return np.stack(add_noise(exact, released).nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [COUNT, LEFT])
 def test_what_is_added_to_an_empty_changelog_follows_the_distribution_that_the_plan_states(key: NodeKey) -> None:
     plan = plan_for(("level", "left"), CELLS, WINDOWS)
@@ -113,6 +114,7 @@ def test_what_is_added_to_an_empty_changelog_follows_the_distribution_that_the_p
     assert agrees(noisy.ravel(), distribution)
 
 
+@pytest.mark.slow
 def test_noise_of_half_the_scale_would_be_caught() -> None:
     plan = plan_for(("level", "left"), CELLS, WINDOWS)
     released = part(plan, COUNT)
@@ -147,6 +149,7 @@ def weighted(epsilon: float) -> Released:
     return released
 
 
+@pytest.mark.slow
 def test_windows_with_weights_get_noise_as_wide_as_their_shares_say() -> None:
     noisy = nodes_of(np.zeros((1, 401, 500), dtype=np.int64), weighted(1.0))[0]
 
