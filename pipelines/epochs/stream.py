@@ -10,9 +10,11 @@ the next one, by the rule for late rows that all runs have.
 """
 
 import re
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
@@ -30,6 +32,7 @@ from pipelines.epochs.job import Job, job_of
 from pipelines.epochs.plans import committed_plan
 from pipelines.epochs.settled import refuse_another, refuse_another_plan
 from pipelines.epochs.stream_publish import Committed, Publish
+from pipelines.epochs.stream_watch import Watch
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
 from pipelines.store.store import Store
@@ -45,6 +48,12 @@ _LAST_POLLS = 5
 _CANCELLED = "state FAILED: org.apache.flink.runtime.client.JobCancellationException"
 """What Beam's job server says of a job of Flink's that somebody has cancelled."""
 
+_ENDS_WITH_US = "PrismRunner"
+"""Its server is a process of ours. The jobs of others go on without us, and a second one would not mend the first."""
+
+_PATIENT_POLLS = 60
+_LEAST_PATIENCE = 600_000_000
+
 ENDLESS = 2**40
 """Windows of a schedule without an end."""
 
@@ -57,15 +66,18 @@ class Pace:
         poll: how far apart the polls for new files are.
         lag: after a window's end, how long files may land that hold its rows. The window closes up to two polls later,
             since a file is taken by the second poll that finds it.
+        patience: how long a window may be due and not come; 60 polls, but 10 minutes at least.
     """
 
     poll: int
     lag: int
+    patience: int
 
     @staticmethod
     def of(poll: int | None, lag: int | None) -> "Pace":
         poll = 10_000_000 if poll is None else poll
-        return Pace(poll=poll, lag=3 * poll if lag is None else lag)
+        patience = max(_PATIENT_POLLS * poll, _LEAST_PATIENCE)
+        return Pace(poll=poll, lag=3 * poll if lag is None else lag, patience=patience)
 
 
 def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
@@ -104,10 +116,18 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
     timeline = job.aggregation.timeline
     end = None if windows is None else timeline.bounds.end(windows) + pace.lag
     pipeline | "Ticks" >> _ticks(pipeline.options, pace.poll, end) | release
+    ends_with_us = pipeline.options.view_as(StandardOptions).runner == _ENDS_WITH_US  # a run takes that away
     result = pipeline.run()
     if is_rehearsal(flags):
         return
+    watch = Watch(spec, timeline.bounds, windows=windows, lag=pace.lag, patience=pace.patience)
     while not _all_published(store, windows) and not PipelineState.is_terminal(result.state):
+        told = watch.overdue(partial(_published, store))
+        if told is not None and ends_with_us:
+            result.cancel()
+            raise SlackwaterError(f"{told}: the stream is ended; start it again, and it goes on from there")
+        if told is not None:
+            print(f"slackwater: {told}; see how its job fares there", file=sys.stderr, flush=True)
         time.sleep(pace.poll / 1_000_000)
     if not _all_published(store, windows):
         try:
@@ -129,7 +149,11 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
 
 def _all_published(store: Store, windows: int | None) -> bool:
     """Never, for windows without an end."""
-    return windows is not None and any(commit.windows >= windows for commit in store.commits()[-1:])
+    return windows is not None and _published(store) >= windows
+
+
+def _published(store: Store) -> int:
+    return max((commit.windows for commit in store.commits()[-1:]), default=0)
 
 
 def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransform:

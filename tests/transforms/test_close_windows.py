@@ -1,5 +1,6 @@
 """Shards close windows with the files before a mark, whatever comes first."""
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -8,9 +9,11 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
+from pipelines.epochs.flags import begin_pipeline
 from pipelines.epochs.stream import stream_job
 from pipelines.spec.load import load
 from pipelines.store.store import Store
+from tests.e2e import prism
 from tests.e2e.specs import DAY, START, WINDOWS, changelog, write, write_spec
 from transforms.aggregation.node_sums import Aggregation
 from transforms.sources.files.listing import Listed
@@ -79,3 +82,18 @@ def test_a_window_waits_for_its_files(aggregation):
         elements = pipeline | beam.Create([[*FOUND[:4], *FOUND[5:]]]) | beam.FlatMap(lambda ps: [(0, p) for p in ps])
         closed = elements | CloseWindows(aggregation, lag=3_600_000_000, last_state=nothing) | beam.Map(told)
         assert_that(closed | beam.Map(lambda window: (window[0], sorted(window[1]))), equal_to(EXPECTED[:1]))
+
+
+def begun_slowly(windows: int, shard: int, base: str | None) -> None:
+    """Nothing is committed, and it takes a while to see that: Prism would split off the rest of the bundle."""
+    if base is None:
+        time.sleep(1)
+
+
+@prism.NO_GO
+@pytest.mark.xdist_group("live")
+def test_a_slow_worker_of_prism_loses_no_file_and_no_mark(aggregation):
+    with begin_pipeline(prism.flags()) as pipeline:
+        elements = pipeline | beam.Create([FOUND]) | beam.FlatMap(lambda parts: [(0, part) for part in parts])
+        closed = elements | CloseWindows(aggregation, lag=3_600_000_000, last_state=begun_slowly) | beam.Map(told)
+        assert_that(closed, equal_to(EXPECTED))

@@ -38,6 +38,7 @@ from transforms.aggregation.shard_state import state_from_bytes, state_to_bytes
 from transforms.common.ipc import from_bytes
 from transforms.common.payloads import pack, unpack
 from transforms.sources.files.listing import Listed
+from transforms.streams.whole_bundles import keep_bundles_whole
 
 LastState = Callable[[int, int, str | None], tuple[int, bytes] | None]
 """(windows, shard, digest of the shard's own state before the last of these windows, or None if it has none) to the
@@ -152,6 +153,7 @@ class CloseWindows(beam.PTransform):
         self._last_state = last_state
 
     def expand(self, file_batches: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[tuple[int, bytes]]:
+        keep_bundles_whole(file_batches.pipeline)
         work = _CloseDoFn(self._aggregation, self._lag, self._last_state)
         return file_batches | "CloseWindows" >> beam.ParDo(work).with_output_types(tuple[int, bytes])
 

@@ -43,6 +43,7 @@ from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.files.topic_segments import is_of_topic
 from transforms.sources.freshness import Freshness
 from transforms.streams.close_windows import file_batch, mark
+from transforms.streams.whole_bundles import keep_bundles_whole
 
 _BATCH_ROWS = 262_144
 
@@ -82,6 +83,7 @@ class PollFiles(beam.PTransform):
         self._read = _ReadDoFn(replace(layout, files=()), projection, bad_rows, diagnostics, shards)
 
     def expand(self, ticks: beam.PCollection[Any]) -> beam.PCollection[tuple[int, bytes]]:
+        keep_bundles_whole(ticks.pipeline)
         found = (
             ticks
             | "ByOneWorker" >> beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
