@@ -59,8 +59,8 @@ class Watch:
         known = self._windows if self._bounds.ends is None else len(self._bounds.ends)
         if known is not None and window > known:
             return False
-        due = self._bounds.end(window) + self._lag
-        if due > moment:
+        end = self._bounds.end(window)
+        if end + self._lag > moment:
             return False
         passed = source_passed(self._spec)
-        return passed is None or due <= passed
+        return passed is None or end <= passed
