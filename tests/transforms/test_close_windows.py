@@ -90,6 +90,7 @@ def begun_slowly(windows: int, shard: int, base: str | None) -> None:
         time.sleep(1)
 
 
+@pytest.mark.slow
 @prism.NO_GO
 @pytest.mark.xdist_group("live")
 def test_a_slow_worker_of_prism_loses_no_file_and_no_mark(aggregation):
