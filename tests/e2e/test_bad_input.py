@@ -222,7 +222,7 @@ FIRST_FILES: list[tuple[str, str, Maker, int, str]] = [
     # format, name, file, exit code, the only line
     *((f, f"a.{f}", damaged(lambda _: b""), 3, f"data/a.{f}: the file is empty (0 bytes)") for f in ("parquet", "csv")),
     ("parquet", "a.parquet", damaged(cut), 3, "data/a.parquet: cannot be read as a Parquet file"),
-    ("csv", "a.csv", damaged(lambda _: b"\xff" + KEY.encode()), 3, "data/a.csv: cannot be read as a CSV file"),
+    ("csv", "a.csv", damaged(lambda _: b"\xff" + KEY.encode()), 3, "data/a.csv: its heading is not text in UTF-8"),
     ("jsonl", "a.jsonl", damaged(lambda _: KEY.encode()), 3, "data/a.jsonl: cannot be read as JSON lines"),
     ("jsonl", "a.jsonl.gz", damaged(cut), 3, "data/a.jsonl.gz: cannot be read as JSON lines"),
     ("csv", "a.csv.gz", damaged(lambda _: gzip.compress(b"")), 3, "data/a.csv.gz: cannot be read as a CSV file"),
