@@ -1,6 +1,5 @@
 """What a release's public folder holds: all that readers have, and all that reports for them are made from."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pipelines.spec.load import Spec, load
 from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
 from pipelines.spec.times import MICROSECOND, moment_text, parse_time
 from pipelines.store.attempt import own_name
-from pipelines.store.folder import Folder, folder_at
+from pipelines.store.folder import Folder, folder_at, read_public
 from pipelines.store.store import MANIFEST, PLAN, SPEC
 from privacy.exact import Members
 from privacy.planning.document import plan_from_json
@@ -150,14 +149,7 @@ class Published:
         return pa.concat_tables(tables)
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:
-        content = self._folder.read(name)
-        if content is None:
-            raise RefusedError(
-                f"{self._folder.path(name)}: missing; give the public folder of a release, with all files"
-            )
-        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-            raise RefusedError(f"{self._folder.path(name)}: not what the manifest says; get the folder anew")
-        return content
+        return read_public(self._folder, name, sha256, of="a release")
 
     def _planned(self, content: bytes) -> Plan:
         try:

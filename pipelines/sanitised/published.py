@@ -1,6 +1,5 @@
 """What the public folder of sanitised records holds: all that readers have, and all that is told them is made from."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from pipelines.sanitised.spec import load_sanitise
 from pipelines.sanitised.store import MANIFEST, PLAN
 from pipelines.spec.document import read_document
 from pipelines.spec.kinds import kind_of
-from pipelines.store.folder import folder_at
+from pipelines.store.folder import folder_at, read_public
 from privacy.sanitised.attributes import Attribute, Curve, Number
 from privacy.sanitised.record import Sanitisation
 from transforms.common.cloud import refuse_unreachable
@@ -86,14 +85,7 @@ class PublishedRecords:
             raise RefusedError(f"{self.release}: {error}; sanitise more") from None
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:
-        content = self._folder.read(name)
-        if content is None:
-            raise RefusedError(
-                f"{self._folder.path(name)}: missing; give the public folder of sanitised records, with all files"
-            )
-        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-            raise RefusedError(f"{self._folder.path(name)}: not what the manifest says; get the folder anew")
-        return content
+        return read_public(self._folder, name, sha256, of="sanitised records")
 
 
 def records_at(path: str) -> PublishedRecords | None:
