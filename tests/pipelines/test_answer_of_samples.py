@@ -23,3 +23,14 @@ def test_a_difference_has_the_noise_of_both_samples_and_a_repeated_window_no_int
     # Both are within their own with 97.5 %, so with 95 % together (Bonferroni).
     assert apart[1, 0] == pytest.approx(2 * spread(noise, weights_of(np.ones(1)), over_cells(of_four, None), 0.975)[1])
     assert np.isnan(apart[:, 1]).all()
+
+
+def test_each_sample_has_the_noise_of_the_units_that_it_took() -> None:
+    """bd gives each sample half of what is left."""
+    (part,) = planned(AdaptiveChoice(policy="bd")).adaptive
+    one = np.array([1.0] + [0.0] * 8)
+
+    deviations, _ = spreads_of_samples(part, np.array([True, True, True]), one, np.arange(3), None)
+
+    units = [part.scales.units >> halvings for halvings in (1, 2, 3)]
+    assert deviations == pytest.approx([part.scales.sample(each).variance ** 0.5 for each in units])

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from privacy.answers.ranges import InTime, half_widths
-from privacy.cells.boxes import of_boxes, queries_of
+from privacy.cells.boxes import Boxes, of_boxes, queries_of
 from privacy.cells.layers import Layers
 from privacy.cells.product import Product
 from privacy.cells.quadtree import quadtree
 from privacy.noise.distributions import DiscreteLaplace
+from privacy.noise.mixed import half_width_by_spread
 
 
 def laplace(scale: float, weight: int, reach: int = 400) -> np.ndarray:
@@ -58,3 +59,15 @@ def test_under_a_quadtree_variances_are_those_of_boxes() -> None:
     found = of_boxes(boxes, (tree,))
     assert found.squares == pytest.approx(weights.sum(axis=1))
     assert found.largest == pytest.approx(weights.max(axis=1) / weights.sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("in_time", "over_cells", "nodes"), [(1.0, 1.0, 1), (0.5, 1.0, 2), (1.0, 0.5, 2), (0.5, 0.25, 8)]
+)
+def test_weights_are_taken_for_no_more_nodes_than_the_largest_allows(
+    in_time: float, over_cells: float, nodes: int
+) -> None:
+    noise = DiscreteLaplace(1000.0)
+    of = Boxes(squares=np.array([4.0]), largest=np.array([over_cells]))
+    (half,) = half_widths(noise, InTime(squares=9.0, largest=in_time, weight=None), of, 0.95)
+    assert half == pytest.approx(6 * half_width_by_spread(noise, nodes, 0.95))

@@ -223,7 +223,6 @@ def test_groups_of_windows_go_on_from_run_to_run(smooth: Smooth, tmp_path: Path)
     whole = made(choice, epsilon=NO_NOISE)
     changes = leaves(WINDOWS, 3)
     changes[[2, 3, 4, 7, 8]] = 0
-    (policy,) = whole.plan.adaptive
     grid = whole.aggregation.queries[0].measure.components[0].grid
 
     table = told(whole, changes, [(0, 3), (3, 4), (4, WINDOWS)], tmp_path)
@@ -235,12 +234,21 @@ def test_groups_of_windows_go_on_from_run_to_run(smooth: Smooth, tmp_path: Path)
     assert (grouped[5] < 5).any()
     known = {name: column(table, name) for name in ("stddev", "ci_low", "ci_high")}
     assert all(((known[name] == None) == (grouped > 1)).all() for name in ("ci_low", "ci_high"))  # noqa: E711
-    alone = policy.scales.sample(1).variance ** 0.5 * grid
-    if smooth == "mean":
-        assert known["stddev"].astype(float) == pytest.approx(alone / np.sqrt(grouped))
-    else:
-        assert ((known["stddev"] == None) == (grouped > 1)).all()  # noqa: E711
+    assert ((known["stddev"] == None) == (grouped > (WINDOWS if smooth == "mean" else 1))).all()  # noqa: E711
     assert table["sampled"].to_pylist() == [True] * 3 * WINDOWS
+
+
+def test_the_mean_of_a_group_has_the_noise_of_its_windows(tmp_path: Path) -> None:
+    whole = made(AdaptiveChoice(policy="pegasus", threshold=1e9, smooth="mean"))
+    (policy,) = whole.plan.adaptive
+    grid = whole.aggregation.queries[0].measure.components[0].grid
+
+    table = told(whole, None, [(0, 5), (5, WINDOWS)], tmp_path)
+
+    assert (column(table, "grouped") == np.arange(1, WINDOWS + 1)[:, None]).all()
+    alone = policy.scales.sample(1).variance ** 0.5 * grid
+    assert alone > 0
+    assert table["stddev"].to_numpy() == pytest.approx(alone / np.sqrt(np.repeat(np.arange(1, WINDOWS + 1), 3)))
 
 
 @pytest.mark.parametrize("halved", [False, True])
@@ -260,6 +268,8 @@ def test_noise_of_nodes_follows_the_distribution_that_the_plan_states(halved: bo
     along = np.outer([1, 2, 2, 2], [1, 2, 2, 2, 2]).ravel()  # nodes in each cell of a ward
     of_node = whole.plan.adaptive[0].scales.sample(1).variance
     assert table["stddev"].to_numpy() == pytest.approx(np.sqrt(np.tile(along * of_node, 200)))
+    width, deviation = table["ci_high"].to_numpy() - table["ci_low"].to_numpy(), table["stddev"].to_numpy()
+    assert ((width > 2 * 1.95 * deviation) & (width < 2 * 2.6 * deviation)).all()
     nodes = np.rint(values.reshape(-1, 2, 4, 5).cumsum(axis=2).cumsum(axis=3)).astype(np.int64).ravel()
     assert agrees(nodes, stated) is not halved
 

@@ -144,6 +144,10 @@ def test_nodes_of_a_quadtree_say_which_cells_they_hold():
     assert rows["[0, 10) to [0, 10), layer 0", "above to above, layer 0"] == whole[1, 2]
     assert rows["[10, 20) to [20, 30), layer 1", "above to above, layer 1"] == whole[2:4, 2].sum()
     assert rows["below to above, layer 3", "below to above, layer 3"] == pytest.approx(whole.sum())
+    # A sum that is noised w times has 1 / w of the noise.
+    grid = asked.measure.components[0].grid
+    expected = released.noise[0].scale * grid / np.tile(released.over.weights(), len(table) // released.over.nodes)
+    assert table["scale"].to_numpy() == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 def test_a_plan_is_for_cells_in_its_own_arrangement():

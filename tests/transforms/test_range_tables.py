@@ -16,6 +16,7 @@ from tests.transforms.plans import laplace_plan
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Timeline
+from transforms.release.in_time import in_time
 from transforms.release.published_tables import estimates_table, truth_table
 from transforms.release.range_tables import by_range
 from transforms.release.release import add_noise
@@ -147,4 +148,16 @@ def test_means_of_a_range_are_those_of_all_its_entries() -> None:
     assert stddev == pytest.approx(deviation, rel=1e-3)
     assert (abs(value - mean) < 10 * deviation).all()
     assert ((value - low > 2 * deviation) & (high - value > 2 * deviation) & (high - low < 7 * deviation)).all()
+    assert (high - low > 5.5 * deviation).all()  # both components hold together: 97.5 % each
     assert by_range(aggregation.queries[0]).by[0][1] == ("[20, inf), (-inf, inf)", "(-inf, 40), [0, 6)")
+
+
+def test_intervals_are_told_the_largest_weight_of_unequal_ones_in_time() -> None:
+    refined = Choice(name="tree", refine="least_squares")
+    aggregation, released = setting(Measure(kind="count"), CellChoice(), publish=SERIES[:1], strategy=refined)
+    weights = released.strategy.weights(SERIES[0], WINDOWS)
+    found = [one for _, one in in_time(SERIES[0], aggregation, released)]
+    assert any(one.weight is None for one in found)
+    for one, sizes in zip(found, weights, strict=True):
+        assert one.largest == pytest.approx((sizes**2).max() / (sizes**2).sum())
+        assert (one.weight is None) == (sizes.min() < sizes.max())

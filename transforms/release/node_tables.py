@@ -6,7 +6,8 @@ A query with several components or parts names its nodes `query`, `query/count`,
 of a level, the initial one or one by itself, has no `node_start`.
 
 Under a strategy over cells nodes are sums over several of them: a key with an order then says from which cell to which,
-and in which layer of its tree. `noisy_value` and `scale` are those of the sum itself, whatever its weight.
+and in which layer of its tree. `noisy_value` and `scale` are those of the sum itself, whatever its weight; a sum whose
+cells have weights of their own (privacy.cells.mixed) stays weighted, as the plan has it.
 """
 
 import numpy as np
