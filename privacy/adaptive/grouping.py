@@ -104,6 +104,8 @@ def step_grouped(
     """
     if adaptive.policy != "pegasus" or scales.threshold is None or scales.test is None or adaptive.threshold is None:
         raise ValueError(f"the policy {adaptive.policy} does not group")
+    if (scales.units, scales.column, scales.rounds) != (adaptive.units, 1, 0):
+        raise ValueError(f"scales: for {scales.units} units, but the policy has {adaptive.units}")
     if adaptive.windows is not None and carry is not None and carry.windows >= adaptive.windows:
         raise ValueError(f"levels: {carry.windows + 1} windows, but the release ends after {adaptive.windows}")
     cells, units = len(level), offered(adaptive, carry)

@@ -138,8 +138,8 @@ def test_a_deviation_moves_by_twice_what_its_windows_move_together_and_reaches_i
     alone = np.array([[100], *[[0]] * 63])  # a unit that makes one window stand out more moves it by twice as much
     apart = [deviation(times * alone, np.array([64]))[0] for times in (1, 2)]
     assert apart[1] - apart[0] >= 0.98 * 2 * 100
-    ends = np.array([[2**63 - 1], [-(2**63)]])  # neighbours on the circle of 2^64
-    assert deviation(ends[:1], np.array([1])) == deviation(ends[1:], np.array([1])) == 0
+    ends = np.array([[0, 0], [2**63 - 1, -(2**63)]])  # neighbours on the circle of 2^64
+    assert deviation(ends, np.array([2, 2])).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -161,6 +161,18 @@ def test_all_that_is_published_has_noise_of_its_own_and_so_has_each_threshold(le
         before.append(level + noise["cells"])
         assert values.tolist() == (before[-1] if left else np.mean(before, axis=0)).tolist()
         assert unpacked(carry.published, 3).limit.tolist() == (9 + noise["rho"]).tolist()
+
+    drawn, noise["rho"] = noise["rho"], np.array([-7, 40, 9])  # a group that begins has a threshold of its own
+    _, _, carry = step_grouped(adaptive, scales, carry, np.array([5, 6, 7]), sample)
+    assert unpacked(carry.published, 3).limit.tolist() == (9 + (noise["rho"] if left else drawn)).tolist()
+
+
+def test_scales_of_another_span_are_refused() -> None:
+    adaptive = Adaptive(policy="pegasus", span=7, decisions=0.5, threshold=9)
+    scales = scales_for(replace(adaptive, span=1), epsilon=1.0, sensitivity=R)
+
+    with pytest.raises(ValueError, match="scales: for 1 units, but the policy has 7"):
+        step_grouped(adaptive, scales, None, np.array([1, 2, 3]), lambda _, size: np.zeros(size, dtype=np.int64))
 
 
 def run(adaptive: Adaptive, scales: Scales, levels: Ints, kept: bool) -> tuple[Ints, Ints]:

@@ -165,7 +165,7 @@ def test_each_sum_has_noise_of_its_own_and_a_part_of_the_budget_has_more_of_it(n
     sums = added[np.flatnonzero(added)[0] :]
     assert sums.tolist() == (1_000 + np.arange(len(sums))).tolist()
     assert len(added) - len(sums) == len(asked) - 1
-    assert asked == [*[scales.split(1)] * (len(asked) - 1), 4 * scales.whole] if rounds(over) else [4 * scales.whole]
+    assert asked == [*[4 * (scales.splits or 0)] * (len(asked) - 1), 4 * scales.whole]
 
 
 @pytest.mark.parametrize("name", OVERS)
