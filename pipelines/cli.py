@@ -51,6 +51,13 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     except SlackwaterError as error:
         print("\n".join(f"slackwater: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code
+    except OSError as error:  # of what a flag names: what a command reads and writes itself it names itself
+        where = error.filename or "a file"
+        print(
+            f"slackwater: {where}: {error.strerror or type(error).__name__}; check the path and your rights",
+            file=sys.stderr,
+        )
+        return 4
     except KeyboardInterrupt:
         print("slackwater: interrupted; nothing more was published", file=sys.stderr)
         return 4

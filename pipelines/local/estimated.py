@@ -66,6 +66,8 @@ def read_estimates(path: str, survey: Survey) -> list[Estimated]:
         raise wrong
     shape = (len(survey.publish), windows, len(survey.names))
     value, low, high = (table[name].to_numpy().astype(np.float64).reshape(shape) for name in _NUMBERS)
+    if np.isinf((value, low, high)).any():
+        raise wrong
     return [
         Estimated(kind=kind, value=value[place], low=low[place], high=high[place])
         for place, kind in enumerate(survey.publish)

@@ -10,7 +10,7 @@ from pipelines.epochs.results import Result
 from pipelines.pages import html, words_of_records
 from pipelines.pages.charts import line_of
 from pipelines.pages.noise import NAMED, ROWS, shortened
-from pipelines.pages.numbers import rounded, says_nothing
+from pipelines.pages.numbers import outward, rounded, says_nothing
 from pipelines.sanitised.plan import error_text, kind_text, missing_text
 from pipelines.sanitised.published import PublishedRecords
 from privacy.sanitised.attributes import Attribute, Curve, Number
@@ -63,6 +63,7 @@ def _signals(attribute: Attribute, rows: pa.Table) -> Iterator[dict[str, Any]]:
         yield {
             **{name: row[name] for name in ("attribute", "value", "kind", "estimate")},
             "half": (row["ci_high"] - row["ci_low"]) / 2,
+            **{name: row[name] for name in ("ci_low", "ci_high")},
             "noisy": of_row,
         }
 
@@ -143,7 +144,7 @@ def _noise(signals: Sequence[dict[str, Any]]) -> str:
         (
             one["attribute"] if one["value"] is None else f"{one['attribute']}: {one['value']}",
             _told(one, one["estimate"]),
-            f"± {_told(one, one['half'])}",
+            _interval(one),
             "yes" if one["noisy"] else "no",
         )
         for one in signals[:ROWS]
@@ -155,10 +156,12 @@ def _noise(signals: Sequence[dict[str, Any]]) -> str:
             html.paragraph(
                 "Each estimate is unbiased: on average over the noise it is the truth. Its 95 % interval holds the "
                 "truth of the records that there are, and of the population that they were drawn from, with 95 % "
-                "probability, each on its own: of a hundred intervals some five do not."
+                "probability, each on its own: of a hundred intervals some five do not. Those of means, and of "
+                "categories with distances or probabilities, are normal: of fewer than some thirty records they miss "
+                "more often."
             ),
             html.table(
-                shortened("Each estimate with half of its 95 % interval", signals),
+                shortened("Each estimate with its 95 % interval", signals),
                 ("estimate of", "estimate", "95 % interval", "mostly noise"),
                 rows,
             ),
@@ -175,6 +178,13 @@ def _told(signal: dict[str, Any], number: float) -> str:
     if signal["kind"] == "share":
         return f"{rounded(100 * number, 100 * signal['half'])} %"
     return rounded(number, signal["half"])
+
+
+def _interval(signal: dict[str, Any]) -> str:
+    """Not half of it: those of shares lie more to one side, the fewer the records."""
+    scale, unit = (100, " %") if signal["kind"] == "share" else (1, "")
+    low, high = outward(scale * signal["ci_low"], scale * signal["ci_high"])
+    return f"{low} to {high}{unit}"
 
 
 def _privacy(records: PublishedRecords) -> str:

@@ -57,7 +57,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
         ledger_text(document),
         f"Epsilon and delta rest on what the statement says. {plan.conditions[0]}",
         *(["", together.text(begun=history is not None)] if together.others else []),
-        *(["", *text_of(apart)] if apart else []),
+        *(["", *text_of(apart, plan.protects)] if apart else []),
     ]
     return {
         **document,

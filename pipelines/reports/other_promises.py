@@ -19,15 +19,18 @@ from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
 from pipelines.sanitised.store import Sanitised, SanitisedStore
 from pipelines.spec.document import read_document
 from pipelines.spec.kinds import kind_of
+from privacy.planning.statement import protected
+from privacy.protection import Protection, Span
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError, SlackwaterError, SpecError
 
+APART = "They protect what a record or a device holds, and not that it is there, so no sum above has them in it."
+
 TOGETHER = (
-    "They protect what a record or a device holds, and not that it is there, so no sum above has them in it. Who is "
-    "in this release, in some of those records and on some of those devices, with other data in place of all of it, "
-    "costs 2 epsilon of this release, epsilon of each of the records and epsilon of each of the devices, all added "
-    "up. That somebody is in the data at all is protected by this release alone."
+    "Who is in this release, in some of those records and on some of those devices, with other data in place of all "
+    "of it, costs 2 epsilon of this release, epsilon of each of the records and epsilon of each of the devices, all "
+    "added up. That somebody is in the data at all is protected by this release alone."
 )
 
 
@@ -70,11 +73,19 @@ def beside(path: Path, files: tuple[str, ...]) -> list[Promise]:
     return sorted(_beside(path, {_absolute(file) for file in files}), key=lambda promise: promise.release)
 
 
-def text_of(promises: list[Promise]) -> list[str]:
+def text_of(promises: list[Promise], protects: Protection) -> list[str]:
     """For people; nothing where there are none."""
     if not promises:
         return []
-    return ["Other promises about what may be the same people:", *(each.text() for each in promises), TOGETHER]
+    told = TOGETHER
+    if isinstance(protects, Span):
+        hidden = "is not protected" if protects.near else "all along is not protected"
+        told = (
+            f"The budget of this release is spent on {protected(protects)}, and on no more: other data of somebody in "
+            f"place of all of it may cost any number of its epsilons, and that somebody is in the data {hidden}. To "
+            "what it costs, epsilon of each of their records and of each of their devices is added."
+        )
+    return ["Other promises about what may be the same people:", *(each.text() for each in promises), f"{APART} {told}"]
 
 
 def ledger_of_records(path: str | Path) -> tuple[dict[str, Any], str]:

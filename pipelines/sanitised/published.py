@@ -1,6 +1,7 @@
 """What the public folder of sanitised records holds: all that readers have, and all that is told them is made from."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ class PublishedRecords:
             self.spec_sha256: str = manifest["spec_sha256"]
             self.count: int = manifest["records"]
             self.epochs: list[dict[str, Any]] = manifest["epochs"]
+            if self.count != sum(one["records"] for one in self.epochs):
+                raise ValueError("records")
+            for one in self.epochs:
+                datetime.fromisoformat(one["committed_at"])
             self._files = [(name, digest["sha256"]) for one in self.epochs for name, digest in one["files"].items()]
             plan = self._read(PLAN, manifest["plan_sha256"]).decode()
         except (AttributeError, KeyError, TypeError, ValueError):

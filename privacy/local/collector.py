@@ -227,12 +227,10 @@ def _nodes(design: Design, layer: int, tallies: Mapping[tuple[int, int], Tally],
 
 def _sway(weights: Floats) -> Floats:
     """The largest size of a sum of some of the weights of a row, the first added, the next taken away, and so on."""
-    ends_up, ends_down = np.zeros(len(weights)), np.zeros(len(weights))
-    low_up, low_down = np.zeros(len(weights)), np.zeros(len(weights))
+    ends_up, ends_down = np.zeros(len(weights)), np.zeros(len(weights))  # also those that begin the other way round
     for weight in weights.T:
         ends_up, ends_down = np.maximum(ends_up, ends_down + weight), np.maximum(ends_down, ends_up - weight)
-        low_up, low_down = np.minimum(low_up, low_down + weight), np.minimum(low_down, low_up - weight)
-    return np.maximum(np.maximum(ends_up, ends_down), -np.minimum(low_up, low_down))
+    return np.maximum(ends_up, ends_down)
 
 
 def _by_layer(columns: list[Any]) -> Any:

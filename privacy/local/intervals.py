@@ -189,7 +189,7 @@ def shares_of_coins(
     """
     from scipy.special import betaincinv  # slow to import, and no device needs it
 
-    given, n = counts.astype(float), reports.astype(float)
+    given, n = counts.astype(float), np.maximum(reports, 1).astype(float)  # without reports the ends say nothing
     low = np.where(given > 0, betaincinv(np.maximum(given, 1), n - given + 1, failure / 2), 0.0)
     high = np.where(given < n, betaincinv(given + 1, np.maximum(n - given, 1), 1 - failure / 2), 1.0)
     # Next to the ends Hoeffding's theorem says nothing; that any coin, or not every one, falls so is at most a sum.

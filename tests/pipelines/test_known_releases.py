@@ -14,6 +14,7 @@ from pipelines.spec.load import Spec, load
 from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
 from privacy.planning.terms import protection_to_json
+from privacy.protection import EVERYTHING, Span
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from tests.pipelines.releases import attempt_at, planned, record
 
@@ -260,7 +261,7 @@ def test_what_protects_records_or_devices_is_told_apart_and_in_no_sum(
         ("work", "device", 2.0, 0.0, None),
     ]
     assert known(spec).document(begun=True) == alone
-    *listed, words = text_of(told)
+    *listed, words = text_of(told, EVERYTHING)
     assert listed[1:] == [
         "  people: epsilon 0.5, delta 1e-09 for each record, 0 sanitised so far",
         "  work: epsilon 2, delta 0 for each device, once its devices report",
@@ -269,7 +270,11 @@ def test_what_protects_records_or_devices_is_told_apart_and_in_no_sum(
     (folder / "private-records/commits").mkdir(parents=True)
     (folder / "private-records/commits/000001.json").write_text("{}")
     assert [each.so_far for each in beside(spec.path, spec.changelog.source.paths)] == [None, None]
-    assert text_of([]) == []
+    assert text_of([], EVERYTHING) == []
+    for protects in (Span(7 * 86_400_000_000), Span(7 * 86_400_000_000, near=(("lat", "0.001"),))):
+        words = text_of(told, protects)[-1]
+        assert "in any 7 days" in words
+        assert not any(claim in words for claim in ("2 epsilon", "protected by this release alone"))
 
     assert main(["ledger", "survey.yaml", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -1,15 +1,18 @@
 """`show`, `report` and `metrics` of sanitised records, from their public folder alone."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipelines import cli
 from pipelines.pages import words_of_records
 from pipelines.sanitised.plan import RESTS_ON
+from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.spec import load_sanitise
 from privacy.sanitised.attributes import Number
 from privacy.sanitised.record import Sanitisation
@@ -19,6 +22,7 @@ from tests.pipelines.records_page import HOURS, PEOPLE, TOWNS, public_records
 from tests.pipelines.report_page import NASTY
 from tests.pipelines.test_report import Elements
 from tests.releases.continued import rows_of
+from transforms.sanitised.estimated_tables import estimated
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +82,35 @@ def test_the_page_says_what_is_promised_and_what_it_cost_and_holds_no_name_of_a_
     assert warned["stars"].startswith("stars: what comes out hardly depends on what went in")
     assert warned["town"].startswith("town: mostly noise: 30 of 30 shares, since the interval holds zero,")
     assert TOWNS[0] in told
+    for one in document["signals"][:3]:
+        share, low, high = map(
+            float, re.search(rf"work: {re.escape(one['value'])} *(\S+) % *(\S+) to (\S+) %", told).groups()
+        )
+        assert low <= 100 * one["ci_low"] < low + 1
+        assert abs(share - 100 * one["estimate"]) <= 0.5
+        assert high - 1 < 100 * one["ci_high"] <= high
+
+
+def test_records_of_all_files_of_a_run_are_told(tmp_path, monkeypatch, capsys):
+    """A run writes a file for each million of records, and reads a quarter of a million at a time."""
+    monkeypatch.setattr("pipelines.sanitised.command.FILE_ROWS", 1)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"person,work\n{name}1,full\n{name}2,full\n")
+    spec = tmp_path / "few.yaml"
+    spec.write_text(
+        f"sanitise: few\nrecords: {{format: csv, path: {tmp_path}/*.csv, entry: person}}\ncolumns:\n"
+        "  - {name: work, kind: category, values: [full, none, other], epsilon: 40}\n"
+        f"output: {{public: {tmp_path}/public, private: {tmp_path}/private}}\n"
+    )
+    assert cli.main(["sanitise", str(spec)]) == 0
+    assert len(list((tmp_path / "public/records").iterdir())) == 2
+    capsys.readouterr()
+
+    assert cli.main(["show", str(spec), "--json"]) == 0
+
+    found = PublishedRecords(str(tmp_path / "public"))
+    whole = estimated(pa.table({"work": ["full"] * 4}), found.record)
+    assert json.loads(capsys.readouterr().out)["estimates"] == whole.to_pylist()
 
 
 def test_a_curve_that_is_mostly_noise_is_said_to_be(tmp_path, capsys):

@@ -16,6 +16,7 @@ from pipelines import cli
 from pipelines.pages import words
 from pipelines.pages.charts import CELLS, NUMBERS, Times, chart_document, shown_cells
 from pipelines.pages.numbers import Numbers, numbers_of, outstanding, signal_of
+from pipelines.reports.published import published
 from pipelines.spec.load import Spec, load
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, AtOnce, ByClass, Within
@@ -102,6 +103,40 @@ def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Eleme
     assert abs(value - last["value"]) <= 5.1e-5
 
 
+def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Path, tmp_path: Path) -> None:
+    release = published(str(public))
+    found = []
+    for query in release.spec.queries:
+        for series, table in release.numbers(query):
+            total = numbers_of(series, table, query, release.plan).total
+            if total is not None:
+                found.append((float(total[0][-1] - total[1][-1]), float(total[0][-1] + total[1][-1])))
+    assert cli.main(["report", str(public), "-o", str(tmp_path / "page.html")]) == 0
+    told = Elements((tmp_path / "page.html").read_text()).text
+
+    said = re.findall(r"of all cells [-\d.,]+, with 95 % probability from ([-\d.,]+) to ([-\d.,]+) \(", told)
+
+    assert len(said) == len(found) > 0
+    for (low, high), ends in zip(said, found, strict=True):
+        told_low, told_high = float(low.replace(",", "")), float(high.replace(",", ""))
+        assert told_low <= ends[0] < ends[1] <= told_high
+        assert told_high - told_low < 1.2 * (ends[1] - ends[0])
+
+
+def test_what_cannot_be_written_is_told_in_a_line(
+    public: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "page.html"
+    folder.mkdir()
+
+    assert cli.main(["report", str(public), "-o", str(folder)]) == 4
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("slackwater: ")
+    assert str(folder) in line
+    assert line.endswith("; check the path and your rights")
+
+
 def test_the_page_asks_no_network_and_takes_no_name_for_html(page: Elements) -> None:
     tags = [tag for tag, _ in page.found]
     links = [value for _, attributes in page.found for key in ("src", "href") if (value := attributes.get(key))]
@@ -180,6 +215,19 @@ def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() 
     (line,) = document["series"][0]["cells"]
 
     assert line == {"v": [1234.6, 0], "lo": [1217.5, -17.1], "hi": [1251.6, 17.1]}
+
+
+def test_windows_of_a_calendar_lie_where_its_clocks_say() -> None:
+    """From where a number is, where its last window begins, and where that ends."""
+    query = Query(name="came", measure=Measure(kind="count"), publish=(Series(kind="sliding", width=2),))
+    value = np.zeros((2, 1))
+    numbers = Numbers(series=query.publish[0], value=value, low=value - 1, high=value + 1, total=None)
+    times = Times(start=0, window=30 * DAY, boundaries=np.array([0, 31, 59, 90]) * DAY)
+
+    document = chart_document(query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), times=times, queries=1)
+
+    ms = DAY // 1000
+    assert document["series"][0]["spans"] == [[0, 31 * ms, 59 * ms], [31 * ms, 59 * ms, 90 * ms]]
 
 
 def test_levels_that_are_repeated_have_no_interval_on_the_page() -> None:

@@ -217,6 +217,14 @@ def test_a_node_without_reports_has_no_estimate() -> None:
     assert np.isinf(found.variances).all(axis=1).tolist() == [False, True, True]
 
 
+def test_a_window_that_nobody_has_reported_in_once_has_no_estimate() -> None:
+    design = best("once, a symbol", THREE, 4)
+    reported = {(0, 1): Tally(reports=5, sums=np.zeros_like(empty(design, 0).sums))}
+
+    for found in (levels(design, reported, people=5, windows=2), changes(design, reported, people=5, windows=2)):
+        assert np.isnan([found.values[0], found.lows[0], found.highs[0]]).all()
+
+
 def test_few_reports_without_any_noise_in_them_are_not_taken_for_exact() -> None:
     for name in ("mutations, tree", "once, a symbol"):
         design = best(name, THREE, 4)
