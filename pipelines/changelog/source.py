@@ -94,8 +94,12 @@ def named_by(arguments: argparse.Namespace) -> Named:
 
 def ending_of(path: str) -> str:
     """Of a file's name, without that of its compression."""
-    plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
+    plain = _plain(path)
     return plain[plain.rfind(".") :]
+
+
+def _plain(path: str) -> str:
+    return re.sub(r"\.(gz|bz2|zst)$", "", path)
 
 
 def columns_at(path: str) -> list[str]:
@@ -157,7 +161,6 @@ def _format(path: str, settings: str | None) -> str:
         return _json_format(_first_object(path, settings))
     if "%Y" in path:
         return SNAPSHOTS.name
-    plain = re.sub(r"\.(gz|bz2|zst)$", "", path)
     ending = ending_of(path)
     if ending not in _BY_ENDING:
         *most, last = _BY_ENDING
@@ -166,7 +169,7 @@ def _format(path: str, settings: str | None) -> str:
             f"one of {', '.join(FORMATS)}"
         )
     by_ending = _BY_ENDING[ending]
-    found = _json_format(_first_object(path, None)) if by_ending.lines(plain) else by_ending.name
+    found = _json_format(_first_object(path, None)) if by_ending.lines(_plain(path)) else by_ending.name
     if FORMATS[found].own is not None:
         return found
     # Copies of a table, read as a log of changes, would never show that a row was deleted.

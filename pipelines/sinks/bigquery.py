@@ -50,20 +50,21 @@ class Table:
     end: str
 
 
-def refuse_unusable(table: Table, *, loaded: int) -> None:
+def refuse_unusable(table: Table, *, loaded: int, last: str | None = None) -> None:
     """Ask BigQuery for a table, within seconds, and make it if it is missing.
 
     Args:
         loaded: epochs that were loaded into it.
+        last: the id of the job that loaded the last of them; the table must not be younger.
 
     Raises:
         RefusedError: there are no credentials, or they are not taken, or not for writing; the table has other columns,
-            or is gone.
+            or is gone, or was made anew.
         SpecError: the client is not installed; there is no such dataset.
         SlackwaterError: nobody answers.
     """
     client = _client(table.name)
-    in_time(partial(_find, client, table, loaded), table.name, _told, silence)
+    in_time(partial(_find, client, table, loaded, last), table.name, _told, silence)
 
 
 def load_once(table: Table, id_: str, write: Callable[[BinaryIO], int], file: BinaryIO) -> None:
@@ -154,12 +155,12 @@ def _refuse_older(client: Any, table: Table, job: Any) -> None:
         )
 
 
-def _find(client: Any, table: Table, loaded: int) -> None:
+def _find(client: Any, table: Table, loaded: int, last: str | None) -> None:
     from google.api_core.exceptions import NotFound
     from google.cloud import bigquery
 
     patience = {"timeout": PATIENCE / 2, "retry": bigquery.DEFAULT_RETRY.with_timeout(PATIENCE / 2)}
-    client.get_dataset(table.name.rpartition(".")[0], **patience)
+    location = client.get_dataset(table.name.rpartition(".")[0], **patience).location
     try:
         found = client.get_table(table.name, **patience)
     except NotFound:
@@ -175,6 +176,12 @@ def _find(client: Any, table: Table, loaded: int) -> None:
     wanted = {field.name: field.field_type for field in _fields(table.schema)}
     there = {field.name: field.field_type if field.mode == "NULLABLE" else field.mode for field in found.schema}
     if there == wanted:
+        for number in count() if last else ():  # all but the last job have failed
+            job = _known(client, table, f"{last}-{number}", location)
+            if job is None:
+                break
+            if job.error_result is None:
+                _refuse_older(client, table, job)
         if not _is_writable(client, table.name, patience):
             raise RefusedError(f"{table.name}: this account may not write into it; {_ROLES}")
         return

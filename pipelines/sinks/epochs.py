@@ -26,8 +26,11 @@ from transforms.common.errors import RefusedError
 
 def refuse_unusable_tables(spec: Spec, store: Store) -> None:
     """Before any work: ask for the tables, and make those that are missing."""
+    commits = store.commits() if spec.output.tables else []
     for side, name in spec.output.tables:
-        refuse_unusable(_table(spec, side, name), loaded=store.loads.done(name))
+        done = store.loads.done(name)
+        last = job_id(commits, commits[done - 1], name) if 0 < done <= len(commits) else None
+        refuse_unusable(_table(spec, side, name), loaded=done, last=last)
 
 
 def load_shown(spec: Spec, store: Store) -> list[str]:

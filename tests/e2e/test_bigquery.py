@@ -276,6 +276,20 @@ def test_a_table_that_is_gone_is_not_made_anew_without_the_epochs_it_had(release
     assert "loaded into" not in told
 
 
+def test_a_table_made_anew_is_refused_though_the_record_is_there(release: Release) -> None:
+    release.spec()
+    release.run(DAYS[0])
+    old = release.client.get_table(release.table("estimates"))
+    release.client.delete_table(old)
+    new = bigquery.Table(release.table("estimates"), schema=old.schema)
+    new.time_partitioning = old.time_partitioning
+    release.client.create_table(new)
+
+    assert "loaded its rows before the table was made" in release.run(DAYS[1], code=1)
+
+    assert len(release.commits()) == 1
+
+
 def test_a_stream_does_not_wait_for_a_table_and_loads_with_its_next_window(
     release: Release, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -163,6 +163,16 @@ def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_over
     assert not lost.exists()
 
 
+def test_windows_wait_for_a_source_that_has_not_passed_them(folder: Path) -> None:
+    write_spec(folder, ("  time: at\n", "  time: at\n  freshness: {file: progress}\n"))
+    write(folder / "data/part.parquet", changelog())
+
+    for said, due in ((START, 0), (START + 2 * DAY, 2)):
+        Path("progress").write_text(said.isoformat())
+        job = epoch_of(slackwater.load("spec.yaml"), until=microseconds(END), shards=1, rows=None).job
+        assert (0 if job is None else job.aggregation.timeline.windows) == due
+
+
 def test_an_epoch_of_rows_that_cannot_be_used_is_not_published(folder: Path) -> None:
     write(folder / "data/all.parquet", changelog())
     spec = slackwater.load(write_spec(folder))

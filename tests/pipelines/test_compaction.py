@@ -201,6 +201,18 @@ def test_who_opens_a_release_while_it_is_compacted_is_told_of_no_loss(tmp_path: 
         assert again(store).open() is not None
 
 
+def test_a_manifest_is_made_anew_when_attempts_of_compacted_epochs_are_gone(tmp_path: Path) -> None:
+    store, _ = made(5, tmp_path)
+    again(store).compact()
+    again(store).clean()
+    before = rows(store)
+    Path(store.public, "manifest.json").unlink()
+
+    again(store).show()
+
+    assert rows(store) == before
+
+
 def test_what_a_compaction_needs_is_never_taken_for_nothing(tmp_path: Path) -> None:
     store, commits = made(2, tmp_path)
     name = next(iter(commits[0].files))

@@ -45,3 +45,11 @@ def test_windows_that_come_are_not_overdue(spec: Spec) -> None:
 
     assert stream.overdue(lambda: 1) is None
     assert "window 2, which ended at 2026-01-03T00:00:00Z, has been due" in (stream.overdue(lambda: 1) or "")
+
+
+def test_a_source_that_cannot_be_asked_ends_no_stream_and_hides_no_silence(tmp_path: Path, spec: Spec) -> None:
+    text = (tmp_path / "spec.yaml").read_text().replace("freshness: newer_file", "freshness: {file: progress}")
+    (tmp_path / "spec.yaml").write_text(text)
+    (tmp_path / "progress").write_text("2026-01-0")  # half of a line
+
+    assert "window 1" in (watch(load("spec.yaml"), windows=2).overdue(lambda: 0) or "")

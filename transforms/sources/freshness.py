@@ -1,8 +1,8 @@
 """How far a source is known to have come: what it says of itself, and not what rows say.
 
     newer_file        the time at which the newest file of the changelog was stored
-    file: PATH        what whoever writes the changelog says last in this file
-    heartbeat: TOPIC  what the connector says last in this topic of Kafka, which is not the changelog's
+    file: PATH        the latest instant that whoever writes the changelog says in this file
+    heartbeat: TOPIC  the latest one of the connector's last records in this topic of Kafka, not the changelog's
 
 A file or record says an instant as ISO 8601 with a zone, or as JSON: `source.ts_ms` of a change event of Debezium, else
 the `ts_ms` of its heartbeats, with or without the envelope of a schema.
@@ -73,7 +73,7 @@ def said(content: bytes, where: str) -> int:
     """The latest instant in some lines; those without one are none of a source.
 
     Raises:
-        InputError: there is no time in the last line.
+        InputError: there is no time in one of them.
 
     >>> said(b"1970-01-01T00:00:01Z", "progress") == said(b'{"payload": {"ts_ms": 1000}}', "topic") == 1_000_000
     True
