@@ -17,11 +17,12 @@ from pipelines.store.attempt import Attempt
 from pipelines.store.store import Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import planned, record
+from tests.pipelines.test_compaction import rows
 from tests.processes import alone
 from transforms.common.sinks import OutputFormat, make_folder, write_table
 
 EPOCHS = 2
-MADE = ("nodes/a-0.parquet", "estimates/a-0.parquet", "state/shard-0.parquet")
+MADE = ("nodes/a-net-00000.jsonl", "estimates/a-net-00000.jsonl", "state/shard-0.parquet")
 
 
 def store_on(folder: Path) -> tuple[Store, tuple[Disk, Disk]]:
@@ -166,6 +167,34 @@ def test_power_loss_after_two_kills_leads_to_no_second_draw_and_loses_nothing(
     tmp_path: Path, public: Chance, private: Chance
 ) -> None:
     alone(by_chance, tmp_path, 6, public, private)
+
+
+@pytest.mark.slow
+def test_power_loss_while_epochs_are_compacted_loses_none_of_their_rows(tmp_path: Path) -> None:
+    """It dies when the record that names the joined files has a name, or later; the public side loses all it can."""
+    alone(while_epochs_are_joined, tmp_path)
+
+
+def while_epochs_are_joined(folder: Path) -> None:
+    def finished(name: str) -> tuple[Store, tuple[Disk, Disk]]:
+        store, disks = store_on(folder / name)
+        finish(store, b"row")
+        for disk in disks:
+            disk.all_flushed()
+        return store, disks
+
+    whole, disks = finished("whole")
+    assert run(whole.compact, disks, None, folder / "told") == 0
+    calls = (folder / "told").read_text().split()
+    named = len(calls) - calls[::-1].index("link")
+    after = [number for number, name in enumerate(calls, start=1) if number >= named and name in NAMES]
+    for step in (*after[:3], len(calls)):
+        store, disks = finished(str(step))
+        before = rows(store)
+        assert run(store.compact, disks, step) == -9
+        disks[0].lose_power(nothing_survives)
+        assert run(partial(finish, store, b"another"), disks, None) == 0, step
+        assert rows(store) == before, step
 
 
 def sanitise(store: SanitisedStore, content: bytes) -> None:
