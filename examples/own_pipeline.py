@@ -20,7 +20,8 @@ from pipelines.spec.times import microseconds, parse_time
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.expression import Condition

@@ -19,7 +19,7 @@ from privacy.adaptive.policy import POLICIES
 from privacy.cells.choice import CellChoice, CellName
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.series import Series
 from transforms.aggregation.leaf_sums import LeafSums
 from transforms.aggregation.node_sums import Aggregation, encode

@@ -16,7 +16,8 @@ from privacy.cells.space import Axis
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.choice import Choice

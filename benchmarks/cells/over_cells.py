@@ -18,7 +18,8 @@ from privacy.cells.space import Axis, Space
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.series import Series
 from transforms.release.release import step
 

@@ -24,7 +24,7 @@ from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.noise.distributions import NoiseDistribution
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.series import Ints, Series
 from privacy.strategies.base import Nodes
 from privacy.strategies.choice import Choice

@@ -21,7 +21,8 @@ from privacy.measure import Measure
 from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.weighted import half_width
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_covariances
 from privacy.smoothing.segments import segments

@@ -17,7 +17,8 @@ from privacy.constraint import AtOnce, Constraint
 from privacy.exact import Members
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.spent import covered, proved
 from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError

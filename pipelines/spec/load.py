@@ -33,7 +33,7 @@ from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.cells.choice import CellChoice
 from privacy.constraint import Constraint
-from privacy.planning.plan import Split
+from privacy.planning.make_plan import Split
 from privacy.protection import EVERYTHING, Protection
 from privacy.series import Series
 from privacy.strategies.choice import Choice

@@ -12,7 +12,7 @@ from pipelines.spec.ordered import Step
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
-from privacy.planning.plan import Split
+from privacy.planning.make_plan import Split
 from privacy.protection import EVERYTHING, Protection, Span
 
 _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"

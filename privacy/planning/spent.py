@@ -69,7 +69,7 @@ def spent(plan: Plan, windows: int) -> Spent:
     >>> from privacy.constraint import AtMost
     >>> from privacy.measure import Measure
     >>> from privacy.planning.demand import Demand
-    >>> from privacy.planning.plan import make_plan
+    >>> from privacy.planning.make_plan import make_plan
     >>> from privacy.series import Series
     >>> changes = Demand(name="stays", measure=Measure(kind="count"), cells=1, series=(Series(kind="change"),))
     >>> plan = make_plan([changes], constraint=AtMost(4), window=1, windows=None, owner=False,

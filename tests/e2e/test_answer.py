@@ -15,7 +15,7 @@ from privacy.answers.sums import over_cells
 from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_weights
 from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write, write_spec

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pipelines.epochs import plans
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.series import Ints
 from privacy.strategies.base import Nodes
 from tests.e2e.specs import CommandLine, published, write

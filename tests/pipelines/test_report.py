@@ -21,7 +21,8 @@ from pipelines.spec.load import Spec, load
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, AtOnce, ByClass, Within
 from privacy.measure import Measure
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.statement import ALWAYS
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series

@@ -19,7 +19,7 @@ from privacy.accounting.accounting import Budget
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.series import Series
 from tests.releases.continued import rows_of, unpacked
 from transforms.aggregation.queries import Query

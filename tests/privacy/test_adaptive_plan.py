@@ -16,7 +16,8 @@ from privacy.measure import Measure
 from privacy.planning.adaptive_part import above_least, adaptive_of
 from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.spent import covered, proved, spent
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Series

@@ -21,7 +21,8 @@ from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, Released, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, Released
 from privacy.planning.sensitivity import of_net
 from privacy.series import Series
 from privacy.states import in_l2_squared

@@ -13,7 +13,8 @@ from privacy.measure import Component, Measure
 from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.sensitivity_in_blocks import squared_in_blocks
 from privacy.planning.spent import proved, spent

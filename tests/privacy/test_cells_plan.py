@@ -19,7 +19,8 @@ from privacy.noise.mixed import half_width_by_spread, spreads_of_gathered
 from privacy.noise.weighted import half_width
 from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.planning.spent import proved, spent
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Series

@@ -15,7 +15,7 @@ from privacy.constraint import AtMost, Within
 from privacy.measure import Component, Measure
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.spent import spent
 from privacy.series import Family, Series

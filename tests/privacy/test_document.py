@@ -17,7 +17,8 @@ from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.document import UNEQUAL, digest, plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.spent import proved
 from privacy.series import Series
 from privacy.strategies import factorised

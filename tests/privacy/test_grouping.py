@@ -19,7 +19,7 @@ from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.protection import Span
 from privacy.series import Series
 from tests.privacy.adaptive_runs import added_up, at_or_above, mass

@@ -16,7 +16,7 @@ from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.planning.spent import spent
 from privacy.planning.statement import REACTING
 from privacy.series import Series

@@ -17,7 +17,8 @@ from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.planning.sensitivity import MOST_OF_OWNER, of_events, of_net
 from privacy.planning.spent import covered
 from privacy.series import Kind, Series

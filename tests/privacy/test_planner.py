@@ -13,8 +13,9 @@ from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Measure
 from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
+from privacy.planning.make_plan import make_plan
 from privacy.planning.paper import derived_wins
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.plan import Plan, stddev
 from privacy.planning.planner import Question, options
 from privacy.planning.sensitivity import of_net
 from privacy.series import Kind, Series

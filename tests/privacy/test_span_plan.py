@@ -11,7 +11,8 @@ from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.planning.spent import covered, proved, spent
 from privacy.protection import Span
 from privacy.series import Series

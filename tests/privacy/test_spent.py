@@ -13,7 +13,8 @@ from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
 from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.sensitivity import of_net
 from privacy.planning.spent import spent, whole
 from privacy.series import Series

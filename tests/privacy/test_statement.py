@@ -8,7 +8,8 @@ from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
 from privacy.strategies.base import Strategy

@@ -12,7 +12,8 @@ from privacy.measure import Measure
 from privacy.noise.distributions import widened
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan, stddev
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, stddev
 from privacy.planning.spent import covered, spent
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline, planned
 

@@ -20,7 +20,7 @@ from privacy.cells.choice import CellChoice, CellName
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
-from privacy.planning.plan import make_plan
+from privacy.planning.make_plan import make_plan
 from privacy.series import Ints, Series
 from privacy.strategies.base import Nodes
 from tests.transforms.test_release import FALSE_ALARM, agrees

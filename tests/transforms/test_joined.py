@@ -16,7 +16,8 @@ import pytest
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, ByClass
 from privacy.measure import Measure
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.expression import Condition

@@ -9,7 +9,8 @@ from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.measure import Measure
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Series
 from privacy.strategies.choice import Choice

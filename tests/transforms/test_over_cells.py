@@ -15,7 +15,8 @@ from privacy.cells.choice import CellChoice
 from privacy.cells.nonnegative import project_over
 from privacy.constraint import AtMost
 from privacy.measure import Measure
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.series import Series, totals
 from privacy.strategies.choice import Choice
 from transforms.aggregation import node_sums

@@ -17,7 +17,8 @@ from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, Released, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan, Released
 from privacy.protection import Span
 from privacy.series import Family, Kind, Series, totals
 from privacy.smoothing.segments import Segment

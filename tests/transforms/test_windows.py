@@ -12,7 +12,8 @@ from privacy.adaptive.choice import AdaptiveChoice
 from privacy.constraint import AtMost, AtOnce, Within
 from privacy.measure import Measure
 from privacy.planning.document import plan_from_json, plan_to_json
-from privacy.planning.plan import Plan, make_plan
+from privacy.planning.make_plan import make_plan
+from privacy.planning.plan import Plan
 from privacy.planning.spent import spent
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
