@@ -58,10 +58,14 @@ class Broker:
         return f"kafka://{self.address}/{topic}"
 
     def topic(self, *, partitions: int = 1, policy: str = "delete", name: str | None = None) -> str:
-        """A new topic; its name."""
+        """A new topic that the broker knows; its name."""
         name = name or f"stays-{uuid.uuid4().hex[:8]}"
         new = NewTopic(name, partitions, 1, config={"cleanup.policy": policy})
         self.admin.create_topics([new])[name].result()
+        deadline = time.monotonic() + SECONDS
+        while name not in self.admin.list_topics(timeout=SECONDS).topics:  # the controller has said so, and tells it
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         return name
 
     def grow(self, topic: str, partitions: int) -> None:
