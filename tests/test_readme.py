@@ -132,8 +132,7 @@ def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str)
     assert others == [
         "ruff format --check .",
         "ruff check .",
-        "mypy --strict privacy",
-        "mypy transforms pipelines slackwater",
+        "mypy privacy transforms pipelines slackwater",
     ]
     assert suite.startswith("python -m pytest -n auto --dist loadgroup --no-loadscope-reorder" + tests)
     assert bool(tests) or suite.endswith("-reorder")  # all of the suite

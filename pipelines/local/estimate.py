@@ -22,7 +22,7 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.common.ipc import from_bytes
 from transforms.common.shown_tables import refuse_ending, rows_of, text_of, write_shown
-from transforms.common.sinks import is_there, read_bytes, write_bytes
+from transforms.common.sinks import is_there, make_folder, read_bytes, write_bytes
 from transforms.local.collect import QUALITY, Collect, Collection
 from transforms.local.read import BROKEN, ReadReports, format_of
 from transforms.sources.files.listing import matching
@@ -50,6 +50,7 @@ def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
         if output is not None and _whole(path) == _whole(output):
             raise SpecError(f"-o {output}: is one of the files of reports; give another name")
     folder = f"{FileSystems.split(output or '')[0] or '.'}/.estimate-{uuid4().hex}"
+    make_folder(folder)  # before anything is read, so that a place that cannot be written is named at once
     try:
         _run(survey, windows, paths, folder, flags)
         table, quality = from_bytes(read_bytes(f"{folder}/{_TABLE}")), json.loads(read_bytes(f"{folder}/{_QUALITY}"))

@@ -128,8 +128,9 @@ def _text(document: dict[str, Any]) -> str:
     lines += ["", "what a person's device sends:"]
     for each in document["reports"]:
         every = "in one window, drawn by chance" if each["every"] is None else f"every {each['every']}"
+        sent = "1 report" if each["of_a_person"] == 1 else f"{each['of_a_person']} reports"
         lines.append(
-            f"  {each['people']:.1%} of people: {each['of_a_person']} reports, {every}, of which {each['can_differ']} "
+            f"  {each['people']:.1%} of people: {sent}, {every}, of which {each['can_differ']} "
             f"can differ between two people; {how(each)}"
         )
     differ = document["paper_can_differ"]

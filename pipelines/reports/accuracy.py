@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.reports.plan_report import series_document, series_text
-from pipelines.spec.load import Query, Spec
+from pipelines.spec.load import Spec
 from pipelines.spec.times import now
 from privacy.constraint import AtMost
 from privacy.estimates import confidence_of
@@ -20,6 +20,7 @@ from privacy.noise.mixed import spreads_of_gathered
 from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan, stddev
 from privacy.series import Series
+from transforms.aggregation.queries import Query
 from transforms.release.range_tables import noise_of_ranges, range_kind
 
 MUCH_EPSILON = 5.0

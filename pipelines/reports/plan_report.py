@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.spec.durations import duration_text
-from pipelines.spec.load import Query, Spec
+from pipelines.spec.load import Spec
 from privacy.adaptive.grouping import LONGEST
 from privacy.cells.kdtree import KdTree
 from privacy.constraint import Within
@@ -16,6 +16,7 @@ from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
 from privacy.planning.pricing import node_deviation, split_deviation
 from privacy.series import Series
+from transforms.aggregation.queries import Query
 
 
 def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from templates.flink.distribution import HERE, FlinkError, flink_home, job_server_jars
+from templates.flink.distribution import FlinkError, flink_home, job_server_jars
 
 PATIENCE = 60.0
 """Seconds for a process to answer; they take about five each when nothing else runs."""
@@ -193,7 +193,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
             "--expansion-port=-1",
             f"--artifacts-dir={folder / 'artifacts'}",
         )
-        started.start("workers", sys.executable, str(HERE / "worker_pool.py"), str(started.workers))
+        started.start("workers", sys.executable, "-m", "templates.flink.worker_pool", str(started.workers))
         for port, name in ((started.rest, "jobmanager"), (started.jobs, "jobs"), (started.workers, "workers")):
             started.wait_for(port, name)
         yield started

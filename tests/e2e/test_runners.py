@@ -5,7 +5,6 @@ An epsilon beyond reason leaves no noise, so that nodes are exact sums; other nu
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.flink.live import exact_sums
+from benchmarks.flink.live import exact_sums, workers_of
 from pipelines.cli import main
 from pipelines.epochs.flags import begin_pipeline
 from privacy.sanitised.attributes import Category
@@ -253,9 +252,6 @@ def kill_workers(flink: Cluster, attempts: Path, killed: list[int]) -> None:
     end = time.monotonic() + PATIENCE
     while not list(attempts.glob("000002-*/estimates/*")) and time.monotonic() < end:
         time.sleep(0.01)
-    told = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(flink.processes["workers"].pid)], capture_output=True, text=True, check=False
-    )
-    for worker in told.stdout.split():
-        os.kill(int(worker), signal.SIGKILL)
-        killed.append(int(worker))
+    for worker in workers_of(flink.processes["workers"].pid):
+        os.kill(worker, signal.SIGKILL)
+        killed.append(worker)

@@ -14,6 +14,7 @@ import grpc
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
+from benchmarks.flink.live import workers_of
 from templates.flink.local import free_ports
 from templates.flink.worker_pool import TRIES
 
@@ -69,17 +70,12 @@ def start(port: int, task_manager: TaskManager) -> str:
         return told
 
 
-def workers(pool: int) -> list[int]:
-    told = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(pool)], capture_output=True, text=True, check=False)
-    return [int(line.split()[0]) for line in told.stdout.splitlines() if not line.split()[1].startswith("Z")]
-
-
 def kill_next(pool: int, killed: list[int]) -> None:
     end = time.monotonic() + PATIENCE
-    while not set(workers(pool)) - set(killed):
+    while not set(workers_of(pool)) - set(killed):
         assert time.monotonic() < end, "no worker was started"
         time.sleep(0.01)
-    (worker,) = set(workers(pool)) - set(killed)
+    (worker,) = set(workers_of(pool)) - set(killed)
     os.kill(worker, signal.SIGKILL)
     killed.append(worker)
 

@@ -121,14 +121,19 @@ def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT) 
 
 
 def make_folder(folder: str) -> None:
-    """Make a folder where folders exist; object stores have none."""
-    if is_there(folder):
-        return
-    try:
-        FileSystems.mkdirs(folder)
-    except OSError:
-        if not is_there(folder):  # else another worker was faster
-            raise
+    """Make a folder where folders exist; object stores have none.
+
+    Raises:
+        OSError: it cannot be made; on a disk the error names it, which Beam's own does not.
+    """
+    if "://" not in folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    elif not is_there(folder):
+        try:
+            FileSystems.mkdirs(folder)
+        except OSError:
+            if not is_there(folder):  # else another worker was faster
+                raise
 
 
 def _plain_times(table: pa.Table) -> pa.Table:
