@@ -153,28 +153,15 @@ class Said:
         return self.err.splitlines()
 
 
-_SETTLED = ("--runner", "--direct_runner_bundle_repeat", "--streaming")
-
-
-def _runs_a_pipeline(arguments: Sequence[str]) -> bool:
-    command = arguments[0] if arguments else None
-    return command in ("run", "evaluate") or (command == "changelog" and "-o" in arguments)
-
-
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """`slackwater` in this process, called in a folder that relative paths start at.
-
-    Pipelines run with each bundle repeated, unless the arguments say how often, or name a runner.
-    """
+    """`slackwater` in this process, called in a folder that relative paths start at."""
 
     folder: Path
     capsys: pytest.CaptureFixture[str]
 
     def __call__(self, *arguments: str) -> Said:
         self.capsys.readouterr()
-        if _runs_a_pipeline(arguments) and not any(flag.startswith(_SETTLED) for flag in arguments):
-            arguments = (*arguments, REPEATED)
         with chdir(self.folder):
             try:
                 code = cli.main(arguments)

@@ -13,7 +13,7 @@ from pipelines.store.store import Store
 from privacy.adaptive.sketch import read
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan
-from tests.e2e.specs import CommandLine, changelog, published, write, write_spec
+from tests.e2e.specs import REPEATED, CommandLine, changelog, published, write, write_spec
 from tests.e2e.test_streaming import ENDS, by_day
 from transforms.release.level_state import level_from_bytes
 
@@ -42,7 +42,7 @@ def release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 def night(slackwater: CommandLine, day: int) -> int:
     write(slackwater.folder / f"data/day-{day}.parquet", by_day(changelog())[day])
-    return slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}").code
+    return slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", REPEATED).code
 
 
 def beds(folder: Path) -> pa.Table:

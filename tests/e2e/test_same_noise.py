@@ -65,9 +65,6 @@ OVER_CELLS = ", cells: {strategy: optimised, for: ranges}"
 """Of the same, where it is not adaptive."""
 
 
-ONCE = "--direct_runner_bundle_repeat=0"
-
-
 def recorded(_: object, nodes: Nodes, *, component: int, cells: int) -> Ints:
     """Noise that a node has whenever it is asked for; that of a decision, which is one number, decides."""
     reach = 2**24 if cells == 1 else 2**20
@@ -108,13 +105,13 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, 
     until = f"--until={ENDS[-1]:%Y-%m-%dT%H:%M:%SZ}"
     with monkeypatch.context() as blocks:
         blocks.setattr(node_sums, "BLOCK_LEAVES", 4)  # two windows
-        said = CommandLine(folders["one run"], capsys)("run", "spec.yaml", until, ONCE)
+        said = CommandLine(folders["one run"], capsys)("run", "spec.yaml", until)
     assert said.code == 0, said.err
     for day, rows in enumerate(days):
         write(folders["runs"] / f"data/day-{day}.parquet", rows)
         if day in (0, 2, 4):
             until = f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}"
-            said = CommandLine(folders["runs"], capsys)("run", "spec.yaml", until, "--shards=3", ONCE)
+            said = CommandLine(folders["runs"], capsys)("run", "spec.yaml", until, "--shards=3")
             assert said.code == 0, said.err
     monkeypatch.chdir(folders["stream"])
     write(Path("data/day-0.parquet"), days[0])  # columns are told by what is there at the start

@@ -11,7 +11,18 @@ import pytest
 
 from benchmarks.spans import clinic
 from slackwater import run
-from tests.e2e.specs import DAY, NO_NOISE, START, WINDOWS, CommandLine, changelog, published, write, write_spec
+from tests.e2e.specs import (
+    DAY,
+    NO_NOISE,
+    REPEATED,
+    START,
+    WINDOWS,
+    CommandLine,
+    changelog,
+    published,
+    write,
+    write_spec,
+)
 from tests.pipelines.spec_text import changed
 
 SPAN = ("  epsilon: 1.0\n  constraint: {at_most: 4}", "  epsilon: 1.0\n  protects: {span: 3d}")
@@ -129,7 +140,8 @@ def test_changes_that_are_held_back_come_when_the_block_ends(tmp_path: Path, cap
             NO_NOISE,
         )
         for day in closing:
-            said = slackwater("run", "spec.yaml", "--until", f"{START + day * DAY:%Y-%m-%dT%H:%M:%SZ}")
+            until = f"--until={START + day * DAY:%Y-%m-%dT%H:%M:%SZ}"
+            said = slackwater("run", "spec.yaml", until, REPEATED)
             assert said.code == 0, said.err
         numbers.append(told(published(folder, "estimates")))
 
