@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,9 @@ settings.load_profile("untimed")
 
 LONG = ("flink", "live", "kafka", "job service")
 """Groups that begin first, or else one of them would be left when all else is done."""
+
+BUNDLE = 20
+"""Short tests that a worker is sent at once: to send each by itself takes longer than it does."""
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -37,19 +41,25 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share what their module makes once stay on one worker; long ones come first."""
+    """Tests that share what their module makes once stay on one worker; long ones come first, short ones in bundles."""
     if not getattr(config.option, "loadgroup", False):
         return
+    turns: dict[pytest.Item, int] = {}
+    short: Counter[str] = Counter()
     for item in items:
+        module = item.nodeid.partition("::")[0]
         made = getattr(item, "_fixtureinfo", None)
         shared = made is not None and any(one[-1].scope == "module" for one in made.name2fixturedefs.values() if one)
-        if shared and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    items.sort(key=_turn)
-
-
-def _turn(item: pytest.Item) -> int:
-    group = item.get_closest_marker("xdist_group")
-    if group is not None:
-        return LONG.index(group.args[0]) if group.args[0] in LONG else len(LONG)
-    return len(LONG) + 1 + ("/e2e/" not in item.nodeid)
+        group = item.get_closest_marker("xdist_group")
+        if group is not None:
+            turns[item] = LONG.index(group.args[0]) if group.args[0] in LONG else len(LONG)
+        elif shared:
+            turns[item] = len(LONG)
+            item.add_marker(pytest.mark.xdist_group(module))
+        elif "/e2e/" in module or item.get_closest_marker("slow") is not None:
+            turns[item] = len(LONG) + 1
+        else:
+            turns[item] = len(LONG) + 2
+            item.add_marker(pytest.mark.xdist_group(f"{module}-{short[module] // BUNDLE}"))
+            short[module] += 1
+    items.sort(key=turns.__getitem__)

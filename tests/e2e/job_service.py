@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from templates.flink.local import free_ports
+from tests.e2e.prism import UNLISTED
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0
@@ -38,6 +39,7 @@ def job_service(folder: Path) -> Iterator[list[str]]:
                 f"--job_endpoint=127.0.0.1:{jobs}",
                 "--environment_type=EXTERNAL",
                 f"--environment_config=127.0.0.1:{pool}",
+                UNLISTED,
             ]
         finally:
             for service in services:

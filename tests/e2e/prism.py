@@ -11,6 +11,9 @@ import pytest
 
 NO_GO = pytest.mark.skipif(shutil.which("go") is None, reason="NO TEST ON PRISM: go is not installed")
 
+UNLISTED = "--experiments=disable_logging_submission_environment"
+"""Or else Beam asks pip what is installed, for each pipeline."""
+
 
 def prism() -> Path:
     """The program, of the version of the Python side."""
@@ -35,4 +38,4 @@ def prism() -> Path:
 
 def flags() -> list[str]:
     """Pipeline options that take it as the runner."""
-    return ["--runner=PrismRunner", f"--prism_location={prism()}"]
+    return ["--runner=PrismRunner", f"--prism_location={prism()}", UNLISTED]

@@ -18,8 +18,11 @@ from pipelines.store.store import Store
 from tests.e2e.specs import contents
 from tests.pipelines.releases import planned, record
 from tests.pipelines.test_compaction import rows
-from tests.processes import alone
+from tests.processes import FORKED, alone
 from transforms.common.sinks import OutputFormat, make_folder, write_table
+
+pytestmark = [FORKED, pytest.mark.slow]
+
 
 EPOCHS = 2
 MADE = ("nodes/a-net-00000.jsonl", "estimates/a-net-00000.jsonl", "state/shard-0.parquet")
@@ -132,7 +135,6 @@ def by_chance(folder: Path, losses: int, public: Chance, private: Chance) -> Non
         loss(folder / str(number), random.choice(every), random.choice(every), public, private)
 
 
-@pytest.mark.slow
 def test_power_loss_after_a_kill_at_any_step_loses_nothing_that_is_published(tmp_path: Path) -> None:
     """The public side keeps all, the private side what was flushed, also of the folders that the first run made."""
     alone(at_any_step, tmp_path)
@@ -145,7 +147,6 @@ def at_any_step(folder: Path) -> None:
         loss(folder, step, None, everything_survives, nothing_survives)
 
 
-@pytest.mark.slow
 def test_power_loss_while_a_found_commit_is_published_leads_to_no_second_draw(tmp_path: Path) -> None:
     """The first run dies before its commit is on the disk, the second one finds it and begins to show its files."""
     alone(while_it_is_published, tmp_path)
@@ -157,7 +158,6 @@ def while_it_is_published(folder: Path) -> None:
         loss(folder, link, step, everything_survives, nothing_survives, made=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("public", "private"),
     [(nothing_survives, everything_survives), (something_survives, something_survives)],
@@ -169,7 +169,6 @@ def test_power_loss_after_two_kills_leads_to_no_second_draw_and_loses_nothing(
     alone(by_chance, tmp_path, 6, public, private)
 
 
-@pytest.mark.slow
 def test_power_loss_while_epochs_are_compacted_loses_none_of_their_rows(tmp_path: Path) -> None:
     """It dies when the record that names the joined files has a name, or later; the public side loses all it can."""
     alone(while_epochs_are_joined, tmp_path)
@@ -216,7 +215,6 @@ def sanitise(store: SanitisedStore, content: bytes) -> None:
 FORMATS: dict[str, OutputFormat] = {RECORDS: "csv", NAMES_SIDE: "parquet"}
 
 
-@pytest.mark.slow
 def test_power_loss_while_sanitised_records_are_published_leads_to_no_second_sample(tmp_path: Path) -> None:
     """The first run dies as soon as its commit has a name, the second one while it shows it, and the power goes."""
     alone(while_records_are_shown, tmp_path)

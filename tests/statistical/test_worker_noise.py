@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 from privacy.noise.sampling import LARGEST_SCALE
-from tests.processes import alone
+from tests.processes import FORKED, alone
 
 RUN = 64
 LIKELIEST = 0.1653
@@ -94,6 +94,7 @@ def test_no_number_is_likelier_than_the_bound_says() -> None:
     assert LIKELIEST**RUN < 1e-49
 
 
+@FORKED
 @pytest.mark.parametrize(("method", "workers"), [("fork", 8), ("spawn", 3)])
 def test_worker_processes_share_no_noise(method: str, workers: int) -> None:
     streams = alone(family, method, workers)
@@ -115,6 +116,7 @@ def test_threads_of_one_worker_share_no_noise() -> None:
     assert repeated(streams) == 0
 
 
+@FORKED
 @pytest.mark.parametrize(("method", "workers"), [("fork", 8), ("spawn", 2)])
 def test_the_check_catches_a_generator_that_workers_copy(method: str, workers: int) -> None:
     children = alone(gather, method, workers, put_copied, np.random.default_rng())
