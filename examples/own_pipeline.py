@@ -32,7 +32,7 @@ from transforms.common.errors import InputError, RefusedError
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import WriteTables
 from transforms.common.source import Source
-from transforms.release.release import ESTIMATES, Release, ReleasePlan
+from transforms.release.release import ESTIMATES, ReleasePlan, ReleaseSums
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
 from transforms.sources.diagnostics import WriteDiagnostics, diagnose
 from transforms.sources.inspection import inspect
@@ -95,7 +95,7 @@ def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
         read = pipeline | ReadChangelog(layout)
         projected = read["rows"] | Project(AGGREGATION.projection)
         bounded = projected.projected | BoundedSums(AGGREGATION, shards=4)
-        released = bounded[SUMS] | Release(ReleasePlan(plan=made, aggregation=AGGREGATION))
+        released = bounded[SUMS] | ReleaseSums(ReleasePlan(plan=made, aggregation=AGGREGATION))
         released[ESTIMATES] | "Alarms" >> beam.FlatMap(alarms) | WriteTables(str(draft), format_="csv")
         dead = (read[DEAD], projected[DEAD]) | beam.Flatten()
         (dead, read[READ]) | WriteDiagnostics(str(private))

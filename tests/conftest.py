@@ -15,8 +15,11 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-LONG = ("flink", "live", "kafka", "job service")
+LONG = ("flink", "live")
 """Groups that begin first, or else one of them would be left when all else is done."""
+
+WAITING = ("kafka", "job service")
+"""Groups that begin later, since they mostly wait, as those do."""
 
 BUNDLE = 20
 """Short tests that a worker is sent at once: to send each by itself takes longer than it does."""
@@ -52,14 +55,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         shared = made is not None and any(one[-1].scope == "module" for one in made.name2fixturedefs.values() if one)
         group = item.get_closest_marker("xdist_group")
         if group is not None:
-            turns[item] = LONG.index(group.args[0]) if group.args[0] in LONG else len(LONG)
+            name = group.args[0]
+            turns[item] = LONG.index(name) if name in LONG else len(LONG) + (name in WAITING)
         elif shared:
             turns[item] = len(LONG)
             item.add_marker(pytest.mark.xdist_group(module))
         elif "/e2e/" in module or item.get_closest_marker("slow") is not None:
-            turns[item] = len(LONG) + 1
-        else:
             turns[item] = len(LONG) + 2
+        else:
+            turns[item] = len(LONG) + 3
             item.add_marker(pytest.mark.xdist_group(f"{module}-{short[module] // BUNDLE}"))
             short[module] += 1
     items.sort(key=turns.__getitem__)

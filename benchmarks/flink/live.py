@@ -244,7 +244,9 @@ def exact_sums(folder: Path) -> dict[tuple[Any, ...], float]:
 
 def workers_of(pool: int) -> list[int]:
     """Python's workers that live: a child of the pool's forks them. The pool began a session."""
-    told = subprocess.run(["ps", "-o", "pid=,ppid=,stat=", "-s", str(pool)], capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        ["ps", "-o", "pid=,ppid=,stat=", "-s", str(pool)], capture_output=True, text=True, check=False
+    )
     rows = [line.split() for line in told.stdout.splitlines()]
     children = {pid for pid, parent, _ in rows if int(parent) == pool}
     return [int(pid) for pid, parent, state in rows if parent in children and not state.startswith("Z")]

@@ -1,6 +1,6 @@
 """The Beam pipelines: one that releases, one that only sums. The same on every runner.
 
-    files -> ReadChangelog -> Project -> BoundedSums -> Release -> nodes, estimates, state
+    files -> ReadChangelog -> Project -> BoundedSums -> ReleaseSums -> nodes, estimates, state
                  |               |            `-> sums as they are (evaluate)
                  `---------------`-> diagnostics
 
@@ -26,7 +26,7 @@ from transforms.aggregation.shard_state import STATE
 from transforms.common import exchange
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.sinks import OutputFormat, WriteBytes, WriteTables, is_there
-from transforms.release.release import ESTIMATES, NODES, Release
+from transforms.release.release import ESTIMATES, NODES, ReleaseSums
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
 from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 
@@ -64,7 +64,7 @@ def submit_release(
         bounded = _projected(pipeline, job, folder) | BoundedSums(
             job.aggregation, shards=job.shards, past=past, keep=keep, exchange=exchange
         )
-        released = bounded[SUMS] | Release(job.release, past=past, keep=keep)
+        released = bounded[SUMS] | "Release" >> ReleaseSums(job.release, past=past, keep=keep)
         for side in (NODES, ESTIMATES):
             released[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
         if keep:

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carry:
+class AdaptiveCarry:
     """Its size does not grow with the windows, but for samples that a long span may still hold.
 
     Attributes:
@@ -45,7 +45,7 @@ class Carry:
         }
 
 
-def carry_from_json(members: Members, published: Ints) -> Carry:
+def carry_from_json(members: Members, published: Ints) -> AdaptiveCarry:
     """The carry of a document and the array that was kept with it."""
     windows = members.positive_count("windows")
     spent = []
@@ -56,7 +56,7 @@ def carry_from_json(members: Members, published: Ints) -> Carry:
         raise members.wrong("spent", "windows in order, the last one that was sampled among them")
     if not 0 <= spent[0][0] <= spent[-1][0] < windows:
         raise members.wrong("spent", "windows that have closed")
-    carry = Carry(
+    carry = AdaptiveCarry(
         windows=windows,
         published=published,
         spent=tuple(spent),
@@ -68,7 +68,7 @@ def carry_from_json(members: Members, published: Ints) -> Carry:
     return carry
 
 
-def offered(adaptive: Adaptive, carry: Carry | None) -> int:
+def offered(adaptive: Adaptive, carry: AdaptiveCarry | None) -> int:
     """How many units a sample of the next window would take; 0: it cannot be sampled.
 
     A function of what was published. Whatever the policy wants, it is no more than what the `among` windows that end
@@ -82,12 +82,12 @@ def offered(adaptive: Adaptive, carry: Carry | None) -> int:
     return min(_wanted(adaptive, carry, left), left)
 
 
-def unspent(adaptive: Adaptive, carry: Carry) -> int:
+def unspent(adaptive: Adaptive, carry: AdaptiveCarry) -> int:
     """How many units the `among` windows that end with the next one have left."""
     return adaptive.units - sum(units for at, units in carry.spent if at > carry.windows - adaptive.among)
 
 
-def _wanted(adaptive: Adaptive, carry: Carry, left: int) -> int:
+def _wanted(adaptive: Adaptive, carry: AdaptiveCarry, left: int) -> int:
     if adaptive.interval is not None:
         sample, rest = divmod(carry.windows, adaptive.interval)
         if adaptive.spread is None or rest:
@@ -111,7 +111,7 @@ def units_of(adaptive: Adaptive, sampled: Sequence[bool]) -> list[int]:
     >>> units_of(Adaptive(policy="bd", span=7, decisions=0.5), [True, False, True])
     [524288, 0, 262144]
     """
-    carry: Carry | None = None
+    carry: AdaptiveCarry | None = None
     taken = []
     for window, one in enumerate(sampled):
         units = offered(adaptive, carry) if one else 0
@@ -122,7 +122,7 @@ def units_of(adaptive: Adaptive, sampled: Sequence[bool]) -> list[int]:
     return taken
 
 
-def undecided(adaptive: Adaptive, carry: Carry) -> bool:
+def undecided(adaptive: Adaptive, carry: AdaptiveCarry) -> bool:
     """Whether the data are asked about the next window, if a sample of it is offered: a function of what was published.
 
     The last windows of a release with an end are sampled in any case, as many as samples are left: those would be of no
@@ -134,8 +134,8 @@ def undecided(adaptive: Adaptive, carry: Carry) -> bool:
 
 
 def after(
-    adaptive: Adaptive, carry: Carry | None, *, published: Ints, units: int, rho: int | None, anew: bool
-) -> Carry:
+    adaptive: Adaptive, carry: AdaptiveCarry | None, *, published: Ints, units: int, rho: int | None, anew: bool
+) -> AdaptiveCarry:
     """The carry after one more window, which took so many units; 0: it was not sampled.
 
     Args:
@@ -154,7 +154,7 @@ def after(
         so_far = past + beyond(ahead, adaptive.gains.dead_band)
         bound = LONGEST * adaptive.among / adaptive.units
         so_far = min(max(so_far, -bound), bound)
-    return Carry(
+    return AdaptiveCarry(
         windows=window + 1,
         published=published,
         spent=(*still, spent[-1]),

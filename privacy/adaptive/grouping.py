@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.adaptive.carry import Carry, after, offered
+from privacy.adaptive.carry import AdaptiveCarry, after, offered
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.sketch import Sample
@@ -87,8 +87,8 @@ def unpacked(packed: Ints, cells: int) -> Groups:
 
 
 def step_grouped(
-    adaptive: Adaptive, scales: Scales, carry: Carry | None, level: Ints, sample: Sample
-) -> tuple[Floats, Ints, Carry]:
+    adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry | None, level: Ints, sample: Sample
+) -> tuple[Floats, Ints, AdaptiveCarry]:
     """What is published for one window. Many steps give what one gives, on the same noise.
 
     Args:

@@ -26,7 +26,7 @@ settles.
 
 import math
 
-from privacy.adaptive.carry import Carry, beyond, unspent
+from privacy.adaptive.carry import AdaptiveCarry, beyond, unspent
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.sketch import Reading
@@ -51,7 +51,7 @@ def mean_norm(scales: Scales, units: int, cells: int) -> float:
 
 
 def offset(
-    adaptive: Adaptive, scales: Scales, carry: Carry, *, units: int, cells: int, reading: Reading | None = None
+    adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry, *, units: int, cells: int, reading: Reading | None = None
 ) -> int:
     """The offset for the next window, if a sample of it would take so many units.
 

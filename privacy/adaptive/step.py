@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.adaptive.carry import Carry, Ints, after, offered, undecided
+from privacy.adaptive.carry import AdaptiveCarry, Ints, after, offered, undecided
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales, anew
@@ -30,8 +30,8 @@ FURTHEST = 1 << 46
 
 
 def step(
-    adaptive: Adaptive, scales: Scales, carry: Carry | None, levels: Ints, sample: Sample
-) -> tuple[Flags, Ints, Carry]:
+    adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry | None, levels: Ints, sample: Sample
+) -> tuple[Flags, Ints, AdaptiveCarry]:
     """What is published for the windows that closed now. Many steps give what one gives, on the same noise.
 
     Args:
@@ -79,11 +79,11 @@ def step_over(
     adaptive: Adaptive,
     scales: Scales,
     over: Over,
-    carry: Carry | None,
+    carry: AdaptiveCarry | None,
     level: Ints,
     sample: Sample,
     reading: Reading | None = None,
-) -> tuple[int, Reading, Carry]:
+) -> tuple[int, Reading, AdaptiveCarry]:
     """The same for one window, where samples are made with sums over cells: what is published is a sketch.
 
     Args:
@@ -116,7 +116,12 @@ def step_over(
 
 
 def _decided(
-    adaptive: Adaptive, scales: Scales, carry: Carry | None, level: Ints, sample: Sample, reading: Reading | None
+    adaptive: Adaptive,
+    scales: Scales,
+    carry: AdaptiveCarry | None,
+    level: Ints,
+    sample: Sample,
+    reading: Reading | None,
 ) -> tuple[int, int | None]:
     """How many units a sample of the next window takes, 0 if there is none, and the noise of the threshold."""
     units = offered(adaptive, carry)
@@ -154,7 +159,7 @@ def _one(sample: Sample, scale: float) -> int:
     return int(sample(DiscreteLaplace(scale), 1)[0])
 
 
-def _check(adaptive: Adaptive, scales: Scales, carry: Carry | None, levels: Ints) -> None:
+def _check(adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry | None, levels: Ints) -> None:
     if levels.dtype != np.int64 or levels.ndim != 2 or not levels.shape[1]:
         raise ValueError("levels: expected int64, windows x cells, with at least one cell")
     if carry is not None and carry.published.shape != levels.shape[1:]:

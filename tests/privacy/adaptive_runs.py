@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from privacy.adaptive.carry import Carry, Ints, offered
+from privacy.adaptive.carry import AdaptiveCarry, Ints, offered
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales
@@ -74,13 +74,13 @@ def log_chance(
     """
     reach = 150 * math.ceil(max(scales.threshold or 0, scales.test or 0))
     support = np.arange(-reach, reach + 1.0)
-    carry: Carry | None = None
+    carry: AdaptiveCarry | None = None
     total, weights = 0.0, None
     for window, level in enumerate(stream):
 
         def tried(
-            nu: int, before: Carry | None = carry, now: Ints = level, at: int = window
-        ) -> tuple[bool, Carry, list]:
+            nu: int, before: AdaptiveCarry | None = carry, now: Ints = level, at: int = window
+        ) -> tuple[bool, AdaptiveCarry, list]:
             noise = Chosen(scales, nu=nu, cells=values[at] - now)
             found, _, left = step(adaptive, scales, before, now[None, :], noise)
             return bool(found[0]), left, noise.asked

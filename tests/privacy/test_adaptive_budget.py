@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privacy.adaptive.carry import Carry
+from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.policy import Adaptive, Gains, Spread
 from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for
 from privacy.adaptive.step import step
@@ -61,7 +61,7 @@ WISHES: dict[str, Wish] = {
 def seen(adaptive: Adaptive, scales: Scales, wish: Wish) -> tuple[list[bool], list[list[str | float]]]:
     """Which windows are sampled where decisions go as they are wished, and what noise was sampled for each window."""
     flags, asked = [], []
-    carry: Carry | None = None
+    carry: AdaptiveCarry | None = None
     for window in range(LENGTH):
         noise = Chosen(scales, nu=CERTAIN if wish(window) else -CERTAIN)
         found, _, carry = step(adaptive, scales, carry, np.array([[100]]), noise)

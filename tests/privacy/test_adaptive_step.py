@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacy.adaptive.carry import Carry, carry_from_json
+from privacy.adaptive.carry import AdaptiveCarry, carry_from_json
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import RESERVE, Adaptive, Gains, adaptive_from_json
@@ -135,7 +135,7 @@ def test_the_last_samples_of_a_span_are_dearer_in_new_plans_and_not_in_old_ones(
     (old, new), found = (replace(POLICIES["dsat, span"], samples=2, reserve=reserve) for reserve in (0.0, RESERVE)), []
     scales = scales_for(old, epsilon=1.0, sensitivity=1)
     for used in ((), ((3, 1),)):
-        carry = Carry(
+        carry = AdaptiveCarry(
             windows=5, published=np.zeros(1, dtype=np.int64), spent=used, rho=None, ahead=0.0, ahead_so_far=0.0
         )
         found.append(offset(new, scales, carry, units=1, cells=1) - offset(old, scales, carry, units=1, cells=1))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privacy.adaptive.carry import Carry, Ints, carry_from_json, offered
+from privacy.adaptive.carry import AdaptiveCarry, Ints, carry_from_json, offered
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive, Gains
 from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, scales_from_json, spent
@@ -308,7 +308,7 @@ def test_weights_are_geometric_and_what_does_not_belong_together_is_refused() ->
         step_over(FIXED, scales_of(OVERS["kdtree"]), OVERS["tree"], None, level, Without(()))
     with pytest.raises(ValueError, match="6 cells, but samples are made of 7"):
         step_over(FIXED, scales, OVERS["tree"], None, level[:6], Without(()))
-    carry: Carry | None = None
+    carry: AdaptiveCarry | None = None
     for _ in range(6):
         _, _, carry = step_over(FIXED, scales, OVERS["tree"], carry, level, Without(()))
     with pytest.raises(ValueError, match="the release ends after 6"):

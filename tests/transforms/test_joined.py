@@ -25,7 +25,7 @@ from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.projection import Project
 from transforms.aggregation.queries import Query, Timeline
 from transforms.common.source import Source
-from transforms.release.release import Release, ReleasePlan
+from transforms.release.release import ReleasePlan, ReleaseSums
 from transforms.sources.changelog import ReadChangelog
 from transforms.sources.inspection import inspect
 
@@ -79,7 +79,7 @@ class Parts:
         past, keep = self.past[0], self.keep[0]
         sums = (projected | BoundedSums(self.bound, shards=shards, past=past, keep=keep))[SUMS]
         release = ReleasePlan(plan=self.plan, aggregation=self.release)
-        given(sums, "sums") | Release(release, past=self.past[1], keep=self.keep[1])
+        given(sums, "sums") | ReleaseSums(release, past=self.past[1], keep=self.keep[1])
 
 
 def layout(folder: Path, owner: str | None) -> Any:

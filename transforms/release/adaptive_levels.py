@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from privacy.adaptive.carry import Carry
+from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.sketch import Reading
 from privacy.adaptive.step import step
 from privacy.noise.choices import Choice
@@ -37,7 +37,7 @@ class RunningLevel:
     """
 
     level: Ints
-    carry: Carry | None
+    carry: AdaptiveCarry | None
     reading: Reading | None = None
 
 

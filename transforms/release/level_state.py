@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from privacy.adaptive.carry import Carry, carry_from_json
+from privacy.adaptive.carry import AdaptiveCarry, carry_from_json
 from privacy.adaptive.grouping import unpacked
 from privacy.adaptive.sketch import Over, read
 from privacy.exact import Members
@@ -20,7 +20,7 @@ from transforms.release.adaptive_levels import RunningLevel
 from transforms.release.noise_state import described, opened
 
 
-def level_to_bytes(level: Ints, carry: Carry, *, plan: str) -> bytes:
+def level_to_bytes(level: Ints, carry: AdaptiveCarry, *, plan: str) -> bytes:
     """The state after the carry's windows.
 
     Args:

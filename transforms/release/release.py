@@ -118,7 +118,7 @@ def _seen(query: Query, protects: Protection) -> list[str]:
     return sorted((near & (where | listed | {query.column})) | ((near & ranges) ^ moved))
 
 
-class Release(beam.PTransform):
+class ReleaseSums(beam.PTransform):
     """Exact sums in, published tables out.
 
     Args:
@@ -137,7 +137,7 @@ class Release(beam.PTransform):
 
     def expand(self, sums: beam.PCollection[tuple[NodeKey, bytes]]) -> Collections:
         summed = Summed(self._release.aggregation, self._past, self._keep)
-        refuse_other(sums, summed, part="Release", before="BoundedSums")
+        refuse_other(sums, summed, part="ReleaseSums", before="BoundedSums")
         every = sums.pipeline | "EveryChunk" >> beam.Create(
             [(key, b"") for key in self._release.aggregation.node_keys()],
             reshuffle=False,
