@@ -10,8 +10,8 @@ from hypothesis import settings
 
 import tests.beam_remembers  # noqa: F401
 
-# Times are the machine's, not the code's: a busy one would fail a good property.
-settings.register_profile("untimed", deadline=None)
+# Times are the machine's, not the code's: a busy one would fail a good property. Each run tries other examples.
+settings.register_profile("untimed", deadline=None, max_examples=60)
 settings.load_profile("untimed")
 
 

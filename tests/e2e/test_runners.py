@@ -59,15 +59,13 @@ RUNNERS: dict[str, list[Any]] = {
 PAIRS = (
     ("worker processes", "owners"),
     ("Prism", "owners"),
-    *(("Flink", name) for name in CASES),
+    ("Flink", "demo"),
 )
-"""What is awkward in a case is so on any runner: Flink has them all, the others show that sums come together there."""
+"""What is awkward in a case is so on any runner: these show that sums come together there. Flink has all cases as one
+stream, and those of owners with their workers killed."""
 
 TRUTHS = (("Prism", "owners"),)
 """Runs on each runner show that its sums come together; what differs here is the command, which any of them shows."""
-
-RUNS = [pair for pair in PAIRS if pair != ("Flink", "owners")]
-"""Those of Flink's owners have their workers killed, in a test of their own."""
 
 
 def on(pairs: Iterable[tuple[str, str]]) -> pytest.MarkDecorator:
@@ -160,14 +158,14 @@ def test_the_truth_is_that_of_the_embedded_runner(runner, name, embedded, reques
     assert (here["exact"].to_pylist() != here["bounded"].to_pylist()) == CASES[name].cut
 
 
-@on(RUNS)
+@on(PAIRS)
 def test_a_run_sums_and_tells_what_the_embedded_one_does(runner, name, embedded, tmp_path, request):
     begin(name, tmp_path / "case", flags_of(runner, request))
 
     the_same(tmp_path / "case", embedded(name))
 
 
-@on((("worker processes", "local"), ("Flink", "local")))
+@on((("Flink", "local"),))
 def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runner, name, tmp_path, request):
     """Records at an epsilon at which one of 40 values comes out as another with probability 1e-15."""
     people = 2000
