@@ -10,7 +10,7 @@ from hypothesis import settings
 
 import tests.beam_remembers  # noqa: F401
 
-# Times are the machine's, not the code's: a busy one would fail a good property. Each run tries other examples.
+# Times are the machine's, not the code's: a busy one would fail a good property.
 settings.register_profile("untimed", deadline=None, max_examples=60)
 settings.load_profile("untimed")
 
