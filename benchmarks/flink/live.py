@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.crash.checks import Standing, Watch, demand
+from benchmarks.flink.processes import workers_of
 from pipelines.store.store import Store
 from templates.flink.local import Cluster
 
@@ -240,16 +241,6 @@ def exact_sums(folder: Path) -> dict[tuple[Any, ...], float]:
     tables = [pq.read_table(path) for path in sorted((folder / "public/nodes").rglob("*.parquet"))]
     rows = pa.concat_tables(tables).drop_columns(["scale", "mechanism"]).to_pylist()
     return {tuple(value for name, value in row.items() if name != "noisy_value"): row["noisy_value"] for row in rows}
-
-
-def workers_of(pool: int) -> list[int]:
-    """Python's workers that live: a child of the pool's forks them. The pool began a session."""
-    told = subprocess.run(
-        ["ps", "-o", "pid=,ppid=,stat=", "-s", str(pool)], capture_output=True, text=True, check=False
-    )
-    rows = [line.split() for line in told.stdout.splitlines()]
-    children = {pid for pid, parent, _ in rows if int(parent) == pool}
-    return [int(pid) for pid, parent, state in rows if parent in children and not state.startswith("Z")]
 
 
 def running_jobs(cluster: Cluster) -> list[str]:

@@ -57,6 +57,11 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def workers_of(pool: int) -> list[int]:
+    """Python's workers that run: a process that the pool has started forks them."""
+    return [worker for started in children(pool) for worker in children(started)]
+
+
 def _stat(pid: int) -> list[str]:
     """What stands behind the name, which may hold anything."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from benchmarks.crash.checks import BrokenError, demand
 from benchmarks.emptied import own
 from benchmarks.flink.live import exact_sums
-from benchmarks.flink.processes import Watch, children
+from benchmarks.flink.processes import Watch, workers_of
 from benchmarks.flink.state import Kept, kept, print_state, stream_state
 from benchmarks.throughput import __main__ as throughput
 from benchmarks.throughput.generate import FILES, ROW_GROUP
@@ -90,7 +90,7 @@ def measure(command: Sequence[str], log: Path, flink: Cluster | None) -> Cost:
     def look() -> None:
         driver.look(process.pid)
         if flink is not None:
-            workers.look(*children(flink.processes["workers"].pid))
+            workers.look(*workers_of(flink.processes["workers"].pid))
             task_manager.look(flink.processes["taskmanager"].pid)
             others.look(*(flink.processes[name].pid for name in ("jobmanager", "jobs")))
 
@@ -166,7 +166,7 @@ def release(data: Path, until: str, folder: Path, flink: Cluster | None) -> list
 def _wait_for_workers(flink: Cluster) -> None:
     """Until those of an earlier run have ended: they are no use to the next."""
     end = time.monotonic() + 60
-    while children(flink.processes["workers"].pid):
+    while workers_of(flink.processes["workers"].pid):
         demand(time.monotonic() < end, "workers of an earlier run do not end")
         time.sleep(0.2)
 

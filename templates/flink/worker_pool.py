@@ -16,6 +16,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.forkserver import ensure_running
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
@@ -37,7 +38,6 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     """Beam's service; a worker ends by itself when its task manager hangs up, whether or not that says so here."""
 
     def __init__(self) -> None:
-        FORKED.set_forkserver_preload([*IMPORTED])
         self._one_by_one = threading.Lock()
 
     def StartWorker(self, request: beam_fn_api_pb2.StartWorkerRequest, context: object) -> object:  # noqa: N802
@@ -72,6 +72,8 @@ def _work(control: str, worker_id: str, tells: Connection) -> None:
 
 def main(port: int) -> None:
     """Serve until the process is ended."""
+    FORKED.set_forkserver_preload([*IMPORTED])
+    ensure_running()  # or the first worker would wait for the imports
     server = grpc.server(ThreadPoolExecutor(AT_ONCE))
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(WorkerPool(), server)
     server.add_insecure_port(f"127.0.0.1:{port}")

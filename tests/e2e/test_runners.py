@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.flink.live import exact_sums, workers_of
+from benchmarks.flink.live import exact_sums
+from benchmarks.flink.processes import workers_of
 from pipelines.cli import main
 from pipelines.epochs.flags import begin_pipeline
 from privacy.sanitised.attributes import Category

@@ -14,7 +14,7 @@ import grpc
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
-from benchmarks.flink.live import workers_of
+from benchmarks.flink.processes import workers_of
 from templates.flink.local import free_ports
 from templates.flink.worker_pool import TRIES
 
