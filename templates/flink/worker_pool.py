@@ -24,8 +24,8 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from pipelines.process import load_worker
 
 FORKED = multiprocessing.get_context("forkserver")
-"""Workers are forked from a process that has imported all, which takes two seconds, and has no threads, no channel and
-no generator of noise."""
+"""Workers are forked from a process that has imported all, which takes two seconds, and has neither a channel nor a
+thread of Python's. Noise is the system's, of which they share nothing."""
 
 IMPORTED = ("apache_beam.runners.worker.sdk_worker", "pipelines.epochs.batch")
 
@@ -62,7 +62,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
 
 def _work(control: str, worker_id: str, tells: Connection) -> None:
-    from apache_beam.runners.worker.sdk_worker import SdkHarness
+    from apache_beam.runners.worker.sdk_worker import SdkHarness  # slow to import, and the pool does not need it
 
     harness = load_worker(lambda: SdkHarness)(control, worker_id=worker_id)
     tells.send_bytes(b".")
