@@ -87,6 +87,17 @@ def test_who_comes_back_counts_again(cut):
     }
 
 
+@pytest.mark.parametrize("cut", [(30,), (1, 30)], ids=str)
+def test_what_a_row_after_a_truncate_says_was_there_was_not_there_from_the_beginning(cut):
+    """Also where both wait for their window. (The row that made it be there is missing.)"""
+    rows = [truncate(3, 1), Mutation("e", 3, 2, state("a"), None)]
+    arrivals = [(rows if place == 0 else [], windows) for place, windows in enumerate(cut)]
+
+    sums, _ = in_runs(arrivals, AtMost(9), FINE, (COUNT,))
+
+    assert not sums["bounded", 0, "net", 0].any()
+
+
 def test_a_truncate_reaches_every_shard():
     columns = {"entry": ["a", "b", "c", None], "time": [1, 2, 3, 4], "after.0.cell": [0, 0, 0, -1]}
 

@@ -7,7 +7,8 @@
 What a unit contributes is a function of its own rows and of the runs they came in:
 
 * rows at or after the end of the last window wait, as they are, until their windows close. (The first run uses
-  them for one thing: an entry whose first mutation has a before image is in the initial level.)
+  them for one thing: an entry whose first mutation has a before image, with no truncate before it, is in the initial
+  level.)
 * a *late* row, of a window that is released, takes effect at the start of the first open window, for its bound
   too: a unit's nodes stay within the span that is priced, and its changes within its number. Late rows keep their
   order and come before the others of their chain;
@@ -206,7 +207,9 @@ def _gather(rows: pa.Table | None, state: ShardState) -> pa.Table:
 
 def _truncated(truncates: pa.Table, due: pa.Table, state: ShardState | None, timeline: Timeline) -> pa.Table:
     """The deletions that truncates bring, without those that entries have behind them."""
-    happened = truncates.filter(pc.less(truncates["time"], timeline.until))
+    happened = truncates
+    if timeline.released:  # in the first run all: a row that waits, after one that does, is not its entry's first
+        happened = truncates.filter(pc.less(truncates["time"], timeline.until))
     known = None if state is None else state.entries
     found = deletions(happened, due, known)
     return found if known is None else found.filter(pa.array(~_superseded(found, known, timeline.closed)))
