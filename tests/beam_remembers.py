@@ -1,20 +1,25 @@
 """What Beam finds out again thousands of times for each pipeline, found out once: half of what a small one takes.
 
-Methods have the same arguments, and thereby states and timers, for all objects of a class; options of one kind are the
-same for the same flags. It holds in a process once this is imported.
+Methods have the same arguments and types, and thereby states and timers, for all objects of a class; options of one
+kind are the same for the same flags. Where a type was told is for messages that no test reads, and what is kept of a
+state is never much. It holds in a process once this is imported.
 """
 
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from apache_beam import DoFn
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.worker import statecache
 from apache_beam.transforms import core, userstate
+from apache_beam.typehints.decorators import IOTypeHints
 
 _read_arguments = core.get_function_args_defaults
+_read_hints = IOTypeHints.from_callable
+_read_source = core._check_fn_use_yield_and_return
 _read_specs = userstate.get_dofn_specs
 _view_anew = PipelineOptions.view_as
 
@@ -31,6 +36,37 @@ def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[Any]]:
         return _read_arguments(function)
     names, defaults = _of_method(function.__func__)
     return [*names], [*defaults]
+
+
+def _is_lasting(function: Callable[..., Any]) -> bool:
+    return isinstance(function, FunctionType) and function.__qualname__.isidentifier()
+
+
+@cache
+def _hints_of_function(function: Callable[..., Any]) -> IOTypeHints | None:
+    return _read_hints(function)
+
+
+@cache
+def _hints_of_method(function: Callable[..., Any]) -> IOTypeHints | None:
+    return _read_hints(MethodType(function, function))
+
+
+def _hints(function: Callable[..., Any]) -> IOTypeHints | None:
+    if isinstance(function, MethodType):
+        return _hints_of_method(function.__func__)
+    return _hints_of_function(function) if _is_lasting(function) else _read_hints(function)
+
+
+@cache
+def _of_code(function: Callable[..., Any]) -> bool:
+    return bool(_read_source(function))
+
+
+def _yields_and_returns(function: Callable[..., Any]) -> bool:
+    if isinstance(function, MethodType):
+        return _of_code(function.__func__)
+    return _of_code(function) if _is_lasting(function) else bool(_read_source(function))
 
 
 def _states_and_timers(work: DoFn) -> tuple[set[Any], set[Any]]:
@@ -61,5 +97,9 @@ def _view(self: PipelineOptions, kind: type[PipelineOptions]) -> PipelineOptions
 
 
 core.get_function_args_defaults = _arguments
+core._check_fn_use_yield_and_return = _yields_and_returns
+statecache.get_deep_size = lambda *_values: 1024
+IOTypeHints.from_callable = _hints
+IOTypeHints._make_origin = lambda *_bases, **_told: []
 userstate.get_dofn_specs = _states_and_timers
 PipelineOptions.view_as = _view

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-import tests.beam_remembers  # noqa: F401
+import tests.beam_remembers
+import tests.own_remembers  # noqa: F401
 
 # Times are the machine's, not the code's: a busy one would fail a good property.
 settings.register_profile("untimed", deadline=None, max_examples=60)

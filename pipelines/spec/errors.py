@@ -19,6 +19,9 @@ Problem = tuple[Place, str]
 _RULES = "rules"
 _WORD = re.compile(r"'(.*?)'")
 
+ALIKE = 0.7
+"""How alike an unknown key is to the one it is taken for: what is less alike is better told which keys there are."""
+
 _EXPECTED = {
     "float_type": "a number",
     "int_type": "a whole number",
@@ -81,8 +84,12 @@ def nearest(word: str, known: Iterable[str], *, alike: float = 0.6) -> str | Non
     'publish'
     >>> nearest("range", ["variance"]), nearest("range", ["variance"], alike=0.7)
     ('variance', None)
+    >>> nearest("kfaka", ["kafka", "format"], alike=0.7)  # of five letters two in each other's place are much
+    'kafka'
     """
-    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=alike)
+    names, written = list(known), word.lower()
+    close = [name for name in names if sorted(name) == sorted(written)]
+    close = close or difflib.get_close_matches(written, names, n=1, cutoff=alike)
     return close[0] if close else None
 
 
@@ -167,7 +174,7 @@ def _scalar(value: Any) -> bool:
 
 def _unknown_key(place: Place, model: type[BaseModel]) -> str:
     known = _known_keys(place[:-1], model)
-    meant = nearest(str(place[-1]), known, alike=0.7)  # what is less alike is better told which keys there are
+    meant = nearest(str(place[-1]), known, alike=ALIKE)
     if meant:
         return f"unknown key; did you mean {meant!r}?"
     return f"unknown key; the keys here are {', '.join(known)}"

@@ -5,9 +5,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.spec.errors import ALIKE, nearest
 from tests.pipelines.spec_text import problems
 
 # A spec with every level, the place of each level in it, and the keys that are known there.
@@ -92,33 +93,38 @@ def _unknown_key(level: str, key: str) -> str:
     return found[0]
 
 
-@st.composite
-def misspelt(draw: st.DrawFn) -> tuple[str, str, str]:
-    """A level, a key known there of at least five letters, and the same with one slip in it."""
-    level = draw(st.sampled_from(sorted(KNOWN)))
-    key = draw(st.sampled_from([key for key in KNOWN[level] if len(key) > 4]))
-    place = draw(st.integers(0, len(key) - 1))
-    letter = draw(st.sampled_from(string.ascii_lowercase))
-    slips = [
-        key[:place] + key[place + 1 :],
-        key[:place] + letter + key[place:],
-        key[:place] + letter + key[place + 1 :],
-        key[:place] + key[place : place + 2][::-1] + key[place + 2 :],
-        key.upper(),
-    ]
-    slip = draw(st.sampled_from([slip for slip in slips if slip not in KNOWN[level]] or [f"{key}s"]))
-    return level, key, slip
+def _slips(key: str) -> set[str]:
+    """The key with one slip in it."""
+    slips = {key.upper(), f"{key}s"}
+    for place in range(len(key)):
+        slips |= {key[:place] + key[place + 1 :], key[:place] + key[place : place + 2][::-1] + key[place + 2 :]}
+        slips |= {key[:place] + letter + key[place:] for letter in string.ascii_lowercase}
+        slips |= {key[:place] + letter + key[place + 1 :] for letter in string.ascii_lowercase}
+    return slips
 
 
-@given(misspelt())
-def test_a_misspelt_key_is_refused_and_the_key_it_was_meant_to_be_is_named(
-    case: tuple[str, str, str],
-) -> None:
-    level, key, slip = case
+ALMOST_THE_SAME = ({"entry", "every"}, {"order", "owner"})
+
+
+@pytest.mark.parametrize("level", sorted(KNOWN))
+def test_a_misspelt_key_is_taken_for_the_one_it_was_meant_to_be(level: str) -> None:
+    """Any slip, in keys of at least five letters."""
+    for key in KNOWN[level]:
+        for slip in _slips(key) - set(KNOWN[level]) if len(key) > 4 else ():
+            meant = nearest(slip, KNOWN[level], alike=ALIKE)
+            assert meant == key or {meant, key} in ALMOST_THE_SAME, slip
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_a_misspelt_key_is_refused_and_a_key_that_it_may_have_been_is_named(data: st.DataObject) -> None:
+    level = data.draw(st.sampled_from(sorted(KNOWN)))
+    key = data.draw(st.sampled_from([key for key in KNOWN[level] if len(key) > 4]))
+    slip = data.draw(st.sampled_from(sorted(_slips(key) - set(KNOWN[level]))))
 
     error = _unknown_key(level, slip)
 
-    assert f"did you mean {key!r}?" in error
+    assert f"did you mean {nearest(slip, KNOWN[level], alike=ALIKE)!r}?" in error
 
 
 @given(st.sampled_from(sorted(KNOWN)), st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
