@@ -17,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -34,6 +35,7 @@ from tests.e2e.job_service import job_service
 from tests.e2e.played import LAG, move, play
 from tests.e2e.runner_cases import CASES
 from tests.e2e.specs import REPEATED, contents, published
+from tests.statistical.test_worker_noise import keep_own, repeated
 from tests.transforms.local.test_collect import DESIGN as LOCAL
 from tests.transforms.local.test_collect import collection, estimated, everybody_comes
 from transforms.common.ipc import to_bytes
@@ -202,6 +204,20 @@ def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runne
     assert 0 < sizes[0] < people
     came = pa.concat_tables([table for name, table in out.items() if name.startswith("sanitised-")])
     assert Counter(came["ward"].to_pylist()) == {"a": 10, "b": 10, "other": 20}
+
+
+@NO_JAVA
+@FLINK_GROUP
+def test_workers_that_flink_starts_share_no_noise(flink, tmp_path):
+    """They are forked from one process, which has imported everything."""
+    with begin_pipeline(flink.flags) as pipeline:
+        pieces = pipeline | beam.Create(range(24)) | beam.Reshuffle()
+        pieces | beam.Map(keep_own, str(tmp_path))
+
+    files = list(tmp_path.iterdir())
+    assert len(files) == 24
+    assert len({path.name.partition("-")[0] for path in files}) > 1, "one worker did all of it"
+    assert repeated([np.frombuffer(path.read_bytes(), np.int64) for path in files]) == 0
 
 
 @pytest.fixture(scope="module")

@@ -159,8 +159,8 @@ def test_covers_are_the_least(branching: int, height: int) -> None:
 def test_opendp_is_charged_for_what_its_own_code_publishes(width: int | None) -> None:
     """Its tree, its noise and its consistency, run on zeros, scatter as the exact variance says.
 
-    A sum of Laplace noise has kurtosis 6 at most, so that the mean of 10,000 squares has a standard error below
-    sqrt(5 / 10,000) = 2.3 % of it; 14 % are six of them, which happens less than once in 1e6 times.
+    A sum of Laplace noise has kurtosis 6 at most, so that the mean of 4,000 squares has a standard error below
+    sqrt(5 / 4,000) = 3.6 % of it; 22 % are six of them, which happens less than once in 1e6 times.
     """
     import opendp.prelude as dp
 
@@ -171,11 +171,11 @@ def test_opendp_is_charged_for_what_its_own_code_publishes(width: int | None) ->
     release = tree >> dp.m.then_laplace(scale=float(tree.map(setting.touched))) >> consistent
 
     assert release.map(setting.touched) <= setting.epsilon * (1 + 1e-9)
-    noise = np.cumsum([release([0] * setting.leaves) for _ in range(10_000)], axis=1)
+    noise = np.cumsum([release([0] * setting.leaves) for _ in range(4_000)], axis=1)
     if width is None:
         noise = noise[:, 1:]
     else:
         before = np.pad(noise, ((0, 0), (1, 0)))
         noise = before[:, width:] - before[:, :-width]
 
-    assert (noise**2).mean() == pytest.approx(opendp_tree.rmse(setting, "laplace") ** 2, rel=0.14)
+    assert (noise**2).mean() == pytest.approx(opendp_tree.rmse(setting, "laplace") ** 2, rel=0.22)

@@ -1,4 +1,6 @@
-"""No two workers draw the same noise, at the scales of a release: forked, spawned, as threads, and as Beam starts them.
+"""No two workers draw the same noise, at the scales of a release: forked, spawned and as threads.
+
+Those that Flink starts are in `tests/e2e/test_runners.py`.
 
 At the largest scale a single repeated number tells; at those of a release numbers repeat by chance, and what tells is a
 run of them: RUN draws in a row that occur twice, in two streams or in one, at any distance. So streams are caught that
@@ -130,21 +132,3 @@ def keep_own(_number: int, folder: str) -> None:
     """A step of a pipeline: noise in a file that is named after the process that drew it."""
     time.sleep(0.05)  # so that no worker does all of it
     Path(folder, f"{os.getpid()}-{uuid.uuid4()}").write_bytes(np.concatenate(own()).tobytes())
-
-
-def test_workers_that_beam_starts_share_no_noise(tmp_path: Path) -> None:
-    # Here, since every spawned worker imports this file and Beam is slow to import.
-    import apache_beam as beam
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    options = PipelineOptions(
-        ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"],
-        save_main_session=False,
-    )
-    with beam.Pipeline(options=options) as pipeline:
-        pipeline | beam.Create(range(24)) | beam.Map(keep_own, str(tmp_path))
-
-    files = list(tmp_path.iterdir())
-    assert len(files) == 24
-    assert len({path.name.partition("-")[0] for path in files}) > 1, "one worker did all of it"
-    assert repeated([np.frombuffer(path.read_bytes(), np.int64) for path in files]) == 0
