@@ -23,7 +23,7 @@ FORKED = pytest.mark.xdist_group("forked")
 CLEAN = multiprocessing.get_context("forkserver")
 _AT_FIRST_USE = ("tests.every_command", "scipy.optimize", "apache_beam.runners.portability.fn_api_runner.fn_runner")
 CLEAN.set_forkserver_preload(
-    ["pipelines.cli", "tests.e2e.specs", "tests.beam_remembers", "tests.own_remembers", *_AT_FIRST_USE]
+    ["pipelines.cli", "tests.e2e.specs", "tests.beam_remembers", "tests.own_remembers", *_AT_FIRST_USE, "tests.frozen"]
 )
 
 
