@@ -1,4 +1,7 @@
-"""The last that a process imports from which others are forked: of what is there they look for no garbage, and so copy no page for it."""
+"""The last that a process imports from which others are forked: they look for no garbage in what it holds.
+
+To look they would copy it all.
+"""
 
 import gc
 
