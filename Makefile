@@ -16,7 +16,7 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install docs demo demo-local demo-map flink check test lint style type quick suite bench errors clean
+.PHONY: help install docs demo demo-local demo-map flink check test search lint style type quick suite bench errors clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -29,6 +29,7 @@ $(READY): requirements.txt setup.py
 	@"$(PYTHON)" -m venv --clear $(VENV)
 	@$(PIP) install -r requirements.txt
 	@$(PIP) install --no-deps --editable .
+	@$(BIN)/python -m compileall -q privacy transforms pipelines slackwater
 	@touch $@
 
 $(EMULATOR): $(READY) tests/bigquery/requirements.txt tests/bigquery/place_extension.py
@@ -77,11 +78,14 @@ check: $(READY)  ## while writing: style, types, doctests and unit tests; a minu
 test: $(READY)  ## everything: what `check` does, and property, statistical and end to end tests; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
+search: $(READY)  ## properties on ten times the examples that `test` has time for; ten minutes
+	@SEARCH=10 $(PYTEST) -m hypothesis
+
 # The suite has a process for each core and more: threads of linear algebra, or of Arrow's, would only wait for each other.
-quick suite: export OPENBLAS_NUM_THREADS = 1
-quick suite: export OMP_NUM_THREADS = 1
+quick suite search: export OPENBLAS_NUM_THREADS = 1
+quick suite search: export OMP_NUM_THREADS = 1
 # What one of hundreds of processes has compiled the others need not: also where the shell says that none may be kept.
-quick suite: export PYTHONDONTWRITEBYTECODE =
+quick suite search: export PYTHONDONTWRITEBYTECODE =
 
 quick: $(READY)
 	@$(PYTEST) $(UNITS)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.spec.document import Place, read_document
 from pipelines.spec.load import load
 from tests.pipelines.spec_text import GOOD, loaded
+from tests.searches import examples
 from transforms.common.errors import SpecError
 
 WORDS = ["auto", "count", "other", "1d", "2026-01-01T00:00:00Z", "gs://", "", "\n", "é", "a\0b"]
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data(), value=ANYTHING)
-@settings(max_examples=50)
+@examples(50)
 def test_any_value_at_any_place_is_taken_or_refused_in_lines(folder: Path, data: st.DataObject, value: Any) -> None:
     good = folder / "spec.yaml"
     content = copy.deepcopy(read_document(good).content)

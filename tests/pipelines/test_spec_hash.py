@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.spec.document import read_document
 from tests.pipelines.spec_text import GOOD, changed, loaded
+from tests.searches import examples
 
 FULL = """\
 release: wards
@@ -135,7 +136,7 @@ def test_unit_and_its_number_of_entries_change_the_hash(tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40)
+@examples(40)
 def test_order_of_keys_and_comments_change_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     folder = tmp_path_factory.mktemp("spec")
     first = loaded(folder, FULL)

@@ -5,11 +5,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.spec.errors import ALIKE, nearest
 from tests.pipelines.spec_text import problems
+from tests.searches import examples
 
 # A spec with every level, the place of each level in it, and the keys that are known there.
 TEMPLATE = """\
@@ -116,7 +117,7 @@ def test_a_misspelt_key_is_taken_for_the_one_it_was_meant_to_be(level: str) -> N
 
 
 @given(st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_a_misspelt_key_is_refused_and_a_key_that_it_may_have_been_is_named(data: st.DataObject) -> None:
     level = data.draw(st.sampled_from(sorted(KNOWN)))
     key = data.draw(st.sampled_from([key for key in KNOWN[level] if len(key) > 4]))

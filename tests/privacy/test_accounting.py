@@ -11,7 +11,7 @@ import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.accounting import (
@@ -24,6 +24,7 @@ from privacy.accounting.accounting import (
     paper_epsilon,
 )
 from privacy.accounting.curves import gaussian_epsilon
+from tests.searches import examples
 
 STEPS = 2.0**24
 BUDGETS = (Budget(epsilon=0.1, delta=1e-9), Budget(epsilon=1, delta=1e-6), Budget(epsilon=6, delta=1e-4))
@@ -157,7 +158,7 @@ budgets = st.builds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(measurements=measurements, budget=budgets)
 def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, budget):
     found = calibrated(measurements, budget, "gaussian", accounting, tolerance=COARSE)
@@ -169,7 +170,7 @@ def test_no_gaussian_claim_is_below_the_exact_loss(accounting, measurements, bud
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(measurements=measurements, budget=budgets)
 def test_no_laplace_claim_is_below_the_exact_loss(accounting, measurements, budget):
     found = calibrated(measurements, budget, "laplace", accounting)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.accounting import Accounting, Budget, Mechanism
@@ -24,6 +24,7 @@ from privacy.series import Series
 from privacy.strategies import factorised
 from privacy.strategies.choice import FORMS, Choice, Name
 from tests.privacy.steps import exact_nodes
+from tests.searches import examples
 
 SPAN = Within(30)
 CONSTRAINTS = [AtMost(4), AtMost(2), SPAN, ByClass("fare", (("multi", AtMost(20)), ("pass", SPAN)))]
@@ -113,7 +114,7 @@ def of_each_form() -> Plan:
     return made(*(Choice(name="factorised", form=form) for form in FORMS), Choice())
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(plans())
 def test_a_plan_comes_back_to_the_last_bit(plan: Plan) -> None:
     assert plan_from_json(written(plan)) == plan

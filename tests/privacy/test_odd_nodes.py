@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.strategies import tree_odd_nodes as odd_nodes
 from privacy.strategies.tree_odd_nodes import layer_sizes, most_odd, most_odd_within
+from tests.searches import examples
 
 
 def count_odd(toggled: np.ndarray, *, branching: int, height: int) -> np.ndarray:
@@ -112,7 +113,7 @@ def test_every_set_of_toggles_at_each_place_of_a_span(branching, height, windows
     windows=st.integers(1, 400),
     span=st.integers(1, 450),
 )
-@settings(deadline=None, max_examples=75)
+@examples(75)
 def test_a_span_is_a_maximum_over_all_its_places(branching, height, windows, span):
     """The places that are left out never matter: shifted ones, and those under one node."""
     layers = [i for i in range(height) if branching**i <= windows]

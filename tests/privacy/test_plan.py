@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.accounting import Accounting, Budget, Measurement, Mechanism, epsilon_spent
@@ -24,6 +24,7 @@ from privacy.planning.spent import covered
 from privacy.series import Kind, Series
 from privacy.strategies.choice import Choice
 from tests.privacy.steps import exact_nodes
+from tests.searches import examples
 
 FOUR = AtMost(4)
 DISJOINT = Choice(name="disjoint")
@@ -242,7 +243,7 @@ def test_the_sensitivity_is_that_of_the_families_that_are_released(constraint, w
     st.booleans(),
     st.sampled_from([("laplace", "naive", 0.0), ("gaussian", "pld", 1e-6)]),
 )
-@settings(max_examples=20)
+@examples(20)
 def test_the_papers_composition_never_needs_less_noise_than_the_joint_one(changes, cells, windows, owner, way):
     mechanism, accounting, delta = way
     asked = [

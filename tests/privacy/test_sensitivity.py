@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, Constraint, Within, parts
@@ -21,6 +21,7 @@ from privacy.planning.sensitivity import of_events, of_net
 from privacy.series import Family
 from privacy.strategies.tree import Tree
 from tests.reference import Mutation
+from tests.searches import examples
 from tests.strategies import COUNT, QUERIES, STATES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, kernel
 from transforms.aggregation.node_sums import BOUNDED
@@ -105,7 +106,7 @@ def wild_units(draw: st.DrawFn, entries: int = 1) -> list[Mutation]:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(wild_units())
-@settings(max_examples=30)
+@examples(30)
 def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=False)
 
@@ -114,7 +115,7 @@ def test_no_entry_moves_the_nodes_further_than_claimed(constraint, mutations):
     "constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in parts(c))], ids=str
 )
 @given(wild_units(entries=4))
-@settings(max_examples=30)
+@examples(30)
 def test_no_owner_of_several_entries_moves_the_nodes_further_than_claimed(constraint, mutations):
     check(mutations, constraint, owner=True)
 
@@ -139,7 +140,7 @@ def test_a_thousand_mutations_with_broken_values_stay_within_the_claim(constrain
 
 
 @given(changelogs(), wild_units(), st.sampled_from(CONSTRAINTS))
-@settings(max_examples=20)
+@examples(20)
 def test_neighbours_differ_by_the_units_own_vector(others, mine, constraint):
     mine = [dataclasses.replace(m, entry="mine") for m in mine]
     assume(all(m.entry != "mine" for m in others))

@@ -6,7 +6,7 @@ from functools import lru_cache
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.series import Series, totals
@@ -20,6 +20,7 @@ from privacy.strategies.sliding import Sliding
 from privacy.strategies.tree import Tree
 from privacy.strategies.window_budgets import WHOLE, Shares
 from tests.privacy.steps import Node, Recorded, listed, nodes_matrix, noise_matrix, sampled, stepped
+from tests.searches import examples
 
 WINDOWS, CELLS = 29, 3
 LEVEL, CHANGE, ENTERED = Series(kind="level"), Series(kind="change"), Series(kind="entered")
@@ -82,7 +83,7 @@ def series_of(strategy: Strategy) -> list[Series]:
 
 
 @each_kind
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_many_steps_are_one_step_to_the_last_bit(strategies: list[Strategy], closed: int, data: st.DataObject) -> None:
     strategy = data.draw(st.sampled_from(strategies))

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from tests import reference
 from tests.dense import dense
 from tests.reference import Mutation, batch_table
+from tests.searches import examples
 from tests.strategies import COLUMNS, QUERIES, TIMELINE, changelogs
 from transforms.aggregation.node_sums import BOUNDED, EXACT, Aggregation, NodeKey
 from transforms.aggregation.projection import Projection, project
@@ -59,7 +60,7 @@ def kernel(
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.booleans().flatmap(lambda owners: changelogs(owners=owners)), st.integers(1, 5))
-@settings(max_examples=30)
+@examples(30)
 def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(constraint, mutations, shards):
     """Also those of owners, who share their limit among their entries."""
     sums = kernel(mutations, constraint, shards=shards, exact=constraint in ALSO_EXACT)
@@ -71,7 +72,7 @@ def test_sums_equal_the_reference_for_any_row_order_and_number_of_shards(constra
 
 
 @given(changelogs())
-@settings(max_examples=20)
+@examples(20)
 def test_without_a_source_order_any_order_of_rows_gives_the_same(mutations):
     sums = kernel(mutations, AtMost(3), seq=False)
     again = kernel(mutations[::-1], AtMost(3), seq=False, shards=3)

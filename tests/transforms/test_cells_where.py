@@ -3,10 +3,11 @@
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.measure import Measure
+from tests.searches import examples
 from transforms.aggregation.cells_where import cells_where
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
@@ -67,7 +68,7 @@ def values(key: OrderedKey, cell: int, step: float, *, whole: bool) -> list[floa
     return [value for value in found if not whole or value == int(value)]
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(tree=TREES, whole=st.booleans())
 def test_a_cell_is_taken_whole_or_the_condition_is_refused(tree: tuple, whole: bool) -> None:
     ages = [values(AGE, cell, 0.5, whole=whole) for cell in range(len(AGE))]

@@ -6,9 +6,10 @@ from tempfile import TemporaryDirectory
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.options.pipeline_options import PipelineOptions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.searches import examples
 from tests.transforms.writing import NOON, UTC, dead, look, read, seen, write_csv, write_jsonl, write_parquet
 from transforms.common import progress
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
@@ -99,7 +100,7 @@ TYPES = (("f", "float64"), ("ok", "bool"), ("seen", "timestamp"), ("w", "string"
 ARROW = {"f": pa.float64(), "ok": pa.bool_(), "seen": UTC, "w": pa.string(), "x": pa.int64()}
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(mutations, min_size=1, max_size=20))
 def test_the_same_changelog_reads_the_same_from_every_format(changes):
     with TemporaryDirectory() as folder:

@@ -12,9 +12,10 @@ import apache_beam as beam
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.searches import examples
 from tests.transforms.events import (
     FIXTURES,
     T0,
@@ -441,7 +442,7 @@ changes = st.fixed_dictionaries(
 ).filter(lambda change: change["before"] or change["after"])
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(changes, min_size=1, max_size=20))
 def test_any_changelog_reads_as_the_same_one_in_plain_json_lines(found):
     rows = [

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, ByClass, Constraint, Within, parts
@@ -16,6 +16,7 @@ from tests import reference
 from tests.dense import dense
 from tests.privacy.test_sensitivity import claim, norms, wild_units
 from tests.reference import Mutation, Runs, batch_table
+from tests.searches import examples
 from tests.strategies import ALONE, COLUMNS, COUNT, QUERIES, TIMELINE, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS, stay
 from transforms.aggregation.node_sums import BOUNDED, Aggregation, NodeKey
@@ -148,7 +149,7 @@ def in_one_run(mutations: list[Mutation], constraint: Constraint, timeline: Time
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans(), st.booleans())
-@settings(max_examples=8)
+@examples(8)
 def test_late_and_repeated_rows_give_the_sums_of_the_reference(
     constraint, data, owners, shards, whole_keys, text_order
 ):
@@ -185,7 +186,7 @@ def test_an_owner_with_too_many_entries_at_once_never_counts_again_in_any_run():
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS), st.booleans())
-@settings(max_examples=15)
+@examples(15)
 def test_without_order_a_late_row_must_be_newer_by_its_time(data, constraint, owners):
     mutations = list({(m.entry, m.time): m for m in data.draw(changelogs(owners=owners))}.values())
     arrivals = data.draw(runs(mutations, FINE, on_time=False))
@@ -199,7 +200,7 @@ def test_without_order_a_late_row_must_be_newer_by_its_time(data, constraint, ow
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=8)
+@examples(8)
 def test_on_time_any_number_of_runs_gives_the_sums_of_one(constraint, data, owners, seq, whole_keys):
     mutations = data.draw(changelogs(owners=owners))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
@@ -213,7 +214,7 @@ def test_on_time_any_number_of_runs_gives_the_sums_of_one(constraint, data, owne
 
 @pytest.mark.parametrize("constraint", [AtMost(2), Within(15)], ids=str)
 @given(st.data(), st.booleans())
-@settings(max_examples=12)
+@examples(12)
 def test_new_values_alone_keep_the_order_of_their_files(constraint, data, owners):
     mutations = data.draw(changelogs(owners=owners, inserted=True))
     arrivals = data.draw(runs(mutations, FINE, on_time=True))
@@ -256,7 +257,7 @@ def check(arrivals: Runs, constraint: Constraint, *, owner: bool) -> None:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data())
-@settings(max_examples=10)
+@examples(10)
 def test_no_entry_moves_the_nodes_of_all_runs_further_than_claimed(constraint, data):
     check(data.draw(runs(data.draw(wild_units()), TIMELINE, on_time=False)), constraint, owner=False)
 
@@ -265,13 +266,13 @@ def test_no_entry_moves_the_nodes_of_all_runs_further_than_claimed(constraint, d
     "constraint", [c for c in CONSTRAINTS if all(isinstance(p, AtMost) for p in parts(c))], ids=str
 )
 @given(st.data())
-@settings(max_examples=8)
+@examples(8)
 def test_no_owner_moves_the_nodes_of_all_runs_further_than_claimed(constraint, data):
     check(data.draw(runs(data.draw(wild_units(entries=4)), TIMELINE, on_time=False)), constraint, owner=True)
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS))
-@settings(max_examples=12)
+@examples(12)
 def test_a_unit_contributes_the_same_whoever_else_is_there(data, constraint):
     mine = [dataclasses.replace(m, entry="mine") for m in data.draw(wild_units())]
     arrivals = data.draw(runs(data.draw(changelogs()) + mine, FINE, on_time=False))
@@ -459,7 +460,7 @@ def test_a_state_of_many_runs_is_in_few_pieces():
 
 
 @given(st.data(), st.sampled_from(CONSTRAINTS), st.booleans(), st.booleans())
-@settings(max_examples=12)
+@examples(12)
 def test_a_state_is_the_same_after_a_journey_through_bytes(data, constraint, owners, whole_keys):
     mutations = data.draw(changelogs(owners=owners))
     table = table_of(mutations, constraint, whole_keys=whole_keys) if mutations else None

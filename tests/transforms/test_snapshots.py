@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.spec.times import microseconds
+from tests.searches import examples
 from tests.transforms.writing import write_csv, write_parquet
 from transforms.common.errors import SpecError
 from transforms.common.source import Source
@@ -79,7 +80,7 @@ def reference(told: list[Row], *, owners: bool, snapshots: int, opens: bool) -> 
     return changes, repeats
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(rows, max_size=24), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_the_difference_is_the_one_made_row_by_row(told: list[Row], owners: bool, opens: bool, chance: Any) -> None:
     chance.shuffle(told)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from tests.dense import dense
+from tests.searches import examples
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.node_sums import Aggregation, NodeKey
 from transforms.aggregation.projection import Projection, project
@@ -274,7 +275,7 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS)
 @given(st.data(), st.sampled_from([1, 2, 3, 50]))
-@settings(max_examples=10)
+@examples(10)
 def test_tied_changes_count_as_in_an_order_that_is_possible_whatever_else_is_asked(
     form: Form, data: st.DataObject, most: int
 ) -> None:

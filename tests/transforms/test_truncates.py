@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtMost, Constraint
 from tests import reference
 from tests.reference import Mutation, Runs
+from tests.searches import examples
 from tests.strategies import COUNT, QUERIES, changelogs
 from tests.transforms.test_bounding import CONSTRAINTS
 from tests.transforms.test_increments import FINE, in_runs, runs
@@ -54,7 +55,7 @@ def arrivals_with_truncates(draw: st.DrawFn, *, owners: bool, on_time: bool) -> 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3), st.booleans())
-@settings(max_examples=6)
+@examples(6)
 def test_a_truncate_is_a_deletion_of_every_entry(constraint: Constraint, data, owners, shards, on_time):
     arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=on_time))
 

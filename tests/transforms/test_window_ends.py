@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.constraint import AtOnce
 from privacy.protection import Span
 from tests import reference
 from tests.reference import Mutation, Runs, State
+from tests.searches import examples
 from tests.strategies import ALONE, COUNT, QUERIES, STATES, TIMELINE, changelogs
 from tests.transforms.test_bounding import kernel, stay
 from tests.transforms.test_increments import FINE, Sums, in_one_run, in_runs, runs
@@ -54,7 +55,7 @@ def check(got: Sums, arrivals: Runs, constraint: AtOnce) -> None:
 
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(st.data(), st.booleans(), st.integers(1, 3))
-@settings(max_examples=8)
+@examples(8)
 def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(constraint, data, owners, shards):
     arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=False))
 
@@ -72,7 +73,7 @@ def test_late_and_repeated_rows_and_truncates_give_the_sums_of_the_reference(con
     ids=str,
 )
 @given(st.data(), st.integers(1, 3), st.booleans())
-@settings(max_examples=6)
+@examples(6)
 def test_what_is_held_back_is_caught_up_where_the_block_ends_in_any_runs(constraint, owners, data, shards, on_time):
     arrivals = data.draw(arrivals_with_truncates(owners=owners, on_time=on_time))
 
@@ -83,7 +84,7 @@ def test_what_is_held_back_is_caught_up_where_the_block_ends_in_any_runs(constra
 
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(st.data(), histories())
-@settings(max_examples=10)
+@examples(10)
 def test_on_time_any_runs_give_the_sums_of_one_and_of_the_reference(constraint, data, entries):
     mutations = mutations_of(entries)
     by_chain = [replace(m, entry=f"{m.entry} {m.owner}") for m in mutations]
@@ -100,7 +101,7 @@ def test_on_time_any_runs_give_the_sums_of_one_and_of_the_reference(constraint, 
 
 
 @given(st.booleans().flatmap(lambda owners: changelogs(owners=owners)))
-@settings(max_examples=10)
+@examples(10)
 def test_exact_sums_are_those_of_all_changes(mutations):
     for (variant, number, family, _), got in kernel(mutations, AtOnce(1)).items():
         constraint = AtOnce(1) if variant == BOUNDED else None
@@ -123,7 +124,7 @@ def within(history: History, begin: int, end: int, other: History) -> History:
 
 @pytest.mark.parametrize("constraint", [AtOnce(1), AtOnce(2)], ids=str)
 @given(histories(), histories(), histories(), st.integers(-15, 65), st.integers(1, 30))
-@settings(max_examples=12)
+@examples(12)
 def test_what_a_unit_does_in_a_span_moves_no_leaf_beyond_it(constraint, one, other, rest, begin, length):
     """A unit's entries have two histories that differ in the span alone, beside those of another unit."""
     end = begin + length
