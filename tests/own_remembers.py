@@ -9,4 +9,4 @@ from pipelines import cli
 from pipelines.spec import document
 
 cli._parser = cache(cli._parser)
-document._parse = lru_cache(maxsize=64)(document._parse)
+document._composed = lru_cache(maxsize=64)(document._composed)

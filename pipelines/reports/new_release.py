@@ -9,15 +9,22 @@ from io import StringIO
 from pathlib import Path
 
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import RoundTripConstructor
 
 from pipelines.epochs.due import due
 from pipelines.epochs.results import Result
 from pipelines.epochs.run import is_stream, run
-from pipelines.spec.document import Constructor
 from pipelines.spec.load import load
 from pipelines.store.known_releases import known
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
+
+
+class _TimesAsWritten(RoundTripConstructor):
+    """Leaves times as they are written: a zone would be lost."""
+
+
+_TimesAsWritten.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: str(node.value))
 
 
 def new_release(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -47,7 +54,7 @@ def write_spec(path: str, name: str) -> Path:
     if new.exists():
         raise SpecError(f"{new}: is there already; run it as it is, or choose another name")
     yaml = YAML()
-    yaml.Constructor = Constructor
+    yaml.Constructor = _TimesAsWritten
     yaml.width = 1_000_000
     document = yaml.load(old.text)
     document["release"] = name

@@ -4,16 +4,15 @@ YAML 1.2, so that `NO` and `on` are text: they are countries and wards before th
 Times stay text too, for `pipelines.spec.times`: YAML's own rule takes a time without a zone for UTC.
 """
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError, RoundTripConstructor
+from ruamel.yaml.composer import MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
@@ -24,6 +23,13 @@ Place = tuple[str | int, ...]
 
 _DEEPEST = 20
 _TOO_DEEP = "nested too deeply; a spec needs a few levels only"
+_MOST_REPEATED = 100_000
+"""Values that aliases may repeat: ten lines of aliases of aliases can stand for 10^10 values."""
+
+_MOST_BITS = 1000
+"""Of a whole number: a larger one is no float."""
+
+_TAG = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +55,6 @@ class Document:
         return self.lines.get(place, 1)
 
 
-class Constructor(RoundTripConstructor):
-    """The round-trip constructor, except that a timestamp is left as it is written."""
-
-
-def _as_written(_constructor: Constructor, node: Any) -> str:
-    return str(node.value)
-
-
-Constructor.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
-
-
 def read_document(path: Path) -> Document:
     """Read a YAML file, local or on gs://, whose top level is a mapping.
 
@@ -78,13 +73,13 @@ def document_of(name: str, text: str) -> Document:
     Raises:
         SpecError: as `read_document`; the message begins with `name`.
     """
-    parsed = _parse(name, text)
-    if parsed is None:
+    root, constructor = _composed(name, text)
+    if root is None or root.tag == f"{_TAG}null":
         raise SpecError(f"{name}:1: the file is empty; it must hold a spec, beginning with `release:`")
-    if not isinstance(parsed, CommentedMap):
+    if not isinstance(root, MappingNode):
         raise SpecError(f"{name}:1: expected keys with values, beginning with `release:`")
-    lines: dict[Place, int] = {(): parsed.lc.line + 1}
-    return Document(name=name, text=text, content=_plain(parsed, name, (), lines), lines=lines)
+    reader = _Reader(name, constructor)
+    return Document(name=name, text=text, content=reader.value(root, ()), lines=reader.lines)
 
 
 def _text(name: str, path: Path) -> str:
@@ -108,27 +103,26 @@ def _remote_text(name: str) -> str:
         raise SpecError(f"{name}: cannot be read ({type(error).__name__}); check the path and your rights") from None
 
 
-def _parse(name: str, text: str) -> Any:
-    yaml = YAML(typ="rt", pure=True)
-    yaml.Constructor = Constructor
+def _composed(name: str, text: str) -> tuple[Any, Any]:
+    """The tree of nodes, no larger than the text since aliases share nodes; and what makes values of scalars."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.max_depth = _DEEPEST + 1
+    yaml.composer.warn_double_anchors = False
     try:
-        return yaml.load(text)
+        return yaml.compose(text), yaml.constructor
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
         raise SpecError(f"{name}:{line}: {_problem(error)}") from None
-    except RecursionError:
-        raise SpecError(f"{name}:1: {_TOO_DEEP}") from None
     except (YAMLError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else "unreadable"
         raise SpecError(f"{name}:1: not YAML: {first}") from None
 
 
 def _problem(error: MarkedYAMLError) -> str:
+    if isinstance(error, MaxDepthExceededError):
+        return _TOO_DEEP
     problem = " ".join(str(error.problem or error.context).split())
-    if isinstance(error, DuplicateKeyError):
-        key = re.search(r'duplicate key "(.*?)" with', problem)
-        return f"{key[1] if key else 'a key'}: the key is given twice; keep one"
     if "'\\t'" in problem:
         return "a tab where YAML expects spaces; indent with spaces"
     if "another document" in problem:
@@ -136,31 +130,84 @@ def _problem(error: MarkedYAMLError) -> str:
     return f"not YAML: {problem}"
 
 
-def _plain(value: Any, name: str, place: Place, lines: dict[Place, int]) -> Any:
-    """Copy a parsed value into plain Python, and note the line of everything in it."""
-    if len(place) > _DEEPEST:
-        raise SpecError(f"{name}:{lines[place]}: {_TOO_DEEP}")
-    if isinstance(value, CommentedMap):
-        return dict(_entries(value, name, place, lines))
-    if isinstance(value, CommentedSeq):
-        for position in range(len(value)):
-            lines[(*place, position)] = value.lc.item(position)[0] + 1
-        return [_plain(item, name, (*place, i), lines) for i, item in enumerate(value)]
-    if value is None or isinstance(value, bool):
+_CALLED = {
+    **dict.fromkeys(("str", "timestamp"), "text in UTF-8"),
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+}
+
+
+def _text_of(node: Any) -> str:
+    """Text, except halves of surrogate pairs, which no file can hold."""
+    node.value.encode()
+    return str(node.value)
+
+
+class _Reader:
+    """Makes plain values of nodes.
+
+    Attributes:
+        lines: the line of each place; what is merged into a mapping (`<<`) is on the line of the mapping.
+    """
+
+    def __init__(self, name: str, constructor: Any) -> None:
+        self.lines: dict[Place, int] = {}
+        self._name = name
+        self._scalars: dict[str, Callable[[Any], Any]] = {
+            "str": _text_of,
+            "timestamp": _text_of,
+            "null": lambda _: None,
+            "bool": constructor.construct_yaml_bool,
+            "int": constructor.construct_yaml_int,
+            "float": constructor.construct_yaml_float,
+        }
+        self._seen: set[int] = set()
+        self._repeated = 0
+
+    def value(self, node: Any, place: Place) -> Any:
+        """The value of a node."""
+        line = self.lines.setdefault(place, node.start_mark.line + 1)
+        self._repeated += id(node) in self._seen
+        self._seen.add(id(node))
+        if len(place) > _DEEPEST:
+            raise self._wrong(line, _TOO_DEEP)
+        if self._repeated > _MOST_REPEATED:
+            raise self._wrong(line, f"aliases repeat more than {_MOST_REPEATED:,} values; use fewer aliases")
+        tag = node.tag.removeprefix(_TAG)
+        if isinstance(node, MappingNode) and tag == "map":
+            return self._mapping(node, place)
+        if isinstance(node, SequenceNode) and tag == "seq":
+            return [self.value(item, (*place, number)) for number, item in enumerate(node.value)]
+        if not isinstance(node, ScalarNode) or tag not in self._scalars:
+            expected = "expected text, a number, true, false, a list or keys with values"
+            raise self._wrong(line, f"{expected}; remove the tag")
+        try:
+            value = self._scalars[tag](node)
+            if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+                raise ValueError
+        except (LookupError, ValueError):
+            raise self._wrong(line, f"cannot be read as {_CALLED[tag]}; put it in quotes if it is text") from None
         return value
-    for kind in (str, int, float):  # ruamel's own subclasses remember how a scalar was written
-        if isinstance(value, kind):
-            return kind(value)
-    expected = "expected text, a number, true, false, a list or keys with values"
-    raise SpecError(f"{name}:{lines[place]}: {expected}; remove the tag")
 
+    def _mapping(self, node: Any, place: Place) -> dict[str, Any]:
+        content: dict[str, Any] = {}
+        merged: list[Any] = []
+        for key, value in node.value:
+            if key.tag == f"{_TAG}merge":
+                merged += value.value if isinstance(value, SequenceNode) else [value]
+                continue
+            if not isinstance(key, ScalarNode) or key.tag not in (f"{_TAG}str", f"{_TAG}timestamp"):
+                raise self._wrong(key.start_mark.line + 1, "a key must be text; put it in quotes")
+            name = self.value(key, (*place, key.value))
+            if name in content:
+                raise self._wrong(key.start_mark.line + 1, f"{name}: the key is given twice; keep one")
+            content[name] = self.value(value, (*place, name))
+        for other in merged:
+            if not isinstance(other, MappingNode):
+                raise self._wrong(self.lines[place], "expected keys with values to merge (`<<`)")
+            content = self.value(other, (*place, "<<")) | content
+        return content
 
-def _entries(mapping: CommentedMap, name: str, place: Place, lines: dict[Place, int]) -> Iterator[tuple[str, Any]]:
-    for key, value in mapping.items():
-        # A merged key (`<<`) has no line of its own: it stands where the mapping does.
-        known = mapping.lc.data is not None and key in mapping.lc.data
-        line = mapping.lc.key(key)[0] + 1 if known else lines[place]
-        if not isinstance(key, str):
-            raise SpecError(f"{name}:{line}: a key must be text; put it in quotes")
-        lines[(*place, str(key))] = line
-        yield str(key), _plain(value, name, (*place, str(key)), lines)
+    def _wrong(self, line: int, message: str) -> SpecError:
+        return SpecError(f"{self._name}:{line}: {message}")

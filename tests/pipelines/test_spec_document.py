@@ -9,6 +9,13 @@ from pipelines.spec.load import load
 from tests.pipelines.spec_text import problems
 from transforms.common.errors import SpecError
 
+
+def aliases(lines: int, before: str = "[", after: str = "]") -> str:
+    """Each line repeats the one before ten times."""
+    each = (f"a{n}: &a{n} {before}{', '.join([f'*a{n - 1}'] * 10)}{after}" for n in range(1, lines + 1))
+    return "\n".join(["a0: &a0 {x: 1}", *each])
+
+
 NOT_A_SPEC = [
     ("", "1: the file is empty"),
     ("# only a comment\n", "1: the file is empty"),
@@ -25,8 +32,18 @@ NOT_A_SPEC = [
     ("release: a\noutput: !!python/object:os.system x\n", "2: expected text, a number, true"),
     ("release: a\noutput: !!binary aGVsbG8=\n", "2: expected text, a number, true"),
     ("release: \x00\n", "1: not YAML: unacceptable character"),
+    ("release: !tag [a]\n", "1: expected text, a number, true"),
+    ("release: !!str [a]\n", "1: expected text, a number, true"),
+    ("release: !!bool maybe\n", "1: cannot be read as true or false"),
+    ("release: a\nprivacy: {epsilon: 0x" + "f" * 6000 + "}\n", "2: cannot be read as a whole number"),
+    ('release: "\\ud800"\n', "1: cannot be read as text in UTF-8"),
+    ("release: &a {b: *a}\n", "1: nested too deeply"),
+    ("release: &a {<<: *a}\n", "1: nested too deeply"),
+    ("release: {<<: [1]}\n", "1: expected keys with values to merge"),
     ("release: " + "[" * 40 + "]" * 40, "1: nested too deeply"),
-    ("release: " + "[" * 400 + "]" * 400, "1: nested too deeply"),
+    ("release: " + "[" * 20_000, "1: nested too deeply"),
+    (aliases(10), "1: aliases repeat more than 100,000 values"),
+    (aliases(10, "{<<: [", "]}"), "1: aliases repeat more than 100,000 values"),
 ]
 
 
@@ -62,6 +79,16 @@ def test_words_of_older_yaml_and_times_stay_text(tmp_path: Path) -> None:
         "at": "2013-01-01T00:00:00Z",
     }
     assert {type(value) for value in document.content["cells"]} == {str, bool, int, float}
+
+
+def test_lists_that_many_queries_share_may_be_aliases(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("cells: &cells [a, b]\nnumbers: &all {x: 1, y: 2}\none: {<<: *all, y: 3, by: *cells}\n")
+
+    document = read_document(path)
+
+    assert document.content["one"] == {"x": 1, "y": 3, "by": ["a", "b"]}
+    assert [document.line(("one", key)) for key in "xy"] == [3, 3]
 
 
 def test_every_key_and_item_has_its_line(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ BROKEN = [
     ("epsilon: 1.0", "epsilon:", "9: privacy.epsilon: expected a number, not nothing"),
     ("epsilon: 1.0", "epsilon: .nan", "9: privacy.epsilon: expected a finite number"),
     ("epsilon: 1.0", "epsilon: .inf", "9: privacy.epsilon: expected a finite number"),
-    ("epsilon: 1.0", "epsilon: 1" + 400 * "0", "9: privacy.epsilon: expected a finite number"),
+    ("epsilon: 1.0", "epsilon: 1" + 400 * "0", "9: cannot be read as a whole number; put it in quotes"),
     ("epsilon: 1.0", "epsilon: 0", "9: privacy.epsilon: expected a number above 0, not 0"),
     ("epsilon: 1.0", "epsilon: -1.5", "9: privacy.epsilon: expected a number above 0, not -1.5"),
     ("delta: 0", "delta: 1", "10: privacy.delta: expected a number below 1, not 1"),
