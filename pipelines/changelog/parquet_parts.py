@@ -33,7 +33,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from transforms.common.batches import POSITION, Batch
 from transforms.common.kinds import one_chunk, plain
-from transforms.common.sinks import make_folder, read_bytes
+from transforms.common.sinks import make_folder, read_bytes, whole, write_bytes
 from transforms.sources.formats.parquet import TRUNCATES
 
 TIME = "event_time"
@@ -171,13 +171,9 @@ class _File:
         self.rows += table.num_rows
 
     def close(self) -> None:
-        self._writer.close()
-        self._stream.close()
+        with whole(self._stream):
+            self._writer.close()
 
 
 def _write_list(folder: str, paths: list[Written]) -> str:
-    make_folder(folder)
-    path = FileSystems.join(folder, _LIST)
-    with FileSystems.create(path, mime_type="application/json") as file:
-        file.write(json.dumps(paths).encode())
-    return path
+    return write_bytes((_LIST, json.dumps(paths).encode()), folder)

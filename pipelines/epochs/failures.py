@@ -18,6 +18,7 @@ from pipelines.spec.load import Spec
 from pipelines.store.store import Store
 from transforms.common.cloud import forbidden
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
+from transforms.common.sinks import write_text
 
 TRACE = "failure.txt"
 
@@ -40,8 +41,7 @@ def keep_trace(folder: str, error: Exception) -> str:
     try:
         if "://" in folder:
             trace = FileSystems.join(folder, TRACE)
-            with FileSystems.create(trace, mime_type="application/octet-stream") as file:
-                file.write(content.encode())
+            write_text(trace, content)
         else:
             path = Path(folder, TRACE)
             path.parent.mkdir(parents=True, exist_ok=True)

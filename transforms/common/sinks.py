@@ -9,7 +9,7 @@ A file's name depends on the part alone, so a step that runs twice writes the sa
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
@@ -71,7 +71,7 @@ def write_bytes(named: tuple[str, bytes], folder: str) -> str:
     name, content = named
     make_folder(folder)
     path = FileSystems.join(folder, name)
-    with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
+    with new_file(path) as file:
         file.write(content)
     return path
 
@@ -80,6 +80,28 @@ def write_text(path: str, text: str) -> None:
     """One file of text, in UTF-8."""
     folder, slash, name = path.rpartition("/")
     write_bytes((name, text.encode()), folder + slash or ".")
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """A file to write."""
+    with naming(path), whole(FileSystems.create(path, mime_type="application/octet-stream")) as file:
+        yield file
+
+
+@contextmanager
+def whole(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Close a file after the block, or discard it if the block or closing fails.
+
+    An object of Google Storage that failed would otherwise be uploaded again when Python's garbage collector finds it.
+    """
+    try:
+        with file:
+            yield file
+    except BaseException:
+        with suppress(Exception):
+            getattr(file, "terminate", file.close)()
+        raise
 
 
 @contextmanager
@@ -116,7 +138,7 @@ def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT) 
     folder, slash, _ = path.rpartition("/")
     if slash:
         make_folder(folder)
-    with naming(path), FileSystems.create(path, mime_type="application/octet-stream") as file:
+    with new_file(path) as file:
         _WRITERS[format_](table, file)
 
 

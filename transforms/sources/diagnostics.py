@@ -19,7 +19,7 @@ from apache_beam.io.filesystems import FileSystems
 from transforms.common.batches import DEAD_SCHEMA
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.several import Collections
-from transforms.common.sinks import make_folder, write_table
+from transforms.common.sinks import write_table, write_text
 from transforms.sources.changelog import Count
 
 
@@ -68,10 +68,8 @@ def write_diagnostics(folder: str, dead: Iterable[bytes], read: Iterable[Count])
         "rows_read": dict(sorted(rows.items())),
         "rows_skipped": {file: dict(sorted(counts.items())) for file, counts in sorted(skipped.items()) if counts},
     }
-    make_folder(folder)
     write_table(table, FileSystems.join(folder, "dead_letters.parquet"))
-    with FileSystems.create(FileSystems.join(folder, "read.json")) as file:
-        file.write(json.dumps(document, indent=1).encode())
+    write_text(FileSystems.join(folder, "read.json"), json.dumps(document, indent=1))
     return folder
 
 
