@@ -210,7 +210,7 @@ def _add_show(commands: Commands) -> None:
 
 
 def _add_simulate(commands: Commands) -> None:
-    added = _command(commands, "simulate", "a changelog that nobody has lived, from public rates, to try a spec on")
+    added = _command(commands, "simulate", "a synthetic changelog, from public rates, to try a spec on")
     added.add_argument("spec", metavar="SPEC", help="whose columns, cells and windows it has")
     added.add_argument("-o", dest="output", metavar="FOLDER", required=True, help="a new folder for it and for a spec")
     added.add_argument("--arrivals", metavar="N", type=_positive, required=True, help="entries that come in a window")

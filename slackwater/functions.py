@@ -160,7 +160,7 @@ def simulate(
     windows: int | None = None,
     seed: int | None = None,
 ) -> Simulated:
-    """A changelog that nobody has lived, from public rates, and a copy of the spec that reads it.
+    """A synthetic changelog, from public rates, and a copy of the spec that reads it.
 
     What is compared on it, by `evaluate(made.spec, until=made.until, compare=[...])`, costs no privacy.
 

@@ -78,7 +78,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A changelog that nobody has lived.
+    """A synthetic changelog.
 
     Attributes:
         spec: the path of the copy that reads it.

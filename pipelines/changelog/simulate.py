@@ -19,6 +19,7 @@ from pipelines.spec.document import read_document
 from pipelines.spec.load import Spec, load
 from pipelines.spec.paths import within
 from pipelines.spec.times import moment_text, now
+from privacy.counted import counted
 from transforms.common.errors import SpecError
 
 MOST_ROWS = 50_000_000
@@ -71,7 +72,8 @@ def simulate(arguments: argparse.Namespace, flags: list[str]) -> Result:
     document = {"spec": f"{folder}/spec.yaml", "rows": table.num_rows, "windows": timeline.windows, "until": until}
     moved = " The schedule is moved back, so that its windows are over." if back else ""
     return document, (
-        f"{folder}: {table.num_rows:,} changes in {timeline.windows:,} windows, which nobody has lived.{moved} Next:\n"
+        f"{folder}: {counted(table.num_rows, 'synthetic change')} in {counted(timeline.windows, 'window')}.{moved} "
+        f"Next:\n"
         f"slackwater evaluate {folder}/spec.yaml --until {until}"
     )
 

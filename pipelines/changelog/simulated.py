@@ -1,4 +1,4 @@
-"""A changelog that nobody has lived: entries that come, change and go at public rates, with the columns of a spec.
+"""A synthetic changelog: entries that come, change and go at public rates, with the columns of a spec.
 
 Times are drawn evenly in *busy time*, in which each window is as long as it is busy: its share is drawn from a gamma
 distribution with mean 1 and the burstiness as its variance, so that 0 is an even flow. Entries stay for an exponential

@@ -13,6 +13,7 @@ from pipelines.spec.calendar import tzdata
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
 from pipelines.store.commit import Commit
+from privacy.counted import counted
 from privacy.planning.plan import Plan
 from transforms.common.errors import RefusedError
 from transforms.common.windows import Windows
@@ -69,7 +70,7 @@ def moved(spec: Spec, commits: Sequence[Commit]) -> str | None:
     if not other:
         return None
     return (
-        f"{tzdata()} has other bounds for {len(other):,} windows that are published, the first at "
+        f"{tzdata()} has other bounds for {counted(len(other), 'published window')}, the first at "
         f"{moment_text(committed[other[0]])}; they stay as they were published"
     )
 

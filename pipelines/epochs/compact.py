@@ -8,6 +8,7 @@ from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.spec.load import load
 from pipelines.store.store import Store
+from privacy.counted import counted, numbered
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
 
@@ -31,9 +32,9 @@ def compact(arguments: argparse.Namespace, flags: list[str]) -> Result:
         "removed": done.removed,
     }
     if made is None:
-        text = f"{spec.release}: nothing to compact, but {done.removed:,} files removed that an earlier run had left"
+        text = f"{spec.release}: nothing to compact, but {counted(done.removed, 'file')} of an earlier run removed"
         return document, text if done.removed else f"{spec.release}: nothing to compact"
     return document, (
-        f"{spec.release}: epochs {made.first} to {made.last} are in {len(made.files):,} files in place of "
+        f"{spec.release}: {numbered('epoch', made.first, made.last)} in {counted(len(made.files), 'file')} in place of "
         f"{done.removed:,}, with the same rows"
     )

@@ -6,6 +6,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.epochs.job import Job
 from pipelines.spec.load import Spec
+from privacy.counted import counted
 from transforms.common.errors import InputError
 from transforms.common.sinks import make_folder
 from transforms.sources.diagnostics import Diagnosis
@@ -50,12 +51,12 @@ def refuse_unusable(
     problems = [f"{file}: {reason}" for file, reason in diagnosis.files]
     if diagnosis.dead > share * diagnosis.rows:
         problems += [
-            f"{file}: row {row}: {reason}" + (f" (and {count - 1} more such rows)" if count > 1 else "")
+            f"{file}: row {row}: {reason}" + (f" (and {counted(count - 1, 'more such row')})" if count > 1 else "")
             for file, reason, row, count in diagnosis.reasons[:MOST_REASONS]
         ]
         problems.append(
-            f"{undone}: {diagnosis.dead} of {diagnosis.rows} rows cannot be used and {key} allows a share of "
-            f"{share:g}; all of them are listed in {folder}/dead_letters.parquet"
+            f"{undone}: {diagnosis.dead} of {counted(diagnosis.rows, 'row')} cannot be used and {key} allows a "
+            f"share of {share:g}; all of them are listed in {folder}/dead_letters.parquet"
         )
     elif problems:
         problems.append(f"{undone}: a file that cannot be read is never skipped")

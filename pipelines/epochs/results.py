@@ -7,6 +7,7 @@ from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
+from privacy.counted import counted
 
 Result = tuple[dict[str, Any], str]
 """As `--json` prints it, and for people."""
@@ -25,7 +26,7 @@ def published(spec: Spec, store: Store, commit: Commit, how: str) -> Result:
         "files": paths,
     }
     lines = [
-        f"{spec.release}: epoch {commit.epoch}, {commit.windows - commit.released} windows released, "
+        f"{spec.release}: epoch {commit.epoch}, {counted(commit.windows - commit.released, 'window')} released, "
         f"{moment_text(commit.start)} to {moment_text(commit.until)}, {how}",
         *wrap(commit.statement, 120),
         *(f"  {path}" for path in paths),

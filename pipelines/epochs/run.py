@@ -27,6 +27,7 @@ from pipelines.store.attempt import Reading
 from pipelines.store.commit import History
 from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
+from privacy.counted import counted
 from transforms.common.errors import SpecError
 
 
@@ -128,7 +129,7 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
         return valid(spec)
     done = commits[-1].windows if commits else 0
     document = {"release": spec.release, "windows": done, "public": spec.output.public}
-    return document, f"{spec.release}: the stream has ended after {done} windows; {spec.output.public} holds them"
+    return document, f"{spec.release}: the stream has ended; {spec.output.public} holds {counted(done, 'window')}"
 
 
 def _make(spec: Spec, job: Job, start: Start, flags: list[str], folder: str, keep: bool) -> Reading:
@@ -147,4 +148,4 @@ def _nothing_new(spec: Spec, store: Store, history: History | None, waiting: str
         return nothing_due(spec, waiting)
     if history is None:
         return nothing_due(spec, "no window has closed yet")
-    return nothing_due(spec, f"all {history.last.windows} windows that have closed are released already")
+    return nothing_due(spec, f"{counted(history.last.windows, 'window')} closed so far, all released already")

@@ -36,6 +36,7 @@ from pipelines.epochs.stream_watch import Watch
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
 from pipelines.store.store import Store
+from privacy.counted import counted
 from transforms.aggregation.queries import Timeline
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.sources.formats.table import FORMATS
@@ -138,7 +139,8 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
         if windows is None:  # somebody has stopped it
             return
         raise SlackwaterError(
-            f"the stream ended before all {windows} windows were published; run again, and it goes on from there"
+            f"the stream ended before the last of {counted(windows, 'window')} was published; run again, and it goes "
+            "on from there"
         )
     if not PipelineState.is_terminal(result.state):
         result.cancel()  # the ticks would go on; Flink's end by themselves

@@ -32,6 +32,7 @@ from pipelines.spec.load import Spec
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
+from privacy.counted import counted
 from transforms.aggregation.shard_state import file_of
 from transforms.common.errors import RefusedError, SlackwaterError
 from transforms.common.sinks import read_bytes
@@ -66,8 +67,8 @@ class Committed:
 
 def _another(windows: int) -> RefusedError:
     return RefusedError(
-        f"another run has published up to {windows} windows in the meantime; start the stream again, and it goes on "
-        "from there"
+        f"another run has published {counted(windows, 'window')} in the meantime; start the stream again, and it goes "
+        "on from there"
     )
 
 

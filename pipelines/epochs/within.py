@@ -27,6 +27,7 @@ from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
 from pipelines.store.attempt import Reading
 from pipelines.store.store import Store
+from privacy.counted import counted
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
 from transforms.aggregation.projection import Project
 from transforms.aggregation.shard_state import STATE
@@ -157,7 +158,7 @@ def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[
         refuse_another_beginning(job, start.before)
     if (start.released, start.past) != (job.aggregation.timeline.released, past):
         raise RefusedError(
-            f"another run has published up to {start.released} windows in the meantime; start the pipeline "
+            f"another run has published {counted(start.released, 'window')} in the meantime; start the pipeline "
             "again, and it goes on from there"
         )
     publish_epoch(spec, store, start, job, partial(_make, spec, job, start, [*parts]))

@@ -18,6 +18,7 @@ from pipelines.epochs.flags import begin_pipeline, options_of
 from pipelines.epochs.results import Result
 from pipelines.local.survey import Survey, read_survey
 from pipelines.spec.times import now
+from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.common.ipc import from_bytes
@@ -129,7 +130,7 @@ def _document(
 
 def _text(document: dict[str, Any]) -> str:
     where = "" if document["file"] is None else f" in {document['file']}"
-    lines = [f"{document['release']}: {document['rows']:,} numbers up to {document['until']}{where}"]
+    lines = [f"{document['release']}: {counted(document['rows'], 'number')} up to {document['until']}{where}"]
     if document["without_reports"]:
         lines.append(
             f"  {document['without_reports']:,} of them are empty: nobody has reported on what they are made of"

@@ -11,6 +11,7 @@ from pipelines.epochs.results import Result
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.spec import LocalSpec, load_local
 from pipelines.local.survey import Survey, write_survey
+from privacy.counted import counted
 from privacy.local.bound import loss_of_all_layers
 from privacy.local.plan import Candidate, candidates
 from privacy.local.signs import MOST_SIGNS
@@ -109,14 +110,15 @@ def _warnings(spec: LocalSpec, best: Candidate) -> list[str]:
     worst = max(float(np.sqrt(spec.people * variances.max())) for variances in best.variances.values())
     if worst > spec.people / 4:
         found.append(
-            f"numbers are off by up to {worst:,.0f} of {spec.people:,} people: there are too few for this epsilon"
+            f"numbers are off by up to {worst:,.0f} of {counted(spec.people, 'person')}: there are too few for this "
+            "epsilon"
         )
     return found
 
 
 def _text(document: dict[str, Any]) -> str:
     lines = [
-        f"{document['release']}: {document['people']:,} people, {document['windows']} windows",
+        f"{document['release']}: {counted(document['people'], 'person')}, {counted(document['windows'], 'window')}",
         *wrap(document["statement"], 120),
         *(f"- {condition}" for condition in document["conditions"]),
         "",
@@ -128,7 +130,7 @@ def _text(document: dict[str, Any]) -> str:
     lines += ["", "what a person's device sends:"]
     for each in document["reports"]:
         every = "in one window, drawn by chance" if each["every"] is None else f"every {each['every']}"
-        sent = "1 report" if each["of_a_person"] == 1 else f"{each['of_a_person']} reports"
+        sent = counted(each["of_a_person"], "report")
         lines.append(
             f"  {each['people']:.1%} of people: {sent}, {every}, of which {each['can_differ']} "
             f"can differ between two people; {how(each)}"

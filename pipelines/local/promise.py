@@ -3,6 +3,7 @@
 from typing import Any
 
 from pipelines.spec.durations import duration_text
+from privacy.counted import counted
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.signs import Signs
 from privacy.upward import shown
@@ -31,8 +32,8 @@ def in_the_open(design: Design, people: int) -> str | None:
     if revealed <= 0.01:
         return None
     return (
-        f"with delta {shown(design.delta)} and {people:,} people, {revealed:.3g} of them have a report in the open, on "
-        "average"
+        f"with delta {shown(design.delta)} and {counted(people, 'person')}, {revealed:.3g} of them have a report in "
+        "the open, on average"
     )
 
 

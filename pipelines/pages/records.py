@@ -13,6 +13,7 @@ from pipelines.pages.noise import NAMED, ROWS, shortened
 from pipelines.pages.numbers import outward, rounded, says_nothing
 from pipelines.sanitised.plan import error_text, kind_text, missing_text
 from pipelines.sanitised.published import PublishedRecords
+from privacy.counted import counted
 from privacy.sanitised.attributes import Attribute, Curve, Number
 from privacy.upward import shown
 from transforms.common.sinks import write_text
@@ -36,7 +37,7 @@ def report_of_records(records: PublishedRecords, output: str) -> Result:
         "signals": signals,
         "warnings": said,
     }
-    lines = [f"{records.release}: what {records.count:,} sanitised records tell, as a page in {output}"]
+    lines = [f"{records.release}: what {counted(records.count, 'sanitised record')} tell, as a page in {output}"]
     lines += [f"  warning: {one}" for one in said]
     return document, "\n".join(lines)
 
@@ -225,8 +226,8 @@ def _ledger(records: PublishedRecords) -> str:
         "Ledger",
         [
             html.paragraph(
-                f"{records.count:,} records were sanitised in {runs:,} {'run' if runs == 1 else 'runs'}, each record "
-                f"once. Each costs epsilon {shown(record.epsilon)} and delta {shown(record.delta)}, and that is all "
+                f"Sanitised so far: {counted(records.count, 'record')} in {counted(runs, 'run')}, each record once. "
+                f"Each costs epsilon {shown(record.epsilon)} and delta {shown(record.delta)}, and that is all "
                 "that it will ever cost; records do not add up, but for those of one person."
             ),
             html.table(

@@ -13,6 +13,7 @@ from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.load import Spec
 from pipelines.spec.times import now
 from privacy.constraint import AtMost
+from privacy.counted import counted
 from privacy.estimates import confidence_of
 from privacy.measure import Measure
 from privacy.noise.distributions import widened
@@ -169,8 +170,8 @@ def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence
     constraint = spec.privacy.constraint
     if isinstance(constraint, AtMost) and plan.windows is not None and constraint.changes > plan.windows + 1:
         yield (
-            f"privacy.constraint.at_most: {constraint.changes} is more than one change in each of the {plan.windows} "
-            f"windows: noise is as for {plan.windows + 1}; a smaller bound takes less noise"
+            f"privacy.constraint.at_most: {constraint.changes} changes for {counted(plan.windows, 'window')}: noise is "
+            f"as for {plan.windows + 1}; a smaller bound takes less noise"
         )
     goes_on = spec.schedule.until is None or spec.schedule.until > now()
     if spec.changelog.freshness is None and spec.changelog.shrink is None and goes_on:
@@ -209,4 +210,4 @@ def window_text(spec: Spec, windows: int) -> str:
     A release without an end is planned for as many windows as have closed.
     """
     end = "" if spec.schedule.until is not None else " so far (the schedule has no end)"
-    return f"{windows:,} windows of {spec.schedule.length}{end}"
+    return f"{counted(windows, 'window')} of {spec.schedule.length}{end}"

@@ -17,6 +17,7 @@ from pipelines.reports.published import Published, asked, published
 from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
 from privacy.answers.sums import Weights, over_cells, spread, weights_of
+from privacy.counted import counted
 from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import DiscreteGaussian, NoiseDistribution, widened
 from privacy.planning.plan import Plan, Released
@@ -243,7 +244,7 @@ def _text(document: dict[str, Any]) -> str:
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     where = "all cells" if document["where"] is None else document["where"]
     less = "" if document["minus"] is None else f", less that of the window that ends {document['minus']}"
-    cells = f"{document['cells']:,} cell{'s' if document['cells'] > 1 else ''}"
+    cells = counted(document["cells"], "cell")
     head = f"{document['release']}, {document['query']}, {document['kind']} where {where} ({cells}){less}:"
     return "\n".join(
         [head, *lines, f"{FREE[0].upper()}{FREE[1:]}. Each interval by itself holds the bounded data's number."]

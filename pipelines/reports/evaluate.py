@@ -24,6 +24,7 @@ from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.load import Spec
 from pipelines.spec.paths import within
 from pipelines.store.store import Store
+from privacy.counted import counted
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Released
 from privacy.series import Family, Series, totals
@@ -242,7 +243,8 @@ def evaluate_text(document: dict[str, Any]) -> str:
     """The evaluation for people."""
     lines = [
         document["notice"],
-        f"{document['release']}: {document['windows']} windows, {document['runs']} trials of the noise",
+        f"{document['release']}: {counted(document['windows'], 'window')}, "
+        f"{counted(document['runs'], 'trial')} of the noise",
         *(f"warning: {one}" for one in document["warnings"]),
         "",
         f"{'query':<16} {'kind':<14} {'truth':>10} {'in total':>10} {'of truth':>9} "

@@ -19,6 +19,7 @@ from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
 from pipelines.sanitised.store import Sanitised, SanitisedStore
 from pipelines.spec.document import read_document
 from pipelines.spec.kinds import kind_of
+from privacy.counted import counted
 from privacy.planning.statement import protected
 from privacy.protection import Protection, Span
 from privacy.upward import shown
@@ -129,9 +130,9 @@ def ledger_of_devices(path: str | Path) -> tuple[dict[str, Any], str]:
         "windows": spec.windows,
     }
     lines = [
-        f"{spec.release}: a survey of {spec.people:,} devices",
+        f"{spec.release}: a survey of {counted(spec.people, 'device')}",
         f"epsilon {shown(spec.epsilon)}, delta {shown(spec.delta)} for each device, of all that it sends in "
-        f"{spec.windows:,} windows; the devices hold themselves to it.",
+        f"{counted(spec.windows, 'window')}; the devices hold themselves to it.",
         "Other surveys of the same people add up with it, and so do several devices of one person.",
     ]
     return document, "\n".join(lines)

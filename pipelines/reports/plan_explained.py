@@ -3,6 +3,7 @@
 from typing import Any
 
 from pipelines.reports.plan_report import series_text
+from privacy.counted import counted
 from privacy.upward import shown
 
 
@@ -19,7 +20,7 @@ def explained_text(document: dict[str, Any]) -> str:
     if document["states"] is not None:
         states = document["states"]
         path = " -> ".join("/".join(part) for part in states["path"])
-        lines.append(f"states: at most {states['k']} changes, along {path}")
+        lines.append(f"states: at most {counted(states['k'], 'change')}, along {path}")
         merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
         lines += [f"        merged, so that no query may distinguish them: {merged}", ""]
     lines.append(
@@ -31,8 +32,8 @@ def explained_text(document: dict[str, Any]) -> str:
             lines += _candidate_lines(query, candidate)
     lines += [
         "",
-        f"rmse, first, last: over {document['windows']} windows; `-` where it depends on the data. Of adaptive "
-        "publication the first is that of the first window, which is sampled in any case.",
+        f"rmse, first, last: over {counted(document['windows'], 'window')}; `-` where it depends on the data. Of "
+        "adaptive publication the first is that of the first window, which is sampled in any case.",
         "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
     ]
     return "\n".join(lines)
@@ -67,8 +68,8 @@ def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[s
 def _weights_text(parameters: dict[str, Any]) -> str:
     weights, above = parameters["weights"], shown(100 * parameters["above_least"], 2)
     return (
-        f"{len(weights)} weights from {min(weights):g} to {max(weights):g}: the weighted squared error is at most "
-        f"{above} % above the least that any budgets of windows can have"
+        f"{counted(len(weights), 'weight')} from {min(weights):g} to {max(weights):g}: the weighted squared error "
+        f"is at most {above} % above the least that any budgets of windows can have"
         + (", were they to go on for ever" if parameters["for_ever"] else "")
     )
 
@@ -80,14 +81,14 @@ def _number_text(number: dict[str, Any]) -> str:
 
 def _carried_text(carried: dict[str, Any], of: str) -> str:
     grows = "however many windows have passed" if carried["bounded"] else "more the longer the schedule is"
-    return f"kept between runs: at most about {carried['numbers']} numbers for each {of}, {grows}"
+    return f"kept between runs: at most about {counted(carried['numbers'], 'number')} for each {of}, {grows}"
 
 
 def _family_text(family: dict[str, Any]) -> str:
     text = f"{family['family']}: a unit moves the nodes by L1 {family['l1']:.4g}, L2 {family['l2']:.4g} in all"
     if family["paper"] is None:
         return text
-    text += f"; the paper charges {family['paper']['nodes']} nodes"
+    text += f"; the paper charges {counted(family['paper']['nodes'], 'node')}"
     if "nodes_claimed" in family["paper"]:
         text += f" (its theorem 4.3: {family['paper']['nodes_claimed']:.4g})"
     return text

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipelines.reports.plan_report import series_text
+from privacy.counted import counted
 from privacy.upward import shown
 
 
@@ -58,7 +59,7 @@ def off_by(number: dict[str, Any]) -> str:
     '± 16 from 480 entries on'
     """
     if number.get("entries") is not None:
-        return f"± {number['within']:.4g} from {number['entries']:,} entries on"
+        return f"± {number['within']:.4g} from {counted(number['entries'], 'entry')} on"
     return "depends on the data" if number.get("half_width") is None else f"± {number['half_width']:.4g}"
 
 

@@ -13,6 +13,7 @@ from pipelines.epochs.results import Result
 from pipelines.reports.published import Published, asked, published
 from pipelines.sanitised.published import records_at
 from pipelines.spec.paths import within
+from privacy.counted import counted
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
@@ -29,7 +30,9 @@ def show(arguments: argparse.Namespace, flags: list[str]) -> Result:
         _refuse_inside(records.folder, arguments.output)
         about = {"release": records.release, "records": records.count}
         table = records.estimates(arguments.query)
-        return told(table, f"from {records.count:,} sanitised records", about, arguments, local=lambda moment: moment)
+        return told(
+            table, f"from {counted(records.count, 'sanitised record')}", about, arguments, local=lambda moment: moment
+        )
     release = published(arguments.spec)
     _refuse_inside(release.folder, arguments.output)
     about = {"release": release.spec.release, "until": release.until}
@@ -48,7 +51,7 @@ def told(table: pa.Table, which: str, about: dict[str, Any], arguments: argparse
     document = {**about, "rows": table.num_rows, "file": output}
     if output is not None:
         write_shown(table, output, local=local)
-        return document, f"{about['release']}: {table.num_rows:,} numbers {which} in {output}"
+        return document, f"{about['release']}: {counted(table.num_rows, 'number')} {which} in {output}"
     if arguments.json:  # the numbers themselves; the text would be made for nothing
         return {**document, "estimates": rows_of(table)}, ""
     return document, text_of(table, local=local)

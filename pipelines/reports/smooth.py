@@ -15,6 +15,7 @@ from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
 from pipelines.reports.published import Published, asked
 from pipelines.spec.paths import within
+from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
 from transforms.common.sinks import OUTPUT_FORMATS, write_table
@@ -61,7 +62,7 @@ def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 def _text(document: Mapping[str, Any]) -> str:
     lines = [
-        f"{document['release']}: {document['rows']:,} numbers up to {document['until']} in {document['file']}",
+        f"{document['release']}: {counted(document['rows'], 'number')} up to {document['until']} in {document['file']}",
         "They are made from what is published, and cost no privacy. ci_low and ci_high hold the truth as often as they "
         "say, whatever the data do; model_low and model_high only if the truth moves as the model says.",
     ]

@@ -15,6 +15,7 @@ from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
 from pipelines.sanitised.store import NAMES, NAMES_FILE, RECORDS, Sanitised, SanitisedStore
 from pipelines.spec.paths import within
+from privacy.counted import counted
 from transforms.common.batches import Batch
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
@@ -53,7 +54,8 @@ def sanitise(arguments: argparse.Namespace, flags: list[str]) -> Result:
             table = PublishedRecords(spec.output.public).estimates()
             write_table(table, output, format_=_FORMATS[Path(output).suffix])
             document |= {"estimates": output}
-            lines.append(f"  {output}: {table.num_rows} estimates, made from what is published; they cost nothing more")
+            made = counted(table.num_rows, "estimate")
+            lines.append(f"  {output}: {made}, made from what is published at no further cost")
     except SlackwaterError:
         raise
     except Exception as error:  # its words may quote data
@@ -82,7 +84,7 @@ def _released(spec: SanitiseSpec, store: SanitisedStore) -> tuple[dict[str, obje
             store.discard(attempt)
             document = {"release": spec.release, "records": 0, "left_out": left_out, "files": []}
             return document, [
-                f"{spec.release}: nothing new; all {left_out:,} rows are of records that are sanitised already"
+                f"{spec.release}: nothing new; {counted(left_out, 'row')} of records that are sanitised already"
             ]
         done = Sanitised(
             release=spec.release,
@@ -110,9 +112,9 @@ def _released(spec: SanitiseSpec, store: SanitisedStore) -> tuple[dict[str, obje
         "statement": commit.statement,
         "files": paths,
     }
-    again = f"; {left_out:,} rows left out, whose records are sanitised already" if left_out else ""
-    lines = [f"{spec.release}: epoch {commit.epoch}, {commit.records:,} records sanitised{again}", commit.statement]
-    return document, [*lines, *(f"  {path}" for path in paths)]
+    again = f"; {counted(left_out, 'row')} left out, of records that are sanitised already" if left_out else ""
+    said = f"{spec.release}: epoch {commit.epoch}, {counted(commit.records, 'record')} sanitised{again}"
+    return document, [said, commit.statement, *(f"  {path}" for path in paths)]
 
 
 def _write(spec: SanitiseSpec, known: pa.Array, folder: str) -> tuple[list[str], int, int]:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from privacy.counted import counted
 from transforms.common.cloud import PATIENCE, SIGN_IN, in_time, no_credentials, silence
 from transforms.common.errors import RefusedError, SlackwaterError, SpecError
 
@@ -166,7 +167,7 @@ def _find(client: Any, table: Table, loaded: int, last: str | None) -> None:
     except NotFound:
         if loaded:
             raise RefusedError(
-                f"{table.name}: is gone, and {loaded:,} epochs were in it; restore it (BigQuery keeps what is deleted "
+                f"{table.name}: is gone, with {counted(loaded, 'epoch')}; restore it (BigQuery keeps what is deleted "
                 "for some days), or name another table, into which all epochs are loaded"
             ) from None
         new = bigquery.Table(table.name, schema=_fields(table.schema))

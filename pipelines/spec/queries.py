@@ -23,6 +23,7 @@ from pipelines.spec.fields import (
 )
 from pipelines.spec.ordered import MOST_ORDERED, Edge, OrderedSection
 from pipelines.spec.strategies import Strategy
+from privacy.counted import counted
 from privacy.measure import KINDS, Measure
 from transforms.aggregation.expression import Condition
 from transforms.aggregation.ordered_key import OrderedKey
@@ -309,7 +310,7 @@ class QuerySection(Section):
             problems.append((("by", ordered[-1]), message))
         if self.cells >= MOST_CELLS:
             fewer = "take larger steps" if ordered else "list fewer"
-            problems.append((("by",), f"{self.cells:,} cells; {fewer}, below {MOST_CELLS:,} in all"))
+            problems.append((("by",), f"{counted(self.cells, 'cell')}; {fewer}, below {MOST_CELLS:,} in all"))
         if self.consistent:
             problems.extend((("consistent",), text) for text in self._inconsistent())
         if self.quantiles:

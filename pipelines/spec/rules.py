@@ -13,6 +13,7 @@ from pipelines.spec.privacy import PrivacySection
 from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSection, Strategy, StrategySection
 from privacy.adaptive.grouping import MOST_CELLS
+from privacy.counted import counted
 from privacy.planning.adaptive_part import spread_of
 from privacy.planning.plan import ADAPTIVELY
 from privacy.protection import Span
@@ -234,7 +235,10 @@ def _not_weighted(
         if query.publish != ["level"]:
             yield f"weights are of levels by themselves; write publish: [level] in query {query.name}"
     if windows is not None and len(section.weights) > windows:
-        yield f"{len(section.weights):,} weights for {windows:,} windows; give one for each, or fewer that are repeated"
+        yield (
+            f"{counted(len(section.weights), 'weight')} for {counted(windows, 'window')}; give one for each, or fewer "
+            "that are repeated"
+        )
     if privacy.renewed is not None:
         yield "weights are of states as they are; remove privacy.constraint.at_most"
     if privacy.accounting == "paper":
@@ -280,5 +284,6 @@ def consistency_problems(queries: list[QuerySection], *, windows: int | None) ->
     for place, query in enumerate(queries):
         most = (MOST_CONSISTENT if query.over is None else MOST_OVER_CELLS) // (windows + 1)
         if query.consistent and query.cells > most:
-            message = f"{query.cells:,} cells in {windows:,} windows; at most {most:,} cells, list fewer or remove this"
+            found = f"{counted(query.cells, 'cell')} in {counted(windows, 'window')}"
+            message = f"{found}; at most {counted(most, 'cell')}, list fewer or remove this"
             yield ("queries", place, "consistent"), message

@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from pipelines.store.commit import VERSION, Commit, document_in, json_of
 from pipelines.store.compaction import Compaction, shown_files
+from privacy.counted import counted
 from transforms.common.errors import RefusedError
 
 
@@ -62,8 +63,8 @@ def shown_epochs(
     shown = len(epochs) if isinstance(epochs, list) else 0
     if shown > len(commits):
         raise RefusedError(
-            f"{where}: shows {shown} epochs and the private side has committed {len(commits)}; restore the private "
-            "folder, since a run without it would sample new noise for what is published"
+            f"{where}: shows {counted(shown, 'epoch')} and the private side has committed {len(commits)}; restore the "
+            "private folder, since a run without it would sample new noise for what is published"
         )
     if shown:
         joined = sum(compaction.last <= shown for compaction in compactions)

@@ -20,6 +20,7 @@ from privacy.accounting.composition import (
     paper_epsilon,
 )
 from privacy.checks import at_least, positive
+from privacy.counted import counted
 from privacy.upward import above, shown
 
 __all__ = [
@@ -151,7 +152,7 @@ def calibrate(
     composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
     sentence = (
         f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of {protected}: discrete "
-        f"{mechanism.capitalize()} noise on {len(measurements)} measurements, {composed}"
+        f"{mechanism.capitalize()} noise on {counted(len(measurements), 'measurement')}, {composed}"
     )
     if mechanism == "gaussian" and accounting not in ("zcdp", "rdp"):
         gap = discretisation_gap(measurements, chosen, steps=steps)

@@ -29,6 +29,7 @@ from privacy.adaptive.carry import AdaptiveCarry, after, offered
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.sketch import Sample
+from privacy.counted import counted
 from privacy.noise.distributions import DiscreteLaplace
 
 Ints = NDArray[np.int64]
@@ -78,7 +79,7 @@ def unpacked(packed: Ints, cells: int) -> Groups:
     """
     rows, rest = divmod(len(packed) - 2 * cells, 2 * cells)
     if rest or rows < 0:
-        raise ValueError(f"groups: not of {cells} cells")
+        raise ValueError(f"groups: not of {counted(cells, 'cell')}")
     length, limit = packed[:cells], packed[cells : 2 * cells]
     exact, noisy = packed[2 * cells :].reshape(2, rows, cells)
     if length.min() < 0 or length.max(initial=0) != rows:
@@ -105,9 +106,11 @@ def step_grouped(
     if adaptive.policy != "pegasus" or scales.threshold is None or scales.test is None or adaptive.threshold is None:
         raise ValueError(f"the policy {adaptive.policy} does not group")
     if (scales.units, scales.column, scales.rounds) != (adaptive.units, 1, 0):
-        raise ValueError(f"scales: for {scales.units} units, but the policy has {adaptive.units}")
+        raise ValueError(f"scales: for {counted(scales.units, 'unit')}, but the policy has {adaptive.units}")
     if adaptive.windows is not None and carry is not None and carry.windows >= adaptive.windows:
-        raise ValueError(f"levels: {carry.windows + 1} windows, but the release ends after {adaptive.windows}")
+        raise ValueError(
+            f"levels: {counted(carry.windows + 1, 'window')}, but the release ends after {adaptive.windows}"
+        )
     cells, units = len(level), offered(adaptive, carry)
     assert units == 1
     noisy = level + sample(scales.sample(units), cells)

@@ -29,6 +29,7 @@ from privacy.adaptive.scales import Scales
 from privacy.cells import kdtree_reading
 from privacy.cells.kdtree import KdTree
 from privacy.cells.product import Product, product_from_json
+from privacy.counted import counted
 from privacy.exact import Json, Members
 from privacy.noise.choices import Choice
 from privacy.noise.distributions import NoiseDistribution
@@ -130,7 +131,7 @@ def read(over: Over, sketch: Ints) -> Reading:
             root=math.sqrt(float(found.variances.sum())),
         )
     if sketch.shape != (over.nodes,):
-        raise ValueError(f"a sketch of {len(sketch)} nodes, and the strategy has {over.nodes}")
+        raise ValueError(f"a sketch of {counted(len(sketch), 'node')}, and the strategy has {over.nodes}")
     cells = over.gather(sketch.astype(np.float64))
     deviations, mean_norm, root = _of_cells(over)
     return Reading(

@@ -18,6 +18,7 @@ from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales, anew
 from privacy.adaptive.sketch import Over, Reading, Sample, column, read, rounds, sketched
+from privacy.counted import counted
 from privacy.noise.distributions import DiscreteLaplace
 
 Flags = NDArray[np.bool_]
@@ -98,12 +99,14 @@ def step_over(
         ValueError: as `step`; scales, a carry or a level of another way to make samples.
     """
     if len(level) != over.cells:
-        raise ValueError(f"levels: {len(level)} cells, but samples are made of {over.cells}")
+        raise ValueError(f"levels: {counted(len(level), 'cell')}, but samples are made of {over.cells}")
     if (scales.column, scales.rounds) != (column(over, scales.noise), rounds(over)):
         raise ValueError("scales: of other sums over cells than samples are made with")
     _check(adaptive, scales, None, level[None, :])
     if adaptive.windows is not None and carry is not None and carry.windows >= adaptive.windows:
-        raise ValueError(f"levels: {carry.windows + 1} windows, but the release ends after {adaptive.windows}")
+        raise ValueError(
+            f"levels: {counted(carry.windows + 1, 'window')}, but the release ends after {adaptive.windows}"
+        )
     if carry is not None and reading is None:
         reading = read(over, carry.published)
     units, rho = _decided(adaptive, scales, carry, level, sample, reading)
@@ -163,13 +166,13 @@ def _check(adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry | None, leve
     if levels.dtype != np.int64 or levels.ndim != 2 or not levels.shape[1]:
         raise ValueError("levels: expected int64, windows x cells, with at least one cell")
     if carry is not None and carry.published.shape != levels.shape[1:]:
-        raise ValueError(f"levels: {levels.shape[1]} cells, but {len(carry.published)} in the steps before")
+        raise ValueError(f"levels: {counted(levels.shape[1], 'cell')}, but {len(carry.published)} in the steps before")
     if scales.units != adaptive.units:
-        raise ValueError(f"scales: for {scales.units} units, but the policy has {adaptive.units}")
+        raise ValueError(f"scales: for {counted(scales.units, 'unit')}, but the policy has {adaptive.units}")
     if (scales.threshold is None) == adaptive.sparse_vector or (scales.test is None) == (
         adaptive.decisions is not None
     ):
         raise ValueError(f"scales: of another policy than {adaptive.policy}")
     closed = len(levels) + (0 if carry is None else carry.windows)
     if adaptive.windows is not None and closed > adaptive.windows:
-        raise ValueError(f"levels: {closed} windows, but the release ends after {adaptive.windows}")
+        raise ValueError(f"levels: {counted(closed, 'window')}, but the release ends after {adaptive.windows}")

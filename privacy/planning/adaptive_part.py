@@ -19,6 +19,7 @@ from privacy.cells.fitting import strategies
 from privacy.cells.kdtree import KdTree, kdtree_over
 from privacy.cells.space import Space
 from privacy.constraint import AtOnce, Constraint, Within, parts
+from privacy.counted import counted
 from privacy.measure import Measure
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.strategies.choice import MOST_WEIGHTS
@@ -142,7 +143,9 @@ def spread_of(choice: AdaptiveChoice, *, windows: int | None, span: int | None, 
     among = -(-(windows or span or 1) // interval)
     repeated = windows is None or among > MOST_WEIGHTS
     if windows is not None and len(weights) > among:
-        raise ValueError(f"weights: {len(weights):,} for {among:,} samples; give one for each, or fewer to be repeated")
+        raise ValueError(
+            f"weights: {len(weights):,} for {counted(among, 'sample')}; give one for each, or fewer to be repeated"
+        )
     if not repeated:
         weights = (weights * -(-among // len(weights)))[:among]
     found = best_shares(weights, among, repeated=repeated, gaussian=noise == "gaussian")

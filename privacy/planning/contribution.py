@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from privacy.cells.corners import Corner
 from privacy.cells.product import Product
 from privacy.constraint import AtOnce, Constraint
+from privacy.counted import counted
 from privacy.measure import Component
 from privacy.protection import EVERYTHING, Protection, Span
 
@@ -93,4 +94,4 @@ class Contribution:
         if isinstance(self.protects, Span) and self.over is not None and not self.over.blocks:
             raise ValueError("a mixed strategy over cells is not for a span of time: its rows fall into no blocks")
         if self.over is not None and self.over.cells != self.cells:
-            raise ValueError(f"a strategy over {self.over.cells} cells is none for {self.cells}")
+            raise ValueError(f"the strategy covers {counted(self.over.cells, 'cell')}, but the query has {self.cells}")

@@ -6,6 +6,7 @@ from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.grouping import MOST_CELLS
 from privacy.cells.choice import CellChoice
 from privacy.cells.space import Space, cells_of
+from privacy.counted import counted
 from privacy.measure import Measure
 from privacy.series import Family, Series
 from privacy.strategies.choice import Choice
@@ -43,7 +44,9 @@ class Demand:
 
     def __post_init__(self) -> None:
         if self.axes and (cells_of(self.axes) != self.cells or not any(axis.ordered for axis in self.axes)):
-            raise ValueError(f"query {self.name}: axes are for {self.cells} cells, one of them with an order at least")
+            raise ValueError(
+                f"query {self.name}: axes are for {counted(self.cells, 'cell')}, one of them with an order at least"
+            )
         if self.over.asks and not self.axes:
             raise ValueError(f"query {self.name}: a strategy over cells is for keys whose cells have an order")
         if any(

@@ -7,6 +7,7 @@ docs/design.md to them. What is proved, and for which data, is in docs/proofs/st
 from collections.abc import Sequence
 
 from privacy.accounting.composition import Mechanism
+from privacy.counted import counted
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.strategies.base import Strategy
 
@@ -78,8 +79,8 @@ def _time(length: int) -> str:
     """Microseconds in the largest unit that they are whole in."""
     for unit, size in _UNITS:
         if length % size == 0:
-            return f"{length // size} {unit}s" if length > size else unit
-    return f"{length} microseconds"
+            return counted(length // size, unit) if length > size else unit
+    return counted(length, "microsecond")
 
 
 SPLIT = (

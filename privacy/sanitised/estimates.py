@@ -96,7 +96,7 @@ def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: flo
     """
     records = float(counts.sum())
     if records < 2:
-        raise ValueError(f"{records:.0f} records are too few for an estimate")
+        raise ValueError(f"too few records for an estimate: {records:.0f}")
     value, squares = np.asarray(counts, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     for axis, channel in enumerate(channels):
         value, squares = channel.unbiased(value, axis=axis), channel.squares(squares, axis=axis)
@@ -129,7 +129,7 @@ def means(values: Floats, *, confidence: float = 0.95) -> Estimate:
     """Means of sanitised numbers, or of each point of curves: [records] or [records, points], at least two records."""
     records = len(values)
     if records < 2:
-        raise ValueError(f"{records} records are too few for an estimate")
+        raise ValueError(f"too few records for an estimate: {records}")
     deviation = np.asarray(values.std(axis=0, ddof=1) / math.sqrt(records))
     return _normal(np.asarray(values.mean(axis=0)), deviation, confidence)
 

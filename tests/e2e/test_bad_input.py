@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from privacy.counted import counted
 from tests.e2e.specs import (
     AGE,
     KEY,
@@ -329,7 +330,7 @@ def test_bad_rows_are_told_by_file_row_and_column_and_end_the_run(
 ) -> None:
     said = refused(slackwater, (*SPEC_OF[format_], *changes), {f"a.{format_}": make})
 
-    more = f" (and {dead - 1} more such rows)" if dead > 1 else ""
+    more = f" (and {counted(dead - 1, 'more such row')})" if dead > 1 else ""
     assert said.code == 3
     assert said.lines[0].startswith(f"slackwater: data/a.{format_}: {line}")
     assert said.lines[0].endswith(more)

@@ -266,7 +266,7 @@ def test_a_table_that_is_gone_is_not_made_anew_without_the_epochs_it_had(release
     release.run(DAYS[0])
     release.client.delete_table(release.table("estimates"))
 
-    assert "is gone, and 1 epochs were in it" in release.run(DAYS[1], code=1)
+    assert "is gone, with 1 epoch" in release.run(DAYS[1], code=1)
 
     assert len(release.commits()) == 1
     (record,) = (release.folder / "private/loads").iterdir()

@@ -104,7 +104,7 @@ def test_of_five_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(
         entered = [one for one in told if one.found == epoch - 1]
         winners = [one for one in entered if one.code == 0]
         assert len(winners) == 1
-        assert f"epoch {epoch}, 1 windows released" in winners[0].out
+        assert f"epoch {epoch}, 1 window released" in winners[0].out
         assert all(name in winners[0].out for name in commit.files)
         who = f"another run, attempt {commit.attempt}, committed epoch {epoch} at {commit.committed_at}; nothing of"
         for one in entered:
@@ -115,7 +115,7 @@ def test_of_five_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(
         for one in told:
             if one not in entered:
                 assert (one.code, one.found) == (0, epoch)
-                assert "nothing is due" in one.out or f"epoch {epoch}, 1 windows released" in one.out
+                assert "nothing is due" in one.out or f"epoch {epoch}, 1 window released" in one.out
         assert len(entered) == RUNS or not at_the_commit
 
         now = contents(tmp_path / "public")

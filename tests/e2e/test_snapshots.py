@@ -254,9 +254,9 @@ BAD: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
     ),
     "half of the rows": (
         lambda folder: snapshot(folder, 4, 5),
-        ["data/2026-01-04.parquet: this snapshot has 5 rows that can be used, and the one before it 10", "20%"],
+        ["data/2026-01-04.parquet: this snapshot has 5 usable rows, and the one before it 10", "20%"],
     ),
-    "no rows": (lambda folder: snapshot(folder, 5, 0), ["data/2026-01-05.parquet: this snapshot has 0 rows"]),
+    "no rows": (lambda folder: snapshot(folder, 5, 0), ["data/2026-01-05.parquet: this snapshot has 0 usable rows"]),
     "a truncated file": (
         lambda folder: cut(snapshot(folder, 4)),
         ["data/2026-01-04.parquet: the file cannot be read", "never skipped"],
@@ -335,7 +335,7 @@ LATER_BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "a shrink since the last one": (
         lambda folder: snapshot(folder, 4, 7),
-        "data/2026-01-04.parquet: this snapshot has 7 rows that can be used, and the one before it 10",
+        "data/2026-01-04.parquet: this snapshot has 7 usable rows, and the one before it 10",
     ),
 }
 

@@ -84,7 +84,7 @@ WARNED = [
         "privacy.epsilon: 6 is above 5: what is published may change odds by a factor of 403",
     ),
     ([("epsilon: 1.0", "epsilon: 1.0\n  delta: 1.0e-4")], "privacy.delta: 0.0001 is above 1e-05: of 1 / delta people"),
-    ([("at_most: 4", "at_most: 7")], "privacy.constraint.at_most: 7 is more than one change in each of the 5 windows"),
+    ([("at_most: 4", "at_most: 7")], "privacy.constraint.at_most: 7 changes for 5 windows: noise is as for 6"),
     ([("measure: count", "measure: {sum: age, min: 60, max: 90}")], "query beds: each value is 60 or more from zero"),
 ]
 

@@ -68,7 +68,7 @@ def test_the_page_says_what_is_promised_and_what_it_cost_and_holds_no_name_of_a_
     assert [said for said in (*RESTS_ON, *words_of_records.NOT_PROTECTED) if said not in told] == []
     assert all(manifest[name] in told for name in ("statement", "spec_sha256"))
     assert manifest["epochs"][0]["committed_at"] in told
-    assert f"{PEOPLE} records were sanitised in 1 run, each record once. Each costs epsilon 53.625 and" in told
+    assert f"Sanitised so far: {PEOPLE} records in 1 run, each record once. Each costs epsilon 53.625 and" in told
     assert "Of 400 records up to 0.4 may have a value that is plainly told" in told
     assert "Read and agreed" in told
     assert "k7f3secret" not in output.name + told
@@ -129,14 +129,14 @@ def test_a_curve_that_is_mostly_noise_is_said_to_be(tmp_path, capsys):
     assert parsed(capsys.readouterr().out, "few")["slackwater_records_published_total",] == 0
     assert cli.main(["sanitise", str(spec)]) == 0
     assert cli.main(["show", str(spec)]) == 1
-    assert "few: 1 records are too few for an estimate; sanitise more" in capsys.readouterr().err
+    assert "few: too few records for an estimate: 1; sanitise more" in capsys.readouterr().err
     with (tmp_path / "few.csv").open("a") as file:
         file.write("b,1,1\nc,1,1\n")
     assert cli.main(["sanitise", str(spec)]) == 0
     assert cli.main(["report", str(spec), "-o", str(tmp_path / "few.html")]) == 0
     # Noise of scale 10,000: that all three of a point lie within 2 of each other is rarer than 1e-7.
     assert "load: mostly noise: h0, h1 (2 of 2 means), since the interval is wider" in capsys.readouterr().out
-    assert "3 records were sanitised in 2 runs" in (tmp_path / "few.html").read_text()
+    assert "3 records in 2 runs" in (tmp_path / "few.html").read_text()
 
 
 def test_metrics_are_what_the_public_side_tells(public, monkeypatch, capsys):

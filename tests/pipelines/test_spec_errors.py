@@ -541,7 +541,7 @@ def test_weights_of_windows_that_no_budget_is_spread_by(strategy: str, message: 
         ("{adaptive: {policy: pegasus, threshold: 9, smooth: mode}}", "smooth: expected one of mean, median"),
         ("{adaptive: {policy: ba, samples: 3}}", "samples: policy ba has none; remove it"),
         ("{adaptive: {policy: ba, weights: [1, 2]}}", "weights: policy ba has none; remove it"),
-        ("{adaptive: {policy: fixed, interval: 31d, weights: [1, 2]}}", "weights: 2 for 1 samples; give one for each"),
+        ("{adaptive: {policy: fixed, interval: 31d, weights: [1, 2]}}", "weights: 2 for 1 sample; give one for each"),
         ("{adaptive: {policy: fixed, interval: 36h}}", "interval: whole windows of 1d, such as 1w"),
         ("{adaptive: {policy: dsft, samples: 4, threshold: 1.0e+308}}", "threshold: expected at most 1e+30"),
         ("{adaptive: {policy: dsat, samples: 900}}", "samples=900 must be at most the number of windows"),

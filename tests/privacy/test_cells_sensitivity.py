@@ -256,7 +256,7 @@ def test_what_enters_or_leaves_within_a_span_is_charged_and_reached(over, bounda
 
 
 def test_a_strategy_over_other_cells_is_refused():
-    with pytest.raises(ValueError, match="3 cells is none for 4"):
+    with pytest.raises(ValueError, match="3 cells, but the query has 4"):
         Contribution(
             components=COUNT,
             cells=4,

@@ -149,7 +149,7 @@ def test_a_block_no_longer_than_the_span_is_refused_where_windows_may_be_shorter
     [
         (lambda: Windows(start=5, every=1, ends=(5,)), "each window must end after"),
         (lambda: DAYS.end(6), "known for 5 windows, not for 6"),
-        (lambda: Timeline(start=0, every=1, windows=2, ends=(4,)), "of 1 windows, not of windows=2"),
+        (lambda: Timeline(start=0, every=1, windows=2, ends=(4,)), "of 1 window, not of windows=2"),
         (lambda: dataclasses.replace(DAYS, every=0), "every=0 must be at least 1 microsecond"),
     ],
 )

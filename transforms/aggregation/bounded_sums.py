@@ -16,6 +16,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
+from privacy.counted import counted
 from transforms.aggregation.node_sums import Aggregation, NodeKey, Summed
 from transforms.aggregation.shard_kernel import advance_shard, sum_shard
 from transforms.aggregation.shard_state import STATE, file_of, state_from_bytes, state_to_bytes
@@ -106,7 +107,9 @@ def _refuse_other_shards(past: str, shards: int) -> None:
     """Units would be looked for where they are not, and contribute anew."""
     (found,) = FileSystems.match([f"{past}/units-*.parquet"])
     if len(found.metadata_list) != shards:
-        raise ValueError(f"{past}: holds the state of {len(found.metadata_list)} shards, not {shards}; keep the number")
+        raise ValueError(
+            f"{past}: holds the state of {counted(len(found.metadata_list), 'shard')}, not {shards}; keep the number"
+        )
 
 
 def _is_state(part: tuple[NodeKey, bytes]) -> bool:

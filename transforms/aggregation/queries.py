@@ -8,6 +8,7 @@ from typing import Literal
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis, Space
+from privacy.counted import counted
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.plan import Plan
@@ -154,7 +155,7 @@ class Timeline:
     def __post_init__(self) -> None:
         known = self.bounds.ends
         if known is not None and len(known) < self.windows:
-            raise ValueError(f"ends: of {len(known)} windows, not of windows={self.windows}")
+            raise ValueError(f"ends: of {counted(len(known), 'window')}, not of windows={self.windows}")
         if not 0 <= self.released <= self.windows:
             raise ValueError(f"released={self.released} must lie between 0 and windows={self.windows}")
 

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from privacy.counted import counted
+
 Ints = np.ndarray
 
 
@@ -44,7 +46,7 @@ class Windows:
         if self.ends is None:
             return self.start + number * self.every
         if not 0 <= number <= len(self.ends):
-            raise ValueError(f"the calendar is known for {len(self.ends)} windows, not for {number}")
+            raise ValueError(f"the calendar is known for {counted(len(self.ends), 'window')}, not for {number}")
         return self.ends[number - 1] if number else self.start
 
     def at(self, numbers: Ints) -> Ints:

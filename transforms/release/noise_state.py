@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from privacy.counted import counted
 from privacy.series import Ints
 from privacy.strategies.base import Carry, Floats
 from transforms.common.parquet_state import from_parquet, list_of, to_parquet
@@ -70,7 +71,7 @@ def opened(payload: bytes, *, windows: int, plan: str) -> pa.Table:
     if metadata.get(b"version") != VERSION.encode():
         raise ValueError("the state of noise is not of this version of the program")
     if metadata.get(b"windows") != str(windows).encode():
-        raise ValueError(f"the state of noise is not that after {windows} windows")
+        raise ValueError(f"the state of noise is not that after {counted(windows, 'window')}")
     if metadata.get(b"plan") != plan.encode():
         raise ValueError(
             "the noise so far was sampled under another plan; go on with that one (privacy.planning.document)"

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindows
 
+from privacy.counted import counted
 from privacy.noise.odds import Integers
 from privacy.sanitised.attributes import Subset
 from privacy.sanitised.record import Sanitisation
@@ -115,7 +116,9 @@ def names_of(records: pa.Table, entry: str) -> pa.Array:
     """
     names, _ = to_key(one_chunk(records[entry]), "string")
     if names.null_count:
-        raise ValueError(f"column {entry!r}: {names.null_count} records have no name, so they could be sanitised twice")
+        raise ValueError(
+            f"column {entry!r}: {counted(names.null_count, 'record')} without a name, which could be sanitised twice"
+        )
     return names
 
 

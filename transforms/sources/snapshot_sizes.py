@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 
+from privacy.counted import counted
 from transforms.sources.columns.layout import Layout
 from transforms.sources.files.snapshot_paths import instant_of
 
@@ -31,7 +32,7 @@ def shrinks(layout: Layout, folder: str, share: float) -> list[str]:
         rows[instant] += usable[file.path]
     instants = sorted(first)
     return [
-        f"{first[now]}: this snapshot has {rows[now]} rows that can be used, and the one before it {rows[before]}; "
+        f"{first[now]}: this snapshot has {counted(rows[now], 'usable row')}, and the one before it {rows[before]}; "
         f"changelog.shrink allows a loss of {share:.0%}; if it is half-written, write it again"
         for before, now in pairwise(instants)
         if rows[now] < (1 - share) * rows[before]

@@ -29,6 +29,7 @@ from apache_beam.transforms.userstate import (
 )
 from apache_beam.utils.timestamp import Timestamp
 
+from privacy.counted import counted
 from transforms.aggregation.projection import Projection, project
 from transforms.aggregation.sharding import shard_table
 from transforms.common.batches import DEAD_SCHEMA, Batch, dead_letters
@@ -233,7 +234,7 @@ def read_file(
         raise InputError(f"{place.file}: {whole['reason'][0].as_py()}")
     if dead.num_rows > bad_rows * rows:
         raise InputError(
-            f"{place.file}: row {dead['row'][0].as_py()}: {dead['reason'][0].as_py()} (and {dead.num_rows - 1} more "
-            f"such rows of {rows}); changelog.bad_rows allows a share of {bad_rows:g}; nothing of the file was used"
+            f"{place.file}: row {dead['row'][0].as_py()}: {dead['reason'][0].as_py()} ({dead.num_rows} such of "
+            f"{counted(rows, 'row')}); changelog.bad_rows allows a share of {bad_rows:g}; nothing of the file was used"
         )
     return [table for table in tables if table.num_rows], dead, rows
