@@ -24,7 +24,7 @@ from privacy.sanitised.curve_noise import CurveMetric, CurveNoise, mean_size
 from privacy.sanitised.finite import Exact
 from privacy.sanitised.grid import MOST_STEPS, Floats, Grid
 from privacy.sanitised.grid_noise import delta_of, least_scale
-from privacy.sanitised.lower_bounds import diameter_bound, finite_bound, packing_bound
+from privacy.sanitised.lower_bounds import finite_bound, line_bound, packing_bound, sets_bound
 from privacy.sanitised.metric_response import MetricResponse, best_response
 from privacy.sanitised.randomised_response import RandomisedResponse
 from privacy.sanitised.subset_response import SubsetResponse
@@ -85,7 +85,7 @@ class Number:
 
     @property
     def lower_bound(self) -> float:
-        return diameter_bound(self.grid.steps * self.grid.step, epsilon=self.epsilon, delta=self.delta)
+        return line_bound(self.grid.steps, epsilon=self.epsilon, delta=self.delta) * self.grid.step
 
     @property
     def mechanism(self) -> str:
@@ -233,7 +233,8 @@ class Subset:
 
     @property
     def lower_bound(self) -> float:
-        return diameter_bound(float(self.response.changed), epsilon=self.epsilon, delta=self.delta)
+        at_most = min(self.response.at_most, len(self.values))
+        return sets_bound(len(self.values), at_most, epsilon=self.epsilon, delta=self.delta)
 
     @property
     def mechanism(self) -> str:
@@ -320,8 +321,7 @@ class Curve:
 
     @property
     def lower_bound(self) -> float:
-        diameter = self.noise.diameter(self.metric) * self.grid.step
-        return diameter_bound(diameter, epsilon=self.epsilon, delta=self.delta)
+        return self.noise.lower_bound(self.metric) * self.grid.step
 
     @property
     def mechanism(self) -> str:

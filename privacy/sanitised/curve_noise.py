@@ -9,10 +9,10 @@ Any two of them are neighbours, and they are at most this far from each other, w
 The furthest apart are two that have no point in common, with half of the points each: f and g are the largest total and
 the largest sum of squares of a curve on m points. Both are reached (docs/proofs/sanitised.md).
 
-Discrete Laplace noise of scale L1 / epsilon is (epsilon, 0)-differentially private. With a delta discrete Gaussian
-noise is there too, of L2^2 / (2 sigma^2)-zCDP (Canonne, Kamath, Steinke 2020), which asks nothing of the grid; the
-smaller of both is taken. In Holohan, Leith, Mason (Information Sciences 305, 2015) these are functional data: with a
-metric that is declared, in which the error is told.
+Discrete Laplace noise of scale L1 / epsilon is (epsilon, 0)-differentially private. With a delta there is discrete
+Gaussian noise, too, calibrated by the exact delta of continuous noise (Balle, Wang 2018); the smaller of both is taken.
+Holohan, Leith, Mason (Information Sciences 305, 2015) name such data in example 2 and have no mechanism for them. Their
+example 4 says that curves at finitely many times are all there is to show: docs/proofs/sanitised.md.
 """
 
 import math
@@ -22,13 +22,16 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from privacy.accounting.accounting import Budget, Measurement, calibrate
+from privacy.accounting.accounting import Accounting, Budget, Measurement, calibrate
 from privacy.checks import at_least, positive
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.odds import Integers
+from privacy.sanitised.lower_bounds import curves_bound, diameter_bound
 from privacy.upward import above, root_above
 
 CurveMetric = Literal["total", "mean", "max"]
+_ACCOUNTINGS: tuple[Accounting, ...] = ("zcdp", "pld")
+
 METRICS: tuple[CurveMetric, ...] = get_args(CurveMetric)
 """Of two curves the sum, the mean or the largest of the differences of their points."""
 
@@ -109,11 +112,14 @@ class CurveNoise:
         """Of each point."""
         return DiscreteLaplace(self.scale) if self.distribution == "laplace" else DiscreteGaussian(self.scale)
 
-    def diameter(self, metric: CurveMetric) -> float:
-        """The largest distance between two curves, in steps."""
-        if metric == "max":
-            return float(self.steps if self.total is None else min(self.steps, self.total))
-        return self.l1 / (self.points if metric == "mean" else 1)
+    def lower_bound(self, metric: CurveMetric) -> float:
+        """Return a lower bound of the error of any mechanism, in steps."""
+        cost = {"epsilon": self.epsilon, "delta": self.delta}
+        most = self.points * self.steps if self.total is None else min(self.total, self.points * self.steps)
+        bound = curves_bound(self.points, self.steps, most, largest=metric == "max", **cost)
+        if metric != "max":
+            bound = max(bound, diameter_bound(float(self.l1), **cost))
+        return bound / (self.points if metric == "mean" else 1)
 
     def error(self, metric: CurveMetric) -> float:
         """The expected distance from the bounded curve, in steps; for `max` a bound that is a few percent too large.
@@ -161,7 +167,17 @@ def _norms(points: int, steps: int, total: int | None) -> tuple[Fraction, Fracti
 
 
 def _gaussian_scale(points: int, steps: int, total: int | None, budget: Budget) -> float:
+    """The smaller of two scales: by the delta of continuous noise, and by zCDP, for noise of few steps.
+
+    Rounding at random makes continuous noise of variance scale^2 - 2 discrete noise of this scale, except for less than
+    10^-16 of epsilon a point (docs/proofs/discrete_gaussian.md#rounding-at-random).
+    """
     l1, square = _norms(points, steps, total)
     l1_norm, l2_norm = above(l1), root_above(square)
     curve = Measurement(l1=l1_norm, l2=l2_norm, nodes=1, node_l1=l1_norm, node_l2=l2_norm, coordinates=points)
-    return calibrate([curve], budget=budget, mechanism="gaussian", accounting="zcdp", steps=1).scales[0]
+    by_zcdp, continuous = (
+        calibrate([curve], budget=budget, mechanism="gaussian", accounting=accounting, steps=2.0**60).scales[0]
+        for accounting in _ACCOUNTINGS
+    )
+    wider = Fraction(continuous) * (1 + Fraction(1, 2**30) + Fraction(points, 10**16) / Fraction(budget.epsilon))
+    return min(by_zcdp, root_above(wider**2 + 2))

@@ -1,9 +1,10 @@
 """How well any sanitisation of a record can do: no mechanism whatever has a smaller worst expected error.
 
 The error of a mechanism on a metric space D is E = max over d in D of the expected distance between d and what is put
-in its place. Source: Holohan, Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015),
-theorems 6 and 7, both as corrected and proved in docs/proofs/sanitised.md: theorem 6 holds with twice its bound, and
-theorem 7 only where outputs are elements of D.
+in its place. Sources: Holohan, Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015),
+theorems 6 and 7, both as corrected in docs/proofs/sanitised.md: theorem 6 holds with twice its bound, and theorem 7
+only where outputs are elements of D. `spread_bound` is a bound of this project, proved there; for many points and a
+large epsilon it is many times larger. What is shown is the largest of all that apply.
 """
 
 import math
@@ -16,7 +17,14 @@ from numpy.typing import NDArray
 from privacy.checks import at_least, positive
 from privacy.upward import below, exp_above
 
-Distances = NDArray[np.float64] | Sequence[Sequence[float]]
+Floats = NDArray[np.float64]
+Distances = Floats | Sequence[Sequence[float]]
+
+MOST_PACKINGS = 32
+"""Sets of points that `finite_bound` tries."""
+
+MOST_POINTS = 1000
+"""Points of a line that `line_bound` looks at."""
 
 
 def diameter_bound(diameter: float, *, epsilon: float, delta: float = 0.0) -> float:
@@ -58,13 +66,42 @@ def packing_radius(distances: Distances, points: Sequence[int]) -> float:
     >>> packing_radius([[0, 1], [1, 0]], [0, 1]), packing_radius([[0, 1, 0.5], [1, 0, 0.5]], [0, 1])
     (1.0, 0.5)
     """
+    of_points = np.asarray(distances, dtype=np.float64)[list(points)]
+    return float(np.sort(of_points, axis=0)[1].min())  # of each output to the second nearest
+
+
+def spread_bound(
+    distances: Distances, diameter: float, *, epsilon: float, delta: float = 0.0, shares: Floats | None = None
+) -> float:
+    """The largest a for which no output makes sum of (d - a)+ less than e^epsilon times sum of (a - d)+.
+
+    d are the distances of some points of D from the output. With a delta, a is reduced (docs/proofs/sanitised.md).
+
+    Args:
+        distances: [points][outputs], of all outputs that there may be; or smaller ones.
+        diameter: of the points: the largest distance between two of them.
+        shares: of the points, if a row is for several points; they add up to 1.
+
+    >>> round(spread_bound(1 - np.eye(11), 1.0, epsilon=0.0), 6)
+    0.909091
+    """
+    _check(diameter, epsilon, delta)
     far = np.asarray(distances, dtype=np.float64)
-    pairs = ((one, other) for place, one in enumerate(points) for other in points[place + 1 :])
-    return min((float(np.maximum(far[one], far[other]).min()) for one, other in pairs), default=math.inf)
+    weights = np.full(len(far), 1 / len(far)) if shares is None else shares
+    order = np.argsort(far, axis=0)
+    far, of_points = np.take_along_axis(far, order, axis=0), weights[order]
+    near, sums, rest = np.cumsum(of_points, axis=0), np.cumsum(of_points * far, axis=0), math.exp(-epsilon)
+    # The nearest points of an output are taken e^epsilon times as likely as the others; how many is up to the output.
+    found = float(((sums * (1 - rest) + sums[-1] * rest) / (near * (1 - rest) + rest)).min())
+    if delta > 0:
+        room = float(sums[-1].min()) - found
+        most = found * (diameter - found) if 2 * found <= diameter else diameter**2 / 4
+        found = found - delta * most / room if room > 0 else 0.0
+    return max(0.0, found * (1 - 1e-9))  # beyond all rounding of these sums
 
 
 def finite_bound(distances: Distances, *, epsilon: float, delta: float = 0.0) -> float:
-    """The better of both for a finite space whose elements alone may come out, over packings found greedily.
+    """The largest bound for a finite space whose elements alone may come out, over packings found greedily.
 
     >>> discrete = 1 - np.eye(5)
     >>> round(finite_bound(discrete, epsilon=0.0), 9)
@@ -72,15 +109,76 @@ def finite_bound(distances: Distances, *, epsilon: float, delta: float = 0.0) ->
     """
     far = np.asarray(distances, dtype=np.float64)
     best = diameter_bound(float(far.max()), epsilon=epsilon, delta=delta)
-    for least in np.unique(far[far > 0]):
-        points: list[int] = []
-        for point in range(len(far)):
-            if all(far[point, other] >= least for other in points):
-                points.append(point)
+    apart = np.unique(far[far > 0])
+    for least in apart[np.unique(np.linspace(0, len(apart) - 1, MOST_PACKINGS).astype(int))]:
+        points = _packed(far, float(least))
         if len(points) >= 2:
-            radius = packing_radius(far, points)
-            best = max(best, packing_bound(radius, len(points), epsilon=epsilon, delta=delta))
+            radius, diameter = packing_radius(far, points), float(far[np.ix_(points, points)].max())
+            packed = packing_bound(radius, len(points), epsilon=epsilon, delta=delta)
+            best = max(best, packed, spread_bound(far[points], diameter, epsilon=epsilon, delta=delta))
     return best
+
+
+def line_bound(steps: int, *, epsilon: float, delta: float = 0.0) -> float:
+    """The largest bound for numbers 0, ..., `steps`, with outputs anywhere on the line.
+
+    >>> line_bound(1, epsilon=0.0), round(line_bound(1000, epsilon=3.0), 1)
+    (0.5, 91.4)
+    """
+    apart = -(-steps // (MOST_POINTS - 1))
+    points = steps // apart + 1
+    # From no output fewer points are near than from one of them in the middle: at distances 0, 1, 1, 2, 2, ...
+    middle = (np.arange(points) + 1) // 2 * float(apart)
+    spread = spread_bound(middle[:, None], float((points - 1) * apart), epsilon=epsilon, delta=delta)
+    return max(spread, diameter_bound(float(steps), epsilon=epsilon, delta=delta))
+
+
+def sets_bound(elements: int, at_most: int, *, epsilon: float, delta: float = 0.0) -> float:
+    """The largest bound for sets of at most `at_most` elements, with any set as output, by their symmetric difference.
+
+    >>> round(sets_bound(3, 2, epsilon=1.5), 4), round(sets_bound(20, 20, epsilon=3.0), 4)
+    (0.8586, 7.3882)
+    """
+    sizes = [math.comb(elements, size) for size in range(at_most + 1)]
+    shares = np.array([size / sum(sizes) for size in sizes])
+    # No output has more sets at a distance of l than the empty set, which has all sets of l elements.
+    empty, diameter = np.arange(at_most + 1.0)[:, None], float(min(elements, 2 * at_most))
+    return max(
+        spread_bound(empty, diameter, epsilon=epsilon, delta=delta, shares=shares),
+        packing_bound(1.0, sum(sizes), epsilon=epsilon, delta=delta),
+        diameter_bound(diameter, epsilon=epsilon, delta=delta),
+    )
+
+
+def curves_bound(points: int, steps: int, total: int, *, largest: bool, epsilon: float, delta: float = 0.0) -> float:
+    """The largest bound for curves of points in 0, ..., `steps` that add up to at most `total`, with outputs anywhere.
+
+    Points that are at their maximum or at 0 are a set; outputs between may be rounded by chance, for the same distance.
+
+    Args:
+        largest: whether the distance is the largest difference of two points, in place of the sum of all.
+
+    >>> curves_bound(3, 50, 60, largest=False, epsilon=1.5) > 50 * sets_bound(3, 1, epsilon=1.5) - 1e-9
+    True
+    """
+    best = line_bound(min(steps, total), epsilon=epsilon, delta=delta)
+    for full in {max(1, total // steps), min(points, -(-total // steps))}:
+        height = min(steps, total // full)
+        if largest:
+            corners = sum(math.comb(points, size) for size in range(full + 1))
+            best = max(best, packing_bound(height / 2, corners, epsilon=epsilon, delta=delta))
+        else:
+            best = max(best, height * sets_bound(points, full, epsilon=epsilon, delta=delta))
+    return best
+
+
+def _packed(far: Floats, least: float) -> list[int]:
+    """Elements at least so far from each other, each the first that is left."""
+    points, left = [], np.ones(len(far), dtype=bool)
+    while left.any():
+        points.append(int(left.argmax()))
+        left &= far[points[-1]] >= least
+    return points
 
 
 def _check(distance: float, epsilon: float, delta: float) -> None:

@@ -7,8 +7,8 @@ response. What is taken is rounded to exact odds, and these are checked, whateve
 
 Source of the exponential odds: McSherry, Talwar, "Mechanism Design via Differential Privacy" (FOCS 2007), with the rate
 that the check allows instead of the theorem's. The mixture with the truth is optimal for the discrete metric: Holohan,
-Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015), example 6; for other metrics a
-test finds it so.
+Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015), example 6 and theorem 7. For
+other metrics and a delta above 0 another table may have a slightly smaller error (docs/proofs/sanitised.md).
 """
 
 import math
@@ -136,7 +136,7 @@ def refuse_no_metric(distances: Floats) -> None:
 
 
 def best_response(distances: Floats, *, epsilon: float, delta: float = 0.0) -> MetricResponse:
-    """The response with the least worst error of those that are known.
+    """The response with the least worst error of those that are known: without a delta, up to `MOST_SOLVED`, of all.
 
     Args:
         distances: [values, values], a metric.
