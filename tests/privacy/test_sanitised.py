@@ -342,7 +342,7 @@ def sets(elements: int, at_most: int) -> np.ndarray:
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
 @pytest.mark.parametrize("epsilon", [0.3, 1.5, 4.0])
 def test_no_mechanism_has_less_error_than_any_of_the_bounds(epsilon, delta):
-    """Compared with the best mechanism, by a linear programme, for lines, sets and curves, with outputs outside them."""
+    """Compared with the best mechanism, by a linear programme; outputs may lie outside of the space."""
     cost = {"epsilon": epsilon, "delta": delta}
     between = np.abs(np.subtract.outer(np.arange(5.0), np.arange(-2, 11) / 2))
     inputs, outputs = sets(3, 2), sets(3, 3)
