@@ -128,7 +128,7 @@ def line_bound(steps: int, *, epsilon: float, delta: float = 0.0) -> float:
     apart = -(-steps // (MOST_POINTS - 1))
     points = steps // apart + 1
     # From no output fewer points are near than from one of them in the middle: at distances 0, 1, 1, 2, 2, ...
-    middle = (np.arange(points) + 1) // 2 * float(apart)
+    middle = ((np.arange(points) + 1) // 2 * apart).astype(np.float64)
     spread = spread_bound(middle[:, None], float((points - 1) * apart), epsilon=epsilon, delta=delta)
     return max(spread, diameter_bound(float(steps), epsilon=epsilon, delta=delta))
 
