@@ -11,6 +11,7 @@ from pipelines.local.survey import Survey
 from privacy.local.plan import Series
 from transforms.common.errors import SpecError
 from transforms.common.published_files import read_published
+from transforms.common.shown_tables import for_spreadsheets
 from transforms.common.sinks import read_bytes
 from transforms.local.read import format_of
 
@@ -62,7 +63,8 @@ def read_estimates(path: str, survey: Survey) -> list[Estimated]:
     windows = table.num_rows // rows
     if not 0 < windows <= survey.design.windows or windows * rows != table.num_rows:
         raise wrong
-    if any(not table[name].combine_chunks().equals(column) for name, column in _frame(survey, windows).items()):
+    frame = pa.table(_frame(survey, windows))
+    if not table.select(frame.column_names).equals(for_spreadsheets(frame) if format_ == "csv" else frame):
         raise wrong
     shape = (len(survey.publish), windows, len(survey.names))
     value, low, high = (table[name].to_numpy().astype(np.float64).reshape(shape) for name in _NUMBERS)

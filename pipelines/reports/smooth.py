@@ -6,7 +6,6 @@ privacy. Rows of windows that are published stay as they are when later ones are
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,18 +17,14 @@ from pipelines.spec.paths import within
 from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
-from transforms.common.sinks import OUTPUT_FORMATS, write_table
+from transforms.common.shown_tables import refuse_ending, write_shown
 from transforms.release.smoothed_tables import smoothed_table, why_not
-
-_FORMATS = {f".{name}": name for name in OUTPUT_FORMATS}
 
 
 def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "smooth")
     public, output = arguments.public, arguments.output
-    format_ = _FORMATS.get(Path(output).suffix)
-    if format_ is None:
-        raise SpecError(f"-o {output}: the name must end in {', '.join(_FORMATS)}")
+    refuse_ending(output)
     if within(output, public):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
     refuse_unreachable([public, output])
@@ -49,7 +44,7 @@ def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if not tables:
         raise SpecError(f"{public}: nothing to smooth: {left_out[0]['query']}: {left_out[0]['why']}")
     smoothed = pa.concat_tables(tables)
-    write_table(smoothed, output, format_=format_)
+    write_shown(smoothed, output, local=release.local)
     document = {
         "release": release.spec.release,
         "until": release.until,

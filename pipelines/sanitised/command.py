@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,7 +18,8 @@ from privacy.counted import counted
 from transforms.common.batches import Batch
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
-from transforms.common.sinks import OUTPUT_FORMATS, make_folder, write_table
+from transforms.common.shown_tables import refuse_ending, write_shown
+from transforms.common.sinks import make_folder, write_table
 from transforms.sanitised.columns import source_columns
 from transforms.sanitised.sanitise import first_of_each, names_of, sanitised
 from transforms.sources.changelog import read_split, splits
@@ -32,8 +32,6 @@ FILE_ROWS = 1 << 20
 """Records of a file that comes out."""
 
 MOST_PROBLEMS = 10
-
-_FORMATS = {f".{name}": name for name in OUTPUT_FORMATS}
 
 
 def sanitise(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -52,7 +50,7 @@ def sanitise(arguments: argparse.Namespace, flags: list[str]) -> Result:
             if not store.open():
                 raise RefusedError("--estimates: nothing is sanitised yet, since the files hold no records")
             table = PublishedRecords(spec.output.public).estimates()
-            write_table(table, output, format_=_FORMATS[Path(output).suffix])
+            write_shown(table, output, local=lambda moment: moment)
             document |= {"estimates": output}
             made = counted(table.num_rows, "estimate")
             lines.append(f"  {output}: {made}, made from what is published at no further cost")
@@ -192,8 +190,7 @@ def _layout(spec: SanitiseSpec) -> Layout:
 
 
 def _refuse_output(spec: SanitiseSpec, output: str) -> None:
-    if Path(output).suffix not in _FORMATS:
-        raise SpecError(f"--estimates {output}: the name must end in {', '.join(_FORMATS)}")
+    refuse_ending(output, flag="--estimates")
     if within(output, spec.output.public):
         raise SpecError(
             f"--estimates {output}: lies in the public folder, which holds what is published and nothing else"

@@ -14,8 +14,8 @@ The value in between is where the noisy T^ crosses zero, with the values of a ce
 crossings it is the one where the isotonic regression of T^ crosses as well: where the sum of all T^ before is least,
 since means of T^ that end there are not above zero, and those that begin there not below (Robertson, Wright, Dykstra
 1988). That is post-processing, and brings in what is known of T, that it never falls: among empty cells noise alone
-makes crossings far away. With a noisy P of zero or less nothing is known: the middle of the range is given, and all of
-it as the interval.
+makes crossings far away. With a noisy P of zero or less there is no crossing: no value is given, and the interval is
+the whole range.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ BLOCK = 2**22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """Arrays of one shape, in the unit of the edges."""
+    """Arrays of one shape, in the unit of the edges; a value is not a number where the noisy counts have no quantile."""
 
     value: Floats
     ci_low: Floats
@@ -68,7 +68,7 @@ def quantiles(counts: Floats, share: float, *, low: Floats, high: Floats, reach:
     ci_low, ci_high = np.where(known, low[first], low[0]), np.where(known, high[last], high[-1])
     loss = np.concatenate([np.zeros_like(total), np.cumsum(above[..., :-1], axis=-1)], axis=-1)
     value = _crossing(above, before, np.argmin(loss, axis=-1), low, high)
-    value = np.where(known, np.clip(value, ci_low, ci_high), (low[0] + high[-1]) / 2)
+    value = np.where(known, np.clip(value, ci_low, ci_high), np.nan)
     return Quantiles(value=value, ci_low=ci_low, ci_high=ci_high)
 
 

@@ -149,7 +149,8 @@ def _of_coins(counts: Counts, records: float, response: RandomisedResponse, conf
         low = np.where(fewer > 0, betaincinv(np.maximum(fewer, 1), records - fewer + 1, tail), 0.0)
         high = np.where(more < records, betaincinv(more + 1, np.maximum(records - more, 1), 1 - tail), 1.0)
     share = found / records
-    deviation = np.sqrt(share * (1 - share) / records)
+    likely = np.clip(share, other, keep)  # what comes out cannot be rarer, or more common
+    deviation = np.sqrt(likely * (1 - likely) / records)
     return Estimate(
         value=(share - other) / (keep - other),
         stddev=deviation / (keep - other),

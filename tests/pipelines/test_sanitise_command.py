@@ -379,7 +379,7 @@ def test_files_without_records_release_nothing(slackwater):
 def test_flags_that_cannot_be_meant_are_refused(slackwater):
     assert refuses(slackwater("sanitise", "spec.yaml", "--runner=FlinkRunner"), "sanitise runs no pipeline")
     assert refuses(slackwater("sanitise", "spec.yaml", "--estimates", "public/x.csv"), "lies in the public folder")
-    assert refuses(slackwater("sanitise", "spec.yaml", "--estimates", "x.txt"), "must end in .parquet, .csv, .jsonl")
+    assert refuses(slackwater("sanitise", "spec.yaml", "--estimates", "x.xlsx"), "must end in .parquet, .csv, .jsonl")
 
 
 def test_the_separator_may_not_stand_in_an_element(slackwater):

@@ -1,5 +1,6 @@
 """`slackwater show` on the public folder of a release that some version made, with no private one at hand."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from pipelines import cli
 from tests.releases.continued import rows_of, unpacked
-from transforms.common.shown_tables import text_of
+from transforms.common.shown_tables import text_of, write_shown
 
 RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
 
@@ -84,13 +85,16 @@ def test_what_cannot_be_shown_is_said(kept, monkeypatch, capsys, arguments, mess
     assert not list(kept.glob("public/all*"))
 
 
-def test_a_cell_may_hold_what_markdown_would_take_for_its_own():
-    table = pa.table({"query": ["beds"], "ward": ["a|b<script>\n"], "value": [1234567.0]})
+def test_names_and_cells_are_neither_markdown_nor_formulas(tmp_path):
+    table = pa.table({"query": ["beds"], "=w|a_": ["![b|](c)<script>\n*"], "+": ["=1+1"], "value": [-1234567.0]})
 
-    assert (
-        text_of(table, local=lambda moment: moment, markdown=True).splitlines()[-1]
-        == "| beds | a\\|b&lt;script>  | 1234567 |"
-    )
+    write_shown(table, str(tmp_path / "a.csv"), local=lambda moment: moment)
+    heading, _, row = text_of(table, local=lambda moment: moment, markdown=True).splitlines()
+
+    assert heading == r"| query | =w\|a\_ | + | value |"
+    assert row == r"| beds | ![b\|\](c)&lt;script> \* | =1+1 | -1234567 |"
+    told = list(csv.reader((tmp_path / "a.csv").read_text().splitlines(keepends=True)))
+    assert told == [["query", "'=w|a_", "+", "value"], ["beds", "![b|](c)<script>\n*", "'=1+1", "-1234567"]]
 
 
 def test_the_version_is_told(capsys):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -17,15 +18,20 @@ from pipelines import cli
 from pipelines.reports.published import Published
 from privacy.accounting.accounting import Budget
 from privacy.adaptive.choice import AdaptiveChoice
+from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
 from privacy.series import Series
 from tests.releases.continued import rows_of, unpacked
-from transforms.aggregation.queries import Query
+from tests.transforms.plans import laplace_plan
+from transforms.aggregation.ordered_key import OrderedKey
+from transforms.aggregation.queries import Query, Timeline
 from transforms.common.errors import InputError
 from transforms.common.sinks import OutputFormat, read_bytes, write_table
 from transforms.release.published_columns import TIME
+from transforms.release.published_tables import estimates_table
+from transforms.release.release import add_noise
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
 RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
@@ -205,3 +211,23 @@ def test_numbers_whose_noise_is_not_known_are_left_out(consistent, adaptive, why
     told = why_not(query, level, plan)
 
     assert told is None if why is None else why in str(told)
+
+
+def test_a_smoothed_number_is_never_outside_its_published_interval_by_rounding():
+    """Cells that are made from sums over cells are scaled for smoothing. Narrow intervals leave most at an end."""
+    ages, level = OrderedKey(start=0, step=1, steps=10), Series(kind="level")
+    over = CellChoice(name="tree", branching=3)
+    query = Query(name="ages", measure=Measure(kind="count"), by=(("age", ages),), publish=(level,), over=over)
+    timeline = Timeline(start=0, every=1, windows=20)
+    plan, aggregation = laplace_plan((query,), AtMost(1), timeline)
+    (released,) = plan.of(0, "net")
+    estimates = estimates_table(add_noise(np.zeros((1, 21, query.cells), int), released), aggregation, released, 0)
+    for name, off in (("ci_low", -0.1), ("ci_high", 0.1)):
+        place = estimates.column_names.index(name)
+        estimates = estimates.set_column(place, name, pc.add(estimates["value"], off))
+
+    table = smoothed_table(estimates, query, level, plan, windows=timeline.bounds)
+
+    low, high, value, model_low, model_high = (table[name].to_numpy() for name in ("ci_low", "ci_high", *ADDED))
+    assert ((low <= value) & (value <= high)).all()
+    assert ((model_low <= value) & (value <= model_high)).all()

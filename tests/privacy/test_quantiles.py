@@ -3,6 +3,7 @@
 Of chance is the noise, from the machine. A correct build fails each check with probability at most FALSE_ALARM.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -96,8 +97,8 @@ def test_a_median_of_ten_thousand_is_within_a_cell() -> None:
         ([8, 0, 0, 0], (0, 0, 0)),
         ([0, 0, 0, 8], (10, 10, 10)),
         ([0, 4, 4, 0], (5, 0, 10)),
-        ([1, 1, 1, -5], (5, 0, 10)),
-        ([0, 0, 0, 0], (5, 0, 10)),
+        ([1, 1, 1, -5], (math.nan, 0, 10)),
+        ([0, 0, 0, 0], (math.nan, 0, 10)),
     ],
 )
 def test_without_noise_to_speak_of_a_median_is_where_it_is(counts: list[int], expected: tuple[float, ...]) -> None:
@@ -105,7 +106,7 @@ def test_without_noise_to_speak_of_a_median_is_where_it_is(counts: list[int], ex
 
     found = quantiles(np.array(counts, float), 0.5, low=edges[:-1], high=edges[1:], reach=np.full(4, 1e-9))
 
-    assert (float(found.value), float(found.ci_low), float(found.ci_high)) == expected
+    assert (float(found.value), float(found.ci_low), float(found.ci_high)) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(

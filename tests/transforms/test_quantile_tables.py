@@ -37,6 +37,8 @@ def test_quantiles_of_each_ward_have_rows_of_their_own(over: CellChoice) -> None
     plan, aggregation = laplace_plan((query, other), AtMost(1), Timeline(start=0, every=10, windows=WINDOWS))
     leaves = np.random.default_rng(5).integers(2_000, 9_000, (1, 1 + WINDOWS, query.cells))
     (released,) = plan.of(0, "net")
+    nothing = estimates_table(add_noise(-leaves, released), aggregation, released, 0)
+    assert nothing.filter(pc.is_valid(nothing["quantile"]))["value"].null_count == (WINDOWS + WINDOWS // 2) * 2 * 2
 
     table = estimates_table(add_noise(leaves, released), aggregation, released, 0)
 

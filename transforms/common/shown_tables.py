@@ -3,6 +3,7 @@
 Text has a few digits, times as some zone's clocks show them, and no column that is empty.
 """
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,17 +22,18 @@ Clock = Callable[[int], int]
 _TABLES = {f".{name}": name for name in OUTPUT_FORMATS}
 _MARKDOWN = ".md"
 _TEXTS = (_MARKDOWN, ".txt")
+_FORMULA = r"(?s)^([=+@\t\r-].)"
 _DIGITS = 5
 """Of numbers that people read; files of tables have them all."""
 
 
-def refuse_ending(output: str) -> None:
+def refuse_ending(output: str, *, flag: str = "-o") -> None:
     """
     Raises:
         SpecError: the file's ending is of no kind that can be written.
     """
     if Path(output).suffix not in (*_TABLES, *_TEXTS):
-        raise SpecError(f"-o {output}: the name must end in {', '.join((*_TABLES, *_TEXTS))}")
+        raise SpecError(f"{flag} {output}: the name must end in {', '.join((*_TABLES, *_TEXTS))}")
 
 
 def write_shown(table: pa.Table, output: str, *, local: Clock) -> None:
@@ -40,7 +42,20 @@ def write_shown(table: pa.Table, output: str, *, local: Clock) -> None:
     if suffix in _TEXTS:
         write_text(output, text_of(table, local=local, markdown=suffix == _MARKDOWN) + "\n")
     else:
-        write_table(table, output, format_=_TABLES[suffix])
+        write_table(for_spreadsheets(table) if suffix == ".csv" else table, output, format_=_TABLES[suffix])
+
+
+def for_spreadsheets(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before each text that a spreadsheet would run as a formula.
+
+    >>> for_spreadsheets(pa.table({"=a": ["=1+1", "-", "[0, 5)"]})).to_pydict()
+    {"'=a": ["'=1+1", '-', '[0, 5)']}
+    """
+    columns = [
+        pc.replace_substring_regex(column, _FORMULA, r"'\1") if pa.types.is_string(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=[re.sub(_FORMULA, r"'\1", name) for name in table.column_names])
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
@@ -61,9 +76,9 @@ def text_of(table: pa.Table, *, local: Clock, markdown: bool = False) -> str:
     numbers = {name for name in columns if pa.types.is_floating(table.schema.field(name).type)}
     heading = [*columns]
     if markdown:
-        columns = {name: [_escaped(cell) for cell in cells] for name, cells in columns.items()}
-        lines = [heading, ["---:" if name in numbers else "---" for name in heading]]
-        return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *zip(*columns.values(), strict=True)])
+        rule = ["---:" if name in numbers else "---" for name in heading]
+        cells = [map(_escaped, line) for line in (heading, *zip(*columns.values(), strict=True))]
+        return "\n".join(f"| {' | '.join(line)} |" for line in (cells[0], rule, *cells[1:]))
     widths = [max(map(len, [name, *cells])) for name, cells in columns.items()]
     told = [heading, *zip(*columns.values(), strict=True)]
     return "\n".join(
@@ -112,7 +127,8 @@ def _moment(shown: int) -> str:
 def _escaped(cell: str) -> str:
     """What a cell of a Markdown table may hold.
 
-    >>> _escaped("a|b"), _escaped("<i>")
-    ('a\\\\|b', '&lt;i>')
+    >>> _escaped("a|b"), _escaped("<i>"), _escaped("[0, 5)"), _escaped("![x](y)"), _escaped("of_ward")
+    ('a\\\\|b', '&lt;i>', '[0, 5)', '![x\\\\](y)', 'of_ward')
     """
-    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    plain = " ".join(cell.replace("&", "&amp;").replace("<", "&lt;").splitlines())
+    return re.sub(r"[\\|*`~\]]|(?<!\w)_|_(?!\w)", r"\\\g<0>", plain)

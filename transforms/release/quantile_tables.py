@@ -2,7 +2,8 @@
 
     query, kind (`level_quantile` and so on), window_start, window_end, <keys>, value, stddev, ci_low, ci_high, quantile
 
-One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null.
+One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null, and so is the
+value where the noisy counts add up to nothing.
 """
 
 from dataclasses import replace
@@ -55,7 +56,7 @@ def quantile_numbers(
         made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), 1, len(key)))
         rows = made.value.size
         columns: dict[str, np.ndarray | pa.Array] = {
-            "value": made.value.ravel(),
+            "value": pa.array(made.value.ravel(), from_pandas=True),  # null for no quantile
             "stddev": pa.nulls(rows, pa.float64()),
             "ci_low": made.ci_low.ravel(),
             "ci_high": made.ci_high.ravel(),

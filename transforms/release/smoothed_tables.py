@@ -64,8 +64,10 @@ def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan
     )
     each = np.ones(1) if released.over is None else np.sqrt(released.over.variances())
     found = smooth(published / each, low / each, high / each, parts=parts, covariances=covariances)
-    for name, column in zip(SMOOTHED, (found.value, found.low, found.high), strict=True):
-        table = table.append_column(name, pa.array((column * each).ravel()))
+    value = np.clip(found.value * each, low, high)  # scaling to and fro rounds beyond the published interval
+    ends = np.minimum(found.low * each, value), np.maximum(found.high * each, value)
+    for name, column in zip(SMOOTHED, (value, *ends), strict=True):
+        table = table.append_column(name, pa.array(column.ravel()))
     return table
 
 

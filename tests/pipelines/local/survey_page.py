@@ -8,12 +8,12 @@ import pyarrow as pa
 from pipelines import cli
 from pipelines.local.survey import read_survey
 from tests.pipelines.report_page import NASTY
-from transforms.common.sinks import write_table
+from transforms.common.shown_tables import write_shown
 
 SPEC = f"""\
 release: work
 local:
-  answers: [employed, '{NASTY}', an answer of which the name is longer than a small chart is wide on a phone]
+  answers: [employed, '{NASTY}', =an answer of which the name is longer than a small chart is wide on a phone]
   people: 90000
   epsilon: 2.0
   delta: 1.0e-6
@@ -49,5 +49,5 @@ def survey_files(folder: Path) -> tuple[str, str]:
         }
         numbers = {name: pa.array(column.ravel(), mask=unknown.ravel()) for name, column in columns.items()}
         tables.append(pa.table({**frame, **numbers}))
-    write_table(pa.concat_tables(tables), estimates, format_="csv")
+    write_shown(pa.concat_tables(tables), estimates, local=lambda moment: moment)
     return design, estimates

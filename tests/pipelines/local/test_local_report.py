@@ -46,8 +46,8 @@ def test_the_page_says_what_is_promised_and_where_numbers_are_mostly_noise(files
     assert document["signals"][0] | {"lost": 0} == {
         **{"kind": "level", "answer": "employed", "typical": 31_500, "half": 3_000, "lost": 0, "noisy": False}
     }
-    assert document["warnings"][0].startswith("level: mostly noise: an answer of which the name is longer than a")
-    assert document["warnings"][1].startswith(f"change: mostly noise: employed, {NASTY}, an answer")
+    assert document["warnings"][0].startswith("level: mostly noise: =an answer of which the name is longer than a")
+    assert document["warnings"][1].startswith(f"change: mostly noise: employed, {NASTY}, =an answer")
     (data,) = re.findall(r'id="data">(.*?)</script>', output.read_text())
     (level, change) = json.loads(data)["queries"]
     assert level["cells"][1] == [NASTY]
