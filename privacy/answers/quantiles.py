@@ -34,7 +34,7 @@ BLOCK = 2**22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """Arrays of one shape, in the unit of the edges; a value is not a number where the noisy counts have no quantile."""
+    """Arrays of one shape, in the unit of the edges; a value is NaN where the noisy counts have no quantile."""
 
     value: Floats
     ci_low: Floats

@@ -2,8 +2,8 @@
 
     query, kind (`level_quantile` and so on), window_start, window_end, <keys>, value, stddev, ci_low, ci_high, quantile
 
-One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null, and so is the
-value where the noisy counts add up to nothing.
+One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null, and
+the value where the noisy counts add up to nothing.
 """
 
 from dataclasses import replace
