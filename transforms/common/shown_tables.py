@@ -77,8 +77,8 @@ def text_of(table: pa.Table, *, local: Clock, markdown: bool = False) -> str:
     heading = [*columns]
     if markdown:
         rule = ["---:" if name in numbers else "---" for name in heading]
-        cells = [map(_escaped, line) for line in (heading, *zip(*columns.values(), strict=True))]
-        return "\n".join(f"| {' | '.join(line)} |" for line in (cells[0], rule, *cells[1:]))
+        first, *others = (map(_escaped, line) for line in (heading, *zip(*columns.values(), strict=True)))
+        return "\n".join(f"| {' | '.join(line)} |" for line in (first, rule, *others))
     widths = [max(map(len, [name, *cells])) for name, cells in columns.items()]
     told = [heading, *zip(*columns.values(), strict=True)]
     return "\n".join(
