@@ -58,10 +58,11 @@ def differing(bound: LocalBound, span: int, nodes: int) -> int:
 
 
 def loss_of_all_layers(bound: LocalBound, *, windows: int, arity: int, layers: int, epsilon: float) -> float:
-    """The paper's corollaries 5.1 to 5.5, corrected: what a report on every node of every layer costs in all.
+    """The paper's corollaries 5.1 to 5.3, corrected: what a report on every node of every layer costs in all.
 
     Each report is randomised response with `epsilon`; with one layer this is the disjoint release. The paper drops the
-    ceiling of B / (c^i W) in each layer, and counts differences in windows that do not exist.
+    ceiling of B / (c^i W) in each layer, and counts differences in windows that do not exist. For reports on sliding
+    windows (5.4 and 5.5), which are not sent here, see `privacy.planning.paper.sliding_windows_met`.
 
     >>> loss_of_all_layers(LocalBound(within=1), windows=64, arity=2, layers=3, epsilon=0.5)  # the paper: 2 * 4.75 / 2
     6.0

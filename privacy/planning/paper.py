@@ -162,10 +162,24 @@ def derived_wins(width: int, every: int, branching: int, *, definition: Literal[
     leaf = math.gcd(width, every)
     height = least_height(_leaves(width, every), branching)
     tree = time_bounded_nodes(span, leaf, branching=branching, height=height)
-    direct = -(-(width + span) // every)
+    direct = sliding_windows_met(width, every, span=span)
     if definition == "pure":
         return tree**2 * exact_nodes(branching, height) < direct**2
     return tree * exact_nodes(branching, height) < direct
+
+
+def sliding_windows_met(width: int, every: int, *, span: int = 0) -> int:
+    """Theorems 4.5 and 4.6: ceil((W + B) / P) sliding windows at most hold a time of [s, s + B]; correct, and reached.
+
+    Those that hold s or a later time up to s + B end in [s, s + B + W). One change is B = 0, k changes meet k times as
+    many. Two people differ in twice as many reports (corollaries 5.4 and 5.5), or in all reports.
+
+    >>> sliding_windows_met(30, 7), sliding_windows_met(30, 7, span=14)
+    (5, 7)
+    """
+    _leaves(width, every)
+    at_least("span", span, 0)
+    return -(-(width + span) // every)
 
 
 def _windows(span: int, window: int) -> int:

@@ -146,6 +146,23 @@ def test_the_least_height_holds_the_window_and_is_never_0(leaves, branching):
     assert paper.least_height_claimed(leaves, branching) == (0 if leaves == 1 else height)
 
 
+@given(width=st.integers(1, 9), every=st.integers(1, 9), span=st.integers(0, 12), changes=st.integers(1, 3))
+def test_corollaries_5_4_and_5_5_count_sliding_windows_right(width, every, span, changes):
+    """Reports on sliding windows in which two people can differ: window i holds the times (i P - W, i P]."""
+
+    def met(times):
+        return {end // every for time in times for end in range(time, time + width) if end % every == 0}
+
+    starts = range(every)
+    longest = max(len(met(range(start, start + span + 1))) for start in starts)
+    assert paper.sliding_windows_met(width, every, span=span) == longest  # 5.5, of one of them; B includes deletion
+
+    apart = width + every
+    one = max((met([start + 2 * number * apart * every for number in range(changes)]) for start in starts), key=len)
+    other = {window + apart for window in one}  # changes of somebody else, in windows between
+    assert len(one | other) == 2 * changes * paper.sliding_windows_met(width, every)
+
+
 def test_a_tree_without_layers_cannot_win():
     # W = P: one leaf, which the paper gives no layer, so no noise.
     assert paper.derived_wins_claimed(10, 10, 2)
