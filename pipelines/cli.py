@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         )
         return 4
     except KeyboardInterrupt:
-        print("slackwater: interrupted; nothing more was published", file=sys.stderr)
+        print("slackwater: interrupted; run it again to complete it: what was published stays", file=sys.stderr)
         return 4
     try:
         print(json.dumps(document, indent=1) if arguments.json else text, flush=True)

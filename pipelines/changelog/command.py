@@ -163,5 +163,5 @@ def _failures_kept(folder: str, stands: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise SlackwaterError(
-            f"the command failed with {type(error).__name__}; {stands}; {keep_trace(folder, error)}"
+            f"changelog failed with {type(error).__name__}; {stands}; {keep_trace(folder, error)}"
         ) from None

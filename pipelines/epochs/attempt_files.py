@@ -10,7 +10,7 @@ from pipelines.spec.load import Spec
 from transforms.aggregation.node_sums import NodeKey
 from transforms.aggregation.shard_state import STATE
 from transforms.common.ipc import from_bytes
-from transforms.common.sinks import make_folder, write_bytes, write_table
+from transforms.common.sinks import write_bytes, write_table
 from transforms.release.release import ESTIMATES, NODES, protect, remember, tables
 
 
@@ -38,6 +38,5 @@ def write_files(
                     write_table(from_bytes(table), FileSystems.join(folder, side, f"{name}.{format_}"), format_=format_)
             state += remember(noisy)
     if keep:
-        make_folder(FileSystems.join(folder, STATE))
         for name, content in state:
             write_bytes((name, content), FileSystems.join(folder, STATE))

@@ -17,7 +17,7 @@ def compact(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "compact")
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
-    with failures_kept(spec):
+    with failures_kept(spec, "compact", done="no published value is lost or changed; compact again"):
         store = Store(spec.output.public, spec.output.private)
         history = store.open()
         if history is None:

@@ -10,7 +10,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from datetime import UTC, datetime
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -38,17 +38,9 @@ _CURES = {
 def keep_trace(folder: str, error: Exception) -> str:
     """Write the details into a private folder, and say where they are."""
     content = "".join(traceback.format_exception(error))
+    trace = FileSystems.join(folder, TRACE)
     try:
-        if "://" in folder:
-            trace = FileSystems.join(folder, TRACE)
-            write_text(trace, content)
-        else:
-            path = Path(folder, TRACE)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            path.chmod(0o600)
-            path.write_text(content)
-            trace = str(path)
+        write_text(trace, content, mode=0o600)
     except Exception as refused:  # whatever ended the run may be in the way here too
         return f"no details are kept, since {folder} cannot be written ({type(refused).__name__})"
     return f"details (private): {trace}"
@@ -67,22 +59,42 @@ def winner_named(store: Store, epoch: int) -> Iterator[None]:
 
 
 @contextmanager
-def failures_kept(spec: Spec, *, done: str = "nothing was published") -> Iterator[None]:
-    """Report a failure that nobody foresaw in one line; the rest, which may quote data, is kept on the private side."""
+def failures_kept(spec: Spec, command: str = "run", *, done: str = "") -> Iterator[None]:
+    """Report an unforeseen failure in one line; the details, which may quote data, are kept on the private side.
+
+    Args:
+        command: that fails.
+        done: what the command leaves; by default the epoch that was committed meanwhile, or nothing new.
+    """
+    began = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         yield
     except SlackwaterError:
         raise
     except Exception as error:
         reason = forbidden(error)
-        stands = "its attempt is committed, and the next run publishes it" if _awaits(spec) else done
+        stands = done or _committed_since(spec, began) or "nothing new was published"
         refused = _of_a_disk(error)
         if refused is not None:
             raise RefusedError(f"{refused}; {stands}") from None
         kept = keep_trace(spec.output.private, error)
         if reason is not None:
             raise RefusedError(f"{reason}; {stands}; {kept}") from None
-        raise SlackwaterError(f"the run failed with {type(error).__name__}; {stands}; {kept}") from None
+        raise SlackwaterError(f"{command} failed with {type(error).__name__}; {stands}; {kept}") from None
+
+
+@contextmanager
+def reading_folders(spec: Spec) -> Iterator[None]:
+    """Report an unforeseen failure of a command that only reads; a kept trace would look like a failed run."""
+    try:
+        yield
+    except SlackwaterError:
+        raise
+    except Exception as error:
+        raise SlackwaterError(
+            f"{spec.output.private}: cannot be read ({type(error).__name__}); check the path and your rights, and try "
+            "again"
+        ) from None
 
 
 def _of_a_disk(error: BaseException) -> str | None:
@@ -108,10 +120,15 @@ def _refusal(error: BaseException) -> tuple[int, str] | None:
     return None
 
 
-def _awaits(spec: Spec) -> bool:
-    """Whether something is committed and not yet shown, as far as that can be seen."""
+def _committed_since(spec: Spec, began: str) -> str | None:
+    """State the last epoch if it is committed and not published, or committed since a moment; None if it cannot be
+    seen."""
     try:
         history = Store(spec.output.public, spec.output.private).open()
-    except Exception:  # what ended the run may be in the way here too
-        return False
-    return history is not None and history.shown < len(history.commits)
+    except Exception:  # the failure of the command may prevent this too
+        return None
+    if history is None:
+        return None
+    if history.shown < len(history.commits):
+        return f"epoch {history.last.epoch} is committed, and the next run publishes it"
+    return f"epoch {history.last.epoch} is published" if history.last.committed_at >= began else None

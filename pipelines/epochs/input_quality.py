@@ -29,7 +29,7 @@ def judge(spec: Spec, job: Job, diagnosis: Diagnosis, folder: str) -> None:
         shrunk,
         share=spec.changelog.bad_rows,
         key="changelog.bad_rows",
-        undone="nothing was published",
+        undone="nothing new was published",
         folder=f"{spec.output.private}/diagnostics",
     )
 

@@ -56,6 +56,10 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
         if history is not None:
             refuse_another(spec, history.commits)
             store.show()  # if a run died after it had committed: publish that, and sample no other noise
+            if history.shown < len(history.commits):
+                print(
+                    f"slackwater: published epoch {history.last.epoch}, which an earlier run committed", file=sys.stderr
+                )
         elif not is_rehearsal(flags):
             show_others(spec)
         if not is_rehearsal(flags):
@@ -114,16 +118,18 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
     end = arguments.until
     closed = now() - pace.lag
     arguments.until = closed if end is None else min(closed, end)
-    _run(arguments, [flag for flag in flags if flag != "--streaming"])
+    result = _run(arguments, [flag for flag in flags if flag != "--streaming"])
     spec = load(arguments.spec)
     if arguments.assume_complete:
         spec = complete(spec)
     store = Store(spec.output.public, spec.output.private)
-    windows = spec.schedule.windows if end is None else timeline_of(spec, end, store.commits()).windows
+    commits = store.commits()
+    windows = spec.schedule.windows if end is None else timeline_of(spec, end, commits).windows
+    if windows is not None and windows <= (commits[-1].windows if commits else 0):
+        return result
     with failures_kept(spec, done="what was published stays, and the next run goes on from there"):
         job = stream_job(spec, store, shards=arguments.shards)
-        if windows is None or job.aggregation.timeline.released < windows:
-            run_stream(spec, job, windows=windows, pace=pace, flags=flags)
+        run_stream(spec, job, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
     if is_rehearsal(flags):
         return valid(spec)
@@ -148,4 +154,7 @@ def _nothing_new(spec: Spec, store: Store, history: History | None, waiting: str
         return nothing_due(spec, waiting)
     if history is None:
         return nothing_due(spec, "no window has closed yet")
-    return nothing_due(spec, f"{counted(history.last.windows, 'window')} closed so far, all released already")
+    windows = history.last.windows
+    if windows == spec.schedule.windows:
+        return nothing_due(spec, f"the schedule has {counted(windows, 'window')}, all published already")
+    return nothing_due(spec, f"{counted(windows, 'window')} closed so far, all released already")

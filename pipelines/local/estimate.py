@@ -59,7 +59,9 @@ def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
     except SlackwaterError:
         raise
     except Exception as error:
-        raise SlackwaterError(f"the run failed with {type(error).__name__}; no estimates were written") from error
+        raise SlackwaterError(
+            f"local estimate failed with {type(error).__name__}; no estimates were written"
+        ) from error
     finally:
         if is_there(folder):
             FileSystems.delete([folder])

@@ -5,12 +5,10 @@ Publishes nothing and spends nothing, since what it says stays private: exact nu
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines.epochs.batch import run_sums
 from pipelines.epochs.due import due
@@ -46,7 +44,7 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec, until = due(arguments, flags)
     if timeline_of(spec, until).windows == 0:
         return nothing_due(spec, "no window has closed yet")
-    with failures_kept(spec):
+    with failures_kept(spec, "evaluate", done="evaluate publishes nothing"):
         store = Store(spec.output.public, spec.output.private)
         commits = store.commits()
         plan = plan_for(spec, commits)
@@ -77,12 +75,7 @@ def evaluate(arguments: argparse.Namespace, flags: list[str]) -> Result:
 def _write_private(path: str, spec: Spec, table: pa.Table) -> None:
     if within(path, spec.output.public):
         raise SpecError(f"--truth {path}: lies inside output.public; exact values never go there")
-    if "://" in path:
-        write_table(table, path)
-        return
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path)
-    Path(path).chmod(0o600)
+    write_table(table, path, mode=0o600)
 
 
 def truth(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pipelines.epochs.failures import failures_kept
+from pipelines.epochs.failures import reading_folders
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.plans import SAME, plan_for
 from pipelines.epochs.results import Result
@@ -46,7 +46,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
             return ledger_of_devices(arguments.spec)
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
-    with failures_kept(spec):
+    with reading_folders(spec):
         history = Store(spec.output.public, spec.output.private).open()
     if history is not None:
         refuse_another(spec, history.commits)

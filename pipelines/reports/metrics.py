@@ -17,7 +17,7 @@ from apache_beam.io.filesystems import FileSystems
 from prometheus_client import Metric
 
 from pipelines.epochs.calendar_bounds import bounds_of
-from pipelines.epochs.failures import TRACE
+from pipelines.epochs.failures import TRACE, reading_folders
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.job import timeline_of
 from pipelines.epochs.plans import plan_for
@@ -37,7 +37,6 @@ from pipelines.store.store import Store
 from privacy.protection import Span
 from transforms.aggregation.shard_state import file_of, state_from_bytes
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import SlackwaterError
 from transforms.common.sinks import is_there, read_bytes
 from transforms.sources.freshness import NEVER
 
@@ -52,7 +51,7 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
     spec = load(arguments.spec)
     refuse_unreachable(spec.output.folders)
     store = Store(spec.output.public, spec.output.private)
-    try:
+    with reading_folders(spec):
         runs = store.attempts.runs()  # before the release, so that none of them counts that has ended since
         history = store.open()
         if history is not None:
@@ -60,13 +59,6 @@ def metrics(arguments: argparse.Namespace, flags: list[str]) -> Result:
         found = list(_of_all(spec, history, runs, now=now() / 1e6))
         if arguments.private and history is not None:
             found += _of_people(spec, store, history)
-    except SlackwaterError:
-        raise
-    except Exception as error:  # no trace is kept, which would look like a run that has failed
-        raise SlackwaterError(
-            f"{spec.output.private}: cannot be read ({type(error).__name__}); check the path and your rights, and try "
-            "again"
-        ) from None
     return told(spec.release, found)
 
 

@@ -51,8 +51,6 @@ def write_spec(path: str, name: str) -> Path:
         raise SpecError(f"{path}: --new-release writes a spec beside this one, so take a local copy of it")
     old = load(path)
     new = old.path.with_name(f"{old.path.stem}-{name}{old.path.suffix}")
-    if new.exists():
-        raise SpecError(f"{new}: is there already; run it as it is, or choose another name")
     yaml = YAML()
     yaml.Constructor = _TimesAsWritten
     yaml.width = 1_000_000
@@ -62,7 +60,11 @@ def write_spec(path: str, name: str) -> Path:
         document["output"][side] = f"{document['output'][side].rstrip('/')}-{name}"
     text = StringIO()
     yaml.dump(document, text)
-    new.write_text(text.getvalue(), encoding="utf-8")
+    try:
+        with new.open("x", encoding="utf-8") as file:
+            file.write(text.getvalue())
+    except FileExistsError:
+        raise SpecError(f"{new}: is there already; run it as it is, or choose another name") from None
     try:
         load(new)
     except SpecError:

@@ -19,7 +19,7 @@ from transforms.common.batches import Batch
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.common.shown_tables import refuse_ending, write_shown
-from transforms.common.sinks import make_folder, write_table
+from transforms.common.sinks import write_table
 from transforms.sanitised.columns import source_columns
 from transforms.sanitised.sanitise import first_of_each, names_of, sanitised
 from transforms.sources.changelog import read_split, splits
@@ -59,8 +59,7 @@ def sanitise(arguments: argparse.Namespace, flags: list[str]) -> Result:
     except Exception as error:  # its words may quote data
         kept = keep_trace(spec.output.private, error)
         raise SlackwaterError(
-            f"the command failed with {type(error).__name__}; what was committed stays, and the next run goes on; "
-            f"{kept}"
+            f"sanitise failed with {type(error).__name__}; what was committed stays, and the next run goes on; {kept}"
         ) from None
     return document, "\n".join(lines)
 
@@ -140,7 +139,6 @@ def _write(spec: SanitiseSpec, known: pa.Array, folder: str) -> tuple[list[str],
     if waiting:
         write()
     if made:
-        make_folder(f"{folder}/{NAMES}")
         write_table(pa.table({"name": pa.concat_arrays(new)}), f"{folder}/{NAMES}/{NAMES_FILE}")
     return made, sum(map(len, new)), left_out
 
@@ -171,7 +169,7 @@ def _batches(spec: SanitiseSpec) -> Iterator[pa.Table]:
         except UNREADABLE as error:
             raise InputError(f"{file.path}: the file cannot be read ({type(error).__name__})") from None
         if problems:
-            undone = "nothing was published: a row that is left out would show; mend it, whatever its values are"
+            undone = "nothing new was published: a row that is left out would show; mend it, whatever its values are"
             raise InputError("\n".join([*problems[:MOST_PROBLEMS], undone]))
 
 

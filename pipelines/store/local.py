@@ -3,7 +3,8 @@
 What is written is whole or not there, also after a loss of power: a draft is written and flushed, then linked or
 renamed, then all folders above it are flushed, up to the root of the machine. What is found is only in the machine's
 memory, perhaps, if whoever wrote it died before it was flushed: so who acts on it flushes it first (`flush`). Files are
-private until the umask of the public side says otherwise.
+private until the umask of the public side says otherwise. Below the root no link is followed, and files are created
+exclusively: who may write to the public folder must not lead a run to write, or remove, files elsewhere.
 """
 
 import errno
@@ -13,12 +14,12 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from transforms.common.errors import RefusedError
-from transforms.common.sinks import naming
+from transforms.common.sinks import NEW, naming
 
 _DRAFT = ".draft"
 
@@ -49,6 +50,7 @@ class LocalFolder:
             folder.chmod(mode)
         for part in filter(None, name.split("/")):
             folder /= part
+            _refuse_link(folder)
             if not folder.is_dir():
                 folder.mkdir(mode=mode, exist_ok=True)
 
@@ -68,7 +70,7 @@ class LocalFolder:
     def lock(self) -> Iterator[None]:
         """Hold what one process at a time may hold; its death lets go."""
         self.make()
-        descriptor = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -110,9 +112,9 @@ class LocalFolder:
         settled: list[tuple[str, int] | None] = []
         for path in map(Path, map(self.path, names)):
             try:
-                if self.private:
-                    path.chmod(0o600)
-                with path.open("rb") as file:
+                with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                    if self.private:
+                        os.fchmod(file.fileno(), 0o600)
                     settled.append((hashlib.file_digest(file, "sha256").hexdigest(), file.tell()))
                     os.fsync(file.fileno())
             except FileNotFoundError:
@@ -138,14 +140,13 @@ class LocalFolder:
         Where others write too, hold the lock: a folder has one draft, so that a run that dies leaves at most this one,
         and the next, which goes on with the same file, puts its own in its place.
         """
-        path = Path(self.path(name))
-        draft = path.parent / _DRAFT
         self.make(name.rpartition("/")[0])
-        try:
-            self._draft(draft, content)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        with self._inside(name) as (folder, last):
+            try:
+                self._draft(_DRAFT, folder, content)
+                os.replace(_DRAFT, last, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                _unlink(_DRAFT, folder)
 
     def create(self, name: str, content: bytes, *, draft: str) -> bytes:
         """Create a file if none is there; what is there now, which is `content` for exactly one caller.
@@ -155,7 +156,8 @@ class LocalFolder:
         path = Path(self.path(name))
         self.make(name.rpartition("/")[0])
         try:
-            self._draft(Path(self.path(draft)), content)
+            with self._inside(draft) as (folder, last):
+                self._draft(last, folder, content)
             try:
                 os.link(self.path(draft), path)  # fails if it is there, and shows it whole
             except FileExistsError:
@@ -190,7 +192,8 @@ class LocalFolder:
     def drop(self, names: Iterable[str]) -> None:
         """Remove files; also if somebody else does so too."""
         for name in names:
-            Path(self.path(name)).unlink(missing_ok=True)
+            with suppress(FileNotFoundError), self._inside(name) as (folder, last):
+                _unlink(last, folder)
 
     def _flush_folders(self, names: Iterable[str]) -> None:
         """Bring the names of files to the disk, and those of all folders above them."""
@@ -204,14 +207,55 @@ class LocalFolder:
                 _flush(folder_above)
             self._above.extend(above)
 
-    def _draft(self, draft: Path, content: bytes) -> None:
-        with naming(draft), open(draft, "wb", opener=self._opener) as file:
+    @contextmanager
+    def _inside(self, name: str) -> Iterator[tuple[int, str]]:
+        """The open folder of a file, and the file's name in it. Errors name the whole path.
+
+        Raises:
+            RefusedError: a folder below the root is a link.
+        """
+        *folders, last = name.split("/")
+        path = Path(self.root)
+        with ExitStack() as opened:
+            folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            opened.callback(os.close, folder)
+            try:
+                for part in folders:
+                    _refuse_link(path / part)
+                    folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                    opened.callback(os.close, folder)
+                    path /= part
+                yield folder, last
+            except OSError as error:
+                error.filename = str(path / (error.filename or last))
+                raise
+
+    def _draft(self, draft: str, folder: int, content: bytes) -> None:
+        """Write a draft into an open folder, in the place of one that a killed run left."""
+        mode = 0o600 if self.private else 0o666
+        try:
+            descriptor = os.open(draft, NEW, mode, dir_fd=folder)
+        except FileExistsError:
+            os.unlink(draft, dir_fd=folder)
+            descriptor = os.open(draft, NEW, mode, dir_fd=folder)
+        with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
 
-    def _opener(self, path: str, flags: int) -> int:
-        return os.open(path, flags, 0o600 if self.private else 0o666)
+
+def _unlink(name: str, folder: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _refuse_link(path: Path) -> None:
+    """
+    Raises:
+        RefusedError: a folder of a release is a link.
+    """
+    if path.is_symlink():
+        raise RefusedError(f"{path}: is a link, and the folders of a release hold none; remove it")
 
 
 def _raise(error: OSError) -> None:

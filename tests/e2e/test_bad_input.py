@@ -37,7 +37,7 @@ FORMATS = tuple(SPEC_OF)
 TEXTS = ("csv", "jsonl")
 SUM: Changes = (("measure: count", "measure: {sum: age, min: 0, max: 99}"), ('    where: "age >= 0"\n', ""))
 
-UNREAD_FILE = "nothing was published: a file that cannot be read is never skipped"
+UNREAD_FILE = "nothing new was published: a file that cannot be read is never skipped"
 
 
 def good(path: Path) -> None:
@@ -335,8 +335,8 @@ def test_bad_rows_are_told_by_file_row_and_column_and_end_the_run(
     assert said.lines[0].startswith(f"slackwater: data/a.{format_}: {line}")
     assert said.lines[0].endswith(more)
     assert said.lines[1:] == [
-        f"slackwater: nothing was published: {dead} of {len(ROWS)} rows cannot be used and changelog.bad_rows allows a "
-        "share of 0; all of them are listed in private/diagnostics/dead_letters.parquet"
+        f"slackwater: nothing new was published: {dead} of {len(ROWS)} rows cannot be used and changelog.bad_rows "
+        "allows a share of 0; all of them are listed in private/diagnostics/dead_letters.parquet"
     ]
 
 

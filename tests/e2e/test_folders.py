@@ -1,13 +1,13 @@
 """Folders that may not be read or written, and disks that are full: one line with the cure, and noise sampled once."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pytest
-from apache_beam.io.filesystems import FileSystems
 
 from tests.e2e.specs import CommandLine, Said, changelog, contents, write, write_spec
 from tests.rights import plain_rights
@@ -61,7 +61,7 @@ def test_commits_that_cannot_be_listed_are_not_a_release_that_was_never_begun(sl
     for mode in (0o300, 0):
         with closed(slackwater.folder / "out/private/wards/commits", mode):
             said = slackwater("run", "spec.yaml")
-        refused(said, "out/private/wards/commits", "Permission denied", "nothing was published")
+        refused(said, "out/private/wards/commits", "Permission denied", "nothing new was published")
 
     assert contents(slackwater.folder / "out") == before
 
@@ -73,9 +73,7 @@ def test_a_draw_that_may_not_be_shown_is_shown_later(slackwater: CommandLine) ->
     with closed(nodes, 0o500):
         said = slackwater("run", "spec.yaml")
 
-    refused(
-        said, "out/public/wards/nodes", "Permission denied", "its attempt is committed, and the next run publishes it"
-    )
+    refused(said, "out/public/wards/nodes", "Permission denied", "epoch 1 is committed, and the next run publishes it")
     assert contents(slackwater.folder / "out/public") == {}
     assert "as an earlier run had committed them" in slackwater("run", "spec.yaml").out
 
@@ -94,21 +92,86 @@ def test_a_disk_that_is_full_is_told_with_the_file_that_did_not_fit(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:
     """Also by a worker, of whose errors only words come back."""
-    create, local = FileSystems.create, pa.OSFile
+    opened, local = os.fdopen, pa.OSFile
 
-    def full(path: str, *arguments: Any, **named: Any) -> IO[bytes]:
-        return open("/dev/full", "wb") if side in path else create(path, *arguments, **named)  # noqa: PTH123
+    def full(descriptor: int, mode: str) -> IO[bytes]:
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        return open("/dev/full", mode) if side in path else opened(descriptor, mode)  # noqa: PTH123
 
     def full_too(path: str, mode: str = "rb") -> pa.NativeFile:
         return local("/dev/full" if side in path else path, mode)
 
     with monkeypatch.context() as patched:
-        patched.setattr(FileSystems, "create", staticmethod(full))
+        patched.setattr(os, "fdopen", full)
         patched.setattr(pa, "OSFile", full_too)
         said = slackwater("run", "spec.yaml")
 
     refused(
-        said, "out/private/wards/attempts/", ": No space left on device; make room and run", "nothing was published"
+        said, "out/private/wards/attempts/", ": No space left on device; make room and run", "nothing new was published"
     )
     assert side in said.err
     assert contents(slackwater.folder / "out/public") == {}
+
+
+def test_links_that_others_plant_in_the_public_folder_lead_no_run_to_a_file_elsewhere(slackwater: CommandLine) -> None:
+    public, target = slackwater.folder / "out/public/wards", slackwater.folder / "elsewhere"
+    target.mkdir()
+    (target / "file").write_text("kept")
+    (target / ".draft").write_text("kept")
+    (public / "nodes").mkdir(parents=True)
+    for name in (".draft", "nodes/.draft", "manifest.json", "spec.yaml"):
+        (public / name).symlink_to(target / "file")
+    (public / "manifest.json").unlink()  # what is not a manifest is refused when it is read
+    (public / "estimates").symlink_to(target)
+
+    said = slackwater("run", "spec.yaml")
+
+    stands = "epoch 1 is committed, and the next run publishes it"
+    assert said.code == 1
+    assert "out/public/wards/estimates: is a link, and the folders of a release hold none; remove it" in said.err
+    assert contents(target) == {"file": b"kept", ".draft": b"kept"}, stands
+    (public / "estimates").unlink()
+    assert "as an earlier run had committed them" in slackwater("run", "spec.yaml").out
+    assert contents(target) == {"file": b"kept", ".draft": b"kept"}
+    assert not [path for path in public.rglob("*") if path.is_symlink()]
+
+
+def test_outputs_of_commands_replace_files_and_refuse_links(slackwater: CommandLine) -> None:
+    assert slackwater("run", "spec.yaml").code == 0
+    target = slackwater.folder / "target"
+    target.write_text("kept")
+    for command, name in (
+        (("show", "spec.yaml", "-o"), "x.csv"),
+        (("show", "spec.yaml", "-o"), "x.md"),
+        (("report", "spec.yaml", "-o"), "x.html"),
+        (("plan", "spec.yaml", "--html"), "plan.html"),
+        (("evaluate", "spec.yaml", "--runs", "1", "--truth"), "truth.parquet"),
+    ):
+        path = slackwater.folder / name
+        path.symlink_to(target)
+        said = slackwater(*command, name)
+        assert (said.code, said.lines[-1]) == (
+            1,
+            f"slackwater: {name}: is a link or another thing that is not a file; remove it, or name a file",
+        )
+        path.unlink()
+        path.write_text("old")
+        assert slackwater(*command, name).code == 0
+        assert path.read_bytes() != b"old"
+    assert target.read_text() == "kept"
+    assert not list(slackwater.folder.glob(".*.draft"))
+
+
+def test_a_failure_states_what_is_published(slackwater: CommandLine) -> None:
+    """Folders stand where files belong: `spec.yaml` is written after the manifest, `.draft` before any file."""
+    public = slackwater.folder / "out/public/wards"
+    (public / "spec.yaml").mkdir(parents=True)
+
+    told = slackwater("run", "spec.yaml", "--until", "2026-01-02T00:00:00Z").err
+
+    assert "run failed with IsADirectoryError; epoch 1 is published; details" in told
+    (public / "spec.yaml").rmdir()
+    assert slackwater("run", "spec.yaml").code == 0
+    (public / "nodes/.draft").mkdir()
+    told = slackwater("compact", "spec.yaml").err
+    assert "compact failed with IsADirectoryError; no published value is lost or changed; compact again" in told

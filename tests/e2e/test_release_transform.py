@@ -180,7 +180,7 @@ def test_an_epoch_of_rows_that_cannot_be_used_is_not_published(folder: Path) -> 
     dead = pa.Table.from_pylist([{"file": "a", "row": 1, "reason": "column 'at': time is null"}], DEAD_SCHEMA)
     assert epoch.job is not None
 
-    with pytest.raises(slackwater.InputError, match="nothing was published"):
+    with pytest.raises(slackwater.InputError, match="nothing new was published"):
         publish_parts(spec, epoch.job, epoch.past, [(DEAD, to_bytes(dead)), (READ, ("a", 1, 1, ()))])
 
     assert Store("public", "private").commits() == []

@@ -243,9 +243,11 @@ def test_a_second_run_has_nothing_to_do_and_changes_no_byte(slackwater: CommandL
 
     said = slackwater("run", "spec.yaml")
     told = slackwater("run", "spec.yaml", "--json")
+    streamed = slackwater("run", "spec.yaml", "--streaming", "--runner=PrismRunner")
 
     assert (said.code, said.err) == (0, "")
-    assert said.out == "wards: nothing is due, 5 windows closed so far, all released already\n"
+    assert streamed == said
+    assert said.out == "wards: nothing is due, the schedule has 5 windows, all published already\n"
     assert json.loads(told.out)["windows"] == 0
     assert contents(folder / "public") == before
 
@@ -288,7 +290,7 @@ def test_a_failing_engine_is_one_line_and_its_details_stay_private(
 
     assert (said.code, said.out) == (4, "")
     assert len(said.lines) == 1
-    assert "nothing was published; details (private): private/failure.txt" in said.err
+    assert "nothing new was published; details (private): private/failure.txt" in said.err
     assert [secret for secret in SECRETS if secret in said.err] == []
     assert not (slackwater.folder / "public").exists()
     trace = slackwater.folder / "private" / "failure.txt"

@@ -173,4 +173,4 @@ def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytes
     said = slackwater("run", "spec.yaml")
 
     assert (said.code, said.out) == (4, "")
-    assert said.err == "slackwater: interrupted; nothing more was published\n"
+    assert said.err == "slackwater: interrupted; run it again to complete it: what was published stays\n"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from transforms.common.sinks import naming
+from transforms.common.sinks import NEW, naming
 
 FOLDER = "exchange"
 
@@ -45,7 +45,7 @@ def folder_in(folder: str) -> Iterator[str]:
 def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[int, bytes]]:
     """Write parts as one file; where they are, once all of them are there."""
     path, places = Path(folder, secrets.token_hex(16)), []
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    os.close(os.open(path, NEW, 0o600))
     with naming(path), pa.OSFile(str(path), "wb") as file:
         for number, part in parts:
             begin = file.tell()

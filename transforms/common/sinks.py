@@ -8,6 +8,8 @@ A file's name depends on the part alone, so a step that runs twice writes the sa
 
 import json
 import os
+import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,10 +22,14 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from transforms.common.errors import RefusedError
 from transforms.common.ipc import from_bytes
 
 OutputFormat = Literal["parquet", "csv", "jsonl"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+"""How a file is opened: a link in its place is an error."""
 
 DEFAULT: OutputFormat = "parquet"
 """Unless the spec says otherwise; and of all that is private."""
@@ -69,24 +75,49 @@ class WriteBytes(beam.PTransform):
 def write_bytes(named: tuple[str, bytes], folder: str) -> str:
     """One file of that name; its path."""
     name, content = named
-    make_folder(folder)
     path = FileSystems.join(folder, name)
     with new_file(path) as file:
         file.write(content)
     return path
 
 
-def write_text(path: str, text: str) -> None:
+def write_text(path: str, text: str, *, mode: int = 0o666) -> None:
     """One file of text, in UTF-8."""
-    folder, slash, name = path.rpartition("/")
-    write_bytes((name, text.encode()), folder + slash or ".")
+    with new_file(path, mode=mode) as file:
+        file.write(text.encode())
 
 
 @contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
-    """A file to write."""
-    with naming(path), whole(FileSystems.create(path, mime_type="application/octet-stream")) as file:
-        yield file
+def new_file(path: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file that replaces the one at `path` once it is whole; its folder is made if need be.
+
+    It is created exclusively and follows no link.
+
+    Raises:
+        RefusedError: `path` is a link, or anything else that is not a file.
+    """
+    folder, slash, _ = path.rpartition("/")
+    if slash:
+        make_folder(folder)
+    if "://" in path:
+        with naming(path), whole(FileSystems.create(path, mime_type="application/octet-stream")) as file:
+            yield file
+        return
+    target = Path(path)
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(target.lstat().st_mode):
+            raise RefusedError(f"{path}: is a link or another thing that is not a file; remove it, or name a file")
+    draft = target.with_name(f".{secrets.token_hex(8)}.draft")
+    try:
+        with naming(path), os.fdopen(os.open(draft, NEW, mode), "wb") as file:
+            yield file
+        draft.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            draft.unlink()
+        if isinstance(error, OSError) and error.filename == str(draft):
+            error.filename = path
+        raise
 
 
 @contextmanager
@@ -133,12 +164,9 @@ def read_bytes(path: str) -> bytes:
     return content
 
 
-def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT) -> None:
+def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT, mode: int = 0o666) -> None:
     """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
-    folder, slash, _ = path.rpartition("/")
-    if slash:
-        make_folder(folder)
-    with new_file(path) as file:
+    with new_file(path, mode=mode) as file:
         _WRITERS[format_](table, file)
 
 
