@@ -121,7 +121,7 @@ def test_links_that_others_plant_in_the_public_folder_lead_no_run_to_a_file_else
     (public / "nodes").mkdir(parents=True)
     for name in (".draft", "nodes/.draft", "manifest.json", "spec.yaml"):
         (public / name).symlink_to(target / "file")
-    (public / "manifest.json").unlink()  # what is not a manifest is refused when it is read
+    (public / "manifest.json").unlink()  # the file would be refused as a manifest
     (public / "estimates").symlink_to(target)
 
     said = slackwater("run", "spec.yaml")
