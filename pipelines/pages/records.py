@@ -156,10 +156,10 @@ def _noise(signals: Sequence[dict[str, Any]]) -> str:
         [
             html.paragraph(
                 "Each estimate is unbiased: on average over the noise it is the truth. Its 95 % interval holds the "
-                "truth of the records that there are, and of the population that they were drawn from, with 95 % "
-                "probability, each on its own: of a hundred intervals some five do not. Those of means, and of "
-                "categories with distances or probabilities, are normal: of fewer than some thirty records they miss "
-                "more often."
+                "truth of the records, and of the population that they were drawn from, with 95 % probability, each on "
+                "its own: of a hundred intervals some five do not. Two kinds may miss more often if there are fewer "
+                "than some hundred records: those of categories with distances or probabilities, and those of means "
+                "as estimates for the population."
             ),
             html.table(
                 shortened("Each estimate with its 95 % interval", signals),

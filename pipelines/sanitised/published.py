@@ -75,7 +75,7 @@ class PublishedRecords:
         """What all records tell of these attributes (`transforms.sanitised.estimated_tables`); None: of all.
 
         Raises:
-            RefusedError: there are too few records.
+            RefusedError: there are no records.
         """
         asked = Sanitisation(attributes=tuple(self.asked(names)))
         types = {

@@ -81,7 +81,11 @@ class Number:
     @property
     def error(self) -> float:
         """The expected distance of what comes out from the number within the range."""
-        return mean_size(DiscreteLaplace(self.scale)) * self.grid.step
+        return mean_size(self.noise) * self.grid.step
+
+    @property
+    def noise(self) -> DiscreteLaplace:
+        return DiscreteLaplace(self.scale)
 
     @property
     def lower_bound(self) -> float:
@@ -92,7 +96,7 @@ class Number:
         return f"discrete Laplace noise of scale {self.scale * self.grid.step:.6g}"
 
     def sample(self, codes: Integers) -> Integers:
-        return codes + DiscreteLaplace(self.scale).noise(codes.size).reshape(codes.shape)
+        return codes + self.noise.noise(codes.size).reshape(codes.shape)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,16 +11,19 @@ independent. Nothing is private here: sanitised records and public parameters al
 Intervals hold for two readings of the truth: the records that are there, and the population from which they were drawn
 independently. Those of randomised response (`shares`) are never too short, however few records there are: the count of
 a value is a sum of independent coins, whose spread is at most that of a binomial number of the same mean (Hoeffding
-1956, theorem 5), for which Clopper and Pearson's interval holds. The others are normal, with the scores' own variance.
+1956, theorem 5), for which Clopper and Pearson's interval holds. Those of means hold as often for the records that are
+there, since their noise has a known distribution. For the population, and for other shares, intervals are normal, with
+the scores' own variance: right for hundreds of records, and nearly so for fewer.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.odds import PARTS
 from privacy.sanitised.attributes import Category, Subset
 from privacy.sanitised.metric_response import MetricResponse
@@ -49,9 +52,12 @@ class Channel:
     `other` for the rest.
 
     Attributes:
+        scores: [inputs, 3]: of a record that has the value the mean squared score; the least mean of the squares among
+            records that have another value; how far the highest score is from the lowest.
         inverse: [inputs, outputs]; None where two numbers say it.
     """
 
+    scores: Floats
     same: float = 0.0
     other: float = 0.0
     inverse: Floats | None = None
@@ -67,15 +73,21 @@ class Channel:
         [1.0, 0.0, 0.0]
         """
         if isinstance(response, RandomisedResponse):
-            room = (response.keep - response.other) / PARTS
-            return Channel(same=(1 - response.other / PARTS) / room, other=-response.other / PARTS / room)
+            keep, lie = response.keep / PARTS, response.other / PARTS
+            same, other = (1 - lie) / (keep - lie), -lie / (keep - lie)
+            chances = np.array([keep, lie])
+            of_a_record = (*(chances * same**2 + (1 - chances) * other**2), same - other)
+            return Channel(scores=np.tile(of_a_record, (response.values, 1)), same=same, other=other)
         table = response.table / PARTS
         if np.linalg.cond(table) > WORST_CONDITION:
             raise ValueError(
                 "what comes out hardly depends on what went in, so shares cannot be told; leave out the distances, "
                 "or take a larger epsilon"
             )
-        return Channel(inverse=np.asarray(np.linalg.inv(table.T), dtype=np.float64))
+        inverse = np.asarray(np.linalg.inv(table.T), dtype=np.float64)
+        of_all = inverse**2 @ table.T
+        others = np.where(np.eye(len(table), dtype=bool), np.inf, of_all).min(axis=1)
+        return Channel(scores=np.stack([np.diag(of_all), others, np.ptp(inverse, axis=1)], axis=1), inverse=inverse)
 
     def unbiased(self, counts: Counts, *, axis: int = -1) -> Floats:
         """Estimates along one axis."""
@@ -91,17 +103,27 @@ def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: flo
     """Shares of all combinations of several attributes' values among the records.
 
     Args:
-        counts: how often each combination came out; an axis for each attribute, at least two records.
+        counts: how often each combination came out; an axis for each attribute.
         channels: one for each axis.
     """
     records = float(counts.sum())
-    if records < 2:
-        raise ValueError(f"too few records for an estimate: {records:.0f}")
+    if records < 1:
+        raise ValueError("no records, so no estimate")
     value, squares = np.asarray(counts, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     for axis, channel in enumerate(channels):
         value, squares = channel.unbiased(value, axis=axis), channel.squares(squares, axis=axis)
     value, squares = value / records, squares / records
-    return _normal(value, np.sqrt(np.maximum(squares - value**2, 0.0) / (records - 1)), confidence)
+    own, least, reach = (
+        reduce(np.multiply.outer, parts)
+        for parts in zip(
+            *((c.scores[:, 0], c.scores[:, :2].min(axis=1), c.scores[:, 2]) for c in channels), strict=True
+        )
+    )
+    # A score varies as much as noise makes it at the least, however alike the records came out.
+    variance = np.maximum((squares - value**2) * records / max(records - 1, 1), np.clip(own - 1, 0, least))
+    found = _normal(value, np.sqrt(variance / records), confidence)
+    # One record's score further to either side: scores of few records are far from normal.
+    return replace(found, low=found.low - reach / records, high=found.high + reach / records)
 
 
 def shares(counts: Counts, attribute: Category, *, confidence: float = 0.95) -> Estimate:
@@ -125,13 +147,22 @@ def element_shares(counts: Counts, records: int, attribute: Subset, *, confidenc
     return _of_coins(counts, float(records), coin, confidence)
 
 
-def means(values: Floats, *, confidence: float = 0.95) -> Estimate:
-    """Means of sanitised numbers, or of each point of curves: [records] or [records, points], at least two records."""
+def means(values: Floats, noise: NoiseDistribution, step: float, *, confidence: float = 0.95) -> Estimate:
+    """Means of sanitised numbers, or of each point of curves.
+
+    Args:
+        values: [records] or [records, points].
+        noise: of each number, in steps of a grid; the sum of as many as there are records has known quantiles.
+        step: of the grid.
+    """
     records = len(values)
-    if records < 2:
-        raise ValueError(f"too few records for an estimate: {records}")
-    deviation = np.asarray(values.std(axis=0, ddof=1) / math.sqrt(records))
-    return _normal(np.asarray(values.mean(axis=0)), deviation, confidence)
+    if records < 1:
+        raise ValueError("no records, so no estimate")
+    value, known = np.asarray(values.mean(axis=0)), noise.variance * step**2
+    spread = np.maximum(values.var(axis=0, ddof=1), known) if records > 1 else np.full(value.shape, known)
+    found = _normal(value, np.asarray(np.sqrt(spread / records)), confidence)
+    half = noise.half_width(records, confidence) * step / records
+    return replace(found, low=np.minimum(found.low, value - half), high=np.maximum(found.high, value + half))
 
 
 def _of_coins(counts: Counts, records: float, response: RandomisedResponse, confidence: float) -> Estimate:

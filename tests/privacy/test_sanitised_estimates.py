@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from privacy.noise.distributions import DiscreteLaplace
 from privacy.noise.odds import PARTS
 from privacy.sanitised.attributes import Category, Curve, Number, Subset
 from privacy.sanitised.estimates import Channel, element_shares, joint_shares, means, shares
@@ -46,7 +47,9 @@ def test_joint_shares_are_those_of_the_whole_table_of_combinations():
     value = scores @ counts.ravel() / records
     squares = scores**2 @ counts.ravel() / records
     assert found.value.ravel() == pytest.approx(value, abs=1e-10)
-    assert found.stddev.ravel() == pytest.approx(np.sqrt((squares - value**2) / (records - 1)), rel=1e-9)
+    of_a_record = scores**2 @ np.kron(table_of(PLAIN), table_of(OWN)).T - np.eye(12)  # the variance, of each input
+    variance = np.maximum((squares - value**2) / (records - 1), of_a_record.min(axis=1) / records)
+    assert found.stddev.ravel() == pytest.approx(np.sqrt(variance), rel=1e-9)
     assert found.value.sum() == pytest.approx(1.0)
 
 
@@ -101,8 +104,8 @@ def test_elements_and_means_come_back_from_many_records():
     ages = np.arange(records) % 81
 
     elements = element_shares(sets.sample(truth).sum(axis=0), records, sets)
-    of_ages = means(age.grid.values(age.sample(ages[:, None])[:, 0]))
-    of_loads = means(load.grid.values(load.sample(np.tile([10, 10], (records, 1)))))
+    of_ages = means(age.grid.values(age.sample(ages[:, None])[:, 0]), age.noise, 1.0)
+    of_loads = means(load.grid.values(load.sample(np.tile([10, 10], (records, 1)))), load.noise.noise, 0.5)
 
     assert np.abs(elements.value - [0.5, 0.5, 0]).max() < 6 * elements.stddev.max()
     assert elements.stddev.max() < 0.02
@@ -122,12 +125,55 @@ def test_responses_that_tell_nothing_of_shares_are_refused():
 
 
 def test_estimates_of_nobody_are_refused():
-    with pytest.raises(ValueError, match="estimate: 0"):
-        joint_shares(np.zeros(4, dtype=int), [Channel.of(PLAIN.response)])
-    with pytest.raises(ValueError, match="estimate: 1"):
-        means(np.array([3.0]))
-    with pytest.raises(ValueError, match="no records"):
-        shares(np.zeros(4, dtype=int), PLAIN)
+    for nobody in (
+        lambda: joint_shares(np.zeros(4, dtype=int), [Channel.of(PLAIN.response)]),
+        lambda: means(np.zeros(0), DiscreteLaplace(1.0), 1.0),
+        lambda: shares(np.zeros(4, dtype=int), PLAIN),
+    ):
+        with pytest.raises(ValueError, match="no records"):
+            nobody()
+
+
+@pytest.mark.parametrize("records", [2, 5])
+def test_a_table_s_intervals_of_few_records_hold_nearly_as_often_as_they_say(records):
+    """Exact, over all outputs. With no more than the scores' own variance they held 31 % and 66 %."""
+    table = table_of(OWN)
+    for having in range(records + 1):
+        truth, held = np.array([having / records, 1 - having / records, 0.0]), np.zeros(3)
+        for outputs in itertools.product(range(3), repeat=records):
+            chance = np.prod([table[0 if number < having else 1, o] for number, o in enumerate(outputs)])
+            found = shares(np.bincount(outputs, minlength=3), OWN)
+            held += chance * ((found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high))
+        assert held.min() > 0.94
+
+
+@pytest.mark.parametrize(("noise", "tight"), [(DiscreteLaplace(0.6), 1.0), (DiscreteLaplace(80.0), 0.9501)])
+@pytest.mark.parametrize("records", [1, 2, 5, 40])
+def test_the_half_width_of_a_mean_holds_exactly_as_often_as_it_says(noise, tight, records):
+    """By the exact distribution of the sum of the noise of all records. Coarse grids round the width up to a step."""
+    steps = np.arange(-(2**14), 2**14)
+    ratio = np.exp(-1 / noise.scale)
+    transform = np.fft.fft(np.fft.ifftshift((1 - ratio) / (1 + ratio) * ratio ** np.abs(steps)))
+    chance = np.fft.fftshift(np.fft.ifft(transform**records).real)
+
+    half = means(np.zeros(records), noise, 0.25).high * records / 0.25
+
+    held = chance[np.abs(steps) <= noise.half_width(records)].sum()
+    assert 0.95 <= held < max(tight, 0.9502 + chance.max() * 2)
+    assert half >= noise.half_width(records)
+
+
+@pytest.mark.parametrize("records", [1, 2, 5])
+def test_means_of_few_records_are_in_their_intervals(records):
+    """Of 4,000 runs 200 may miss, and more than 290 do with probability below 1e-9. Normal ones missed 25 % and 10 %."""
+    age = Number.planned("age", Grid.of(low=18, high=98, step=1), missing=None, epsilon=1.0)
+    codes = np.tile(np.array([[0], [80], [40], [7], [8]])[:records], (1, 4000))
+
+    found = means(age.grid.values(age.sample(codes)), age.noise, 1.0)
+
+    truth = 18 + codes.mean(axis=0)
+    assert ((found.low > truth + 1e-9) | (truth - 1e-9 > found.high)).sum() <= 290
+    assert found.stddev.min() >= np.sqrt(age.noise.variance / records)
 
 
 # Attributes refuse what does not have their claim.

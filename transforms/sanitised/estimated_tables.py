@@ -35,7 +35,7 @@ def estimated(records: pa.Table, record: Sanitisation, *, separator: str = SEPAR
     """Of each attribute by itself.
 
     Raises:
-        ValueError: too few records.
+        ValueError: no records.
     """
     return pa.concat_tables([_of_one(records, attribute, separator) for attribute in record.attributes])
 
@@ -44,7 +44,7 @@ def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
     """The shares of all combinations of some categories' values.
 
     Raises:
-        ValueError: a category twice, too many combinations, too few records, or a response that tells no shares.
+        ValueError: a category twice, too many combinations, no records, or a response that tells no shares.
     """
     if len({one.name for one in categories}) < len(categories):
         raise ValueError("a category is named twice; noise is of one sample, and would be taken for two")
@@ -66,7 +66,7 @@ def _of_one(records: pa.Table, attribute: Attribute, separator: str) -> pa.Table
             try:
                 return _table(attribute.name, attribute.values, "share", shares(counts, attribute))
             except ValueError:  # a response that tells nothing of shares
-                if records.num_rows < 2:
+                if not records.num_rows:
                     raise
                 return SCHEMA.empty_table()
         case Subset():
@@ -75,7 +75,8 @@ def _of_one(records: pa.Table, attribute: Attribute, separator: str) -> pa.Table
         case _:
             numbers = np.stack([pc.cast(records[name], pa.float64()).to_numpy() for name in columns_of(attribute)], 1)
             values = columns_of(attribute) if isinstance(attribute, Curve) else [None]
-            return _table(attribute.name, values, "mean", means(numbers))
+            noise = attribute.noise.noise if isinstance(attribute, Curve) else attribute.noise
+            return _table(attribute.name, values, "mean", means(numbers, noise, attribute.grid.step))
 
 
 def _table(attribute: str, values: Sequence[str | None], kind: str, found: Estimate) -> pa.Table:
