@@ -165,7 +165,7 @@ def test_the_half_width_of_a_mean_holds_exactly_as_often_as_it_says(noise, tight
 
 @pytest.mark.parametrize("records", [1, 2, 5])
 def test_means_of_few_records_are_in_their_intervals(records):
-    """Of 4,000 runs 200 may miss, and more than 290 do with probability below 1e-9. Normal ones missed 25 % and 10 %."""
+    """Of 4,000 runs 200 may miss, and more than 290 do with probability below 1e-9. Normal ones miss 25 % and 10 %."""
     age = Number.planned("age", Grid.of(low=18, high=98, step=1), missing=None, epsilon=1.0)
     codes = np.tile(np.array([[0], [80], [40], [7], [8]])[:records], (1, 4000))
 
