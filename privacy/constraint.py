@@ -6,8 +6,8 @@ rules (docs/design.md, "Rules of contribution bounding"):
 
 * `AtMost(k)`: per query, the first k projected changes of the unit count; later ones are dropped and every
   entry keeps the value that it had, for ever.
-* `AtMost(k, entries=n)`, for owners: as above, and nothing counts from the first instant on at whose end more than n
-  entries of the unit would be in the query at once.
+* `AtMost(k, entries=n)`, for owners: as above, and nothing counts from the first instant on at whose end the first k
+  changes have put more than n entries of the unit into the query.
 * `Within(span)`: changes up to `span` after the unit's first mutation count; later ones are dropped.
 * `AtOnce(n)`: nothing is cut off for good. What counts of a unit is its state at the end of each window: of an owner's
   entries that are in the query then, the first n by their keys. It bounds what a unit is at any one time, not how
@@ -31,7 +31,7 @@ class AtMost:
     """At most `changes` projected changes of a unit per query, insertion and deletion included.
 
     Attributes:
-        entries: how many entries of an owner may be in the query at once; None: as many as there are changes.
+        entries: how many entries of an owner its changes that count may put into the query at once; None: any number.
     """
 
     changes: int

@@ -167,6 +167,14 @@ def test_one_entry_may_take_anothers_place_in_an_instant(entries):
     )
 
 
+def test_an_entry_that_comes_with_a_change_after_the_last_that_counts_crowds_nobody():
+    """Both come at once: of one change allowed the second is not looked at, of two it is one entry too many."""
+    mutations = [stay("e", "a", 5), stay("f", "a", 5)]
+
+    assert levels(mutations, AtMost(1, entries=1)) == [0, 1, 1, 1, 1, 1, 1]
+    assert levels(mutations, AtMost(2, entries=1)) == [0] * 7
+
+
 def test_owners_who_are_there_with_too_many_at_the_start_do_not_count():
     mutations = [stay("e", "b", 5, was="a"), stay("f", "b", 15, was="a")]
 

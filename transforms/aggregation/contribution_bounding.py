@@ -113,8 +113,8 @@ def finished(usage: Usage, constraint: CutOff, until: int) -> Ints:
 
 
 def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
-    """Which of some projected changes come too late in their unit: at the first instant at whose end more of its
-    entries would be in the query than `together` [units] allows, or after it.
+    """Which of some projected changes come too late in their unit: at the first instant at whose end these changes
+    have put more of its entries into the query than `together` [units] allows, or after it.
 
     What is there at once is counted at the end of an instant only, so that one entry may take another's place in it.
     """
