@@ -29,7 +29,7 @@ DATAFLOW = (
     "--project=my-project",
     "--region=europe-west1",
     "--temp_location=gs://out/temp",
-    "--sdk_container_image=europe-west1-docker.pkg.dev/my-project/slackwater/slackwater:0.3.0",
+    "--sdk_container_image=europe-west1-docker.pkg.dev/my-project/slackwater/slackwater-dataflow:0.3.0",
     "--sdk_location=container",
 )
 

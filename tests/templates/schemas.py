@@ -1,7 +1,9 @@
 """What Kubernetes takes: schemas of our own for the kinds used here, and how any schema is held against a document."""
 
+from pathlib import Path
 from typing import Any
 
+from check_jsonschema.cli import main as check
 from jsonschema import Draft202012Validator
 
 NAME = {
@@ -96,6 +98,11 @@ def closed(schema: Any) -> Any:
     if named and not made.get("x-kubernetes-preserve-unknown-fields"):
         made.setdefault("additionalProperties", False)
     return made
+
+
+def is_valid(path: Path, published: str) -> bool:
+    """Whether a file follows a schema that `check_jsonschema` ships; it prints what is wrong."""
+    return check([f"--builtin-schema={published}", str(path)], standalone_mode=False) == 0
 
 
 def errors(schema: dict[str, Any], document: Any) -> list[str]:

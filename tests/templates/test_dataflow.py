@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +19,7 @@ from pipelines.spec.times import parse_time
 from templates.dataflow import main as flex
 from tests.e2e.specs import KEY, SECRETS, WARD, changelog, files_under, write, write_spec
 from tests.templates.graphs import DATAFLOW, REMOTE, Graph, built, gcs, graph, names, slackwater, upload
+from tests.templates.schemas import is_valid
 from transforms.common.errors import SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -235,32 +235,24 @@ def test_the_driver_is_started_once_and_lives_longer_than_the_ten_minutes_that_a
 
 
 def test_the_build_file_is_one_of_cloud_build() -> None:
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema=vendor.cloudbuild", str(FOLDER / "image.yaml")]
-
-    done = subprocess.run(check, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stdout
+    assert is_valid(FOLDER / "image.yaml", "vendor.cloudbuild")
 
 
-def test_all_files_name_one_image_and_the_image_holds_beams_version() -> None:
-    files = [FOLDER / name for name in ("image.yaml", "job.yaml", "launch.json")]
-    named = {
-        image for path in files for image in re.findall(r"[\w.-]+-docker\.pkg\.dev/[\w./-]+:[\w.]+", path.read_text())
-    }
+def test_files_name_the_images_that_are_built_and_the_image_holds_beams_version() -> None:
+    build = yaml.safe_load((FOLDER / "image.yaml").read_text())
+    built = [image.replace("$_REPOSITORY", build["substitutions"]["_REPOSITORY"]) for image in build["images"]]
+    own, dataflow = built
+    (container,) = manifest()["spec"]["template"]["spec"]["template"]["spec"]["containers"]
+    launch = json.loads((FOLDER / "launch.json").read_text())["launchParameter"]
 
-    assert named == {f"europe-west1-docker.pkg.dev/my-project/slackwater/slackwater:{version('slackwater')}"}
-    dockerfile = (ROOT / "templates/image/Dockerfile").read_text()
-    assert f"apache/beam_python3.11_sdk:{version('apache-beam')} " in dockerfile
-    assert f"apache-beam=={version('apache-beam')} " in (ROOT / "requirements.txt").read_text()
-
-
-def test_what_the_image_is_built_from_is_there_and_goes_in() -> None:
-    dockerfile = (ROOT / "templates/image/Dockerfile").read_text()
-    let_in = (ROOT / "templates/image/Dockerfile.dockerignore").read_text()
-    copied = [
-        line.split()[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY ") and "--from" not in line
+    assert [image.rpartition("/")[2] for image in built] == [
+        f"{name}:{version('slackwater')}" for name in ("slackwater", "slackwater-dataflow")
     ]
-
-    for path in (path for paths in copied for path in paths):
-        assert (ROOT / path).exists()
-        assert f"!{path}\n" in let_in
+    assert container["image"] == own
+    assert {f"--sdk_container_image={dataflow}", "--sdk_location=container"} <= {*container["args"]}
+    assert launch["environment"]["sdkContainerImage"] == dataflow
+    for step, image, target in zip(build["steps"], build["images"], ([], ["--target=dataflow"]), strict=True):
+        assert f"--tag={image}" in step["args"]
+        assert [argument for argument in step["args"] if "--target" in argument] == target
+    assert f"apache/beam_python3.11_sdk:{version('apache-beam')} " in (ROOT / "templates/image/Dockerfile").read_text()
+    assert f"apache-beam=={version('apache-beam')} " in (ROOT / "requirements.txt").read_text()
