@@ -4,6 +4,7 @@ Floats are hexadecimal text (`float.hex`), which every language reads to the las
 strict: a member that is missing, unknown or of another kind is an error that names its place.
 """
 
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,18 @@ Word = TypeVar("Word", bound=str)
 
 Json = dict[str, Any]
 """A JSON object."""
+
+
+def parsed(content: str | bytes) -> Any:
+    """A JSON value.
+
+    Raises:
+        ValueError: it is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 class Members:

@@ -90,7 +90,7 @@ def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
             f"{where}: {error}; use the version of the program that began the release, or restore the private folder "
             "from a copy"
         ) from None
-    if not _is_for(plan, spec):
+    if not is_for(plan, spec):
         raise RefusedError(
             f"{where}: it is for other queries, windows or privacy than this version of the program reads in the spec; "
             "go on with the version that began the release"
@@ -99,7 +99,7 @@ def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
     return plan
 
 
-def _is_for(plan: Plan, spec: Spec) -> bool:
+def is_for(plan: Plan, spec: Spec) -> bool:
     """Whether a plan is for what a spec asks; by what strategies is not asked."""
 
     def asked(demand: Demand) -> object:

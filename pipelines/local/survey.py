@@ -6,10 +6,9 @@ version of the program would plan.
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from pipelines.spec.times import moment_text
-from privacy.exact import Json, Members
+from privacy.exact import Json, Members, parsed
 from privacy.local.design import Design
 from privacy.local.document import design_from_json, design_to_json
 from privacy.local.plan import Series
@@ -90,7 +89,7 @@ def read_survey(path: str) -> Survey:
     except (OSError, ValueError) as error:
         raise SpecError(f"{path}: cannot be read ({type(error).__name__}); give the file of `local plan -o`") from None
     try:
-        members = Members(json.loads(content))
+        members = Members(parsed(content))
         survey = Survey(
             release=members.text("release"),
             names=members.texts("answers"),
@@ -103,8 +102,8 @@ def read_survey(path: str) -> Survey:
         if members.text("until") != survey.until(survey.design.windows):
             raise members.wrong("until", "the end of the last window")
         members.end()
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise SpecError(f"{Path(path).name}: {error}; give the file that `local plan -o` has written") from None
+    except (ArithmeticError, ValueError) as error:
+        raise SpecError(f"{path}: {error}; give the file that `local plan -o` has written") from None
     return survey
 
 

@@ -21,7 +21,7 @@ from pipelines.pages.numbers import Numbers, numbers_of, outstanding, outward, r
 from pipelines.pages.records import report_of_records
 from pipelines.reports.ledger import ledger_document
 from pipelines.reports.plan_report import series_document, series_text
-from pipelines.reports.published import Published, published
+from pipelines.reports.published import Published, naming, published
 from pipelines.sanitised.published import records_at
 from pipelines.spec.paths import within
 from privacy.upward import shown
@@ -46,7 +46,8 @@ def report(arguments: argparse.Namespace, flags: list[str]) -> Result:
     release = published(arguments.spec) if records is None else records
     if within(output, release.folder):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
-    return _of_release(release, output) if isinstance(release, Published) else report_of_records(release, output)
+    with naming(release.folder):
+        return _of_release(release, output) if isinstance(release, Published) else report_of_records(release, output)
 
 
 def _of_release(release: Published, output: str) -> Result:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
 from pipelines.reports.answer_of_samples import refuse_uneven, spreads_of_samples
-from pipelines.reports.published import Published, asked, published
+from pipelines.reports.published import Published, asked, naming, published
 from pipelines.spec.durations import duration_text
 from pipelines.spec.times import moment_text
 from privacy.answers.sums import Weights, over_cells, spread, weights_of
@@ -37,7 +37,8 @@ def answer(arguments: argparse.Namespace, flags: list[str]) -> Result:
     release = published(arguments.spec)
     named = {name: getattr(arguments, name) for name in ("query", "kind", "width", "where", "window", "minus")}
     try:
-        query, series, table = asked_of(release, **named)
+        with naming(release.folder):
+            query, series, table = asked_of(release, **named)
     except SpecError as error:
         raise SpecError(f"--{error}" if str(error).startswith("where") else str(error)) from None
     cells = int(np.count_nonzero(taken(release, query, arguments.where)))

@@ -1,9 +1,10 @@
 """What a release's public folder holds: all that readers have, and all that reports for them are made from."""
 
-import json
+import math
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,22 +13,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.epochs.plans import SAME, is_for
 from pipelines.spec.calendar import zone_of
 from pipelines.spec.document import document_of
 from pipelines.spec.load import Spec, load
 from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
 from pipelines.spec.times import MICROSECOND, moment_text, parse_time
 from pipelines.store.attempt import own_name
-from pipelines.store.folder import Folder, folder_at, read_public
+from pipelines.store.folder import Folder, folder_at, read_public, read_public_table
+from pipelines.store.manifest import commits_of
 from pipelines.store.store import MANIFEST, PLAN, SPEC
-from privacy.exact import Members
+from privacy.exact import Members, parsed
 from privacy.planning.document import plan_from_json
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import RefusedError, SpecError
-from transforms.common.published_files import read_published
+from transforms.common.errors import InputError, RefusedError, SpecError
 from transforms.common.windows import Windows
 from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER, TIME, key_types
 from transforms.release.quantile_tables import QUANTILE
@@ -35,6 +37,7 @@ from transforms.release.range_tables import by_range, range_kind
 from transforms.release.release import ESTIMATES
 from transforms.release.smoothed_tables import of_series
 
+_OF = "a release"
 _NUMBERS = ("value", "stddev", "ci_low", "ci_high")
 
 
@@ -56,30 +59,38 @@ class Published:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._folder: Folder = folder_at(folder, private=False)
+        content = self._read(MANIFEST)
         try:
-            manifest = json.loads(self._read(MANIFEST))
-            if "records" in manifest:
+            manifest = parsed(content)
+            if isinstance(manifest, dict) and "records" in manifest:
                 raise SpecError(f"{folder}: sanitised records; the commands for them are slackwater show and report")
+            commits = commits_of(manifest)
             self._files = {
-                name: (digest["sha256"], epoch["attempt"])
-                for epoch in manifest["epochs"]
-                for name, digest in epoch["files"].items()
+                name: (digest.sha256, own_name(name, commit.attempt))
+                for commit in commits
+                for name, digest in commit.files.items()
             }
-            plan, self.until = self._read(PLAN, manifest["plan_sha256"]), moment_text(manifest["until"])
-            of_all = {name: manifest[name] for name in ("spec_sha256", "loss")}
-            self.epochs: list[dict[str, Any]] = [{**epoch, **of_all} for epoch in manifest["epochs"]]
-            self.windows: int = manifest["windows"]
-            first, ends = manifest["start"], [end for epoch in self.epochs for end in epoch.get("ends", ())]
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+        except ValueError:
             raise RefusedError(
                 f"{self._folder.path(MANIFEST)}: not a manifest that this version of the program understands; use the "
                 "one that made the release"
             ) from None
-        self.plan = self._planned(plan)
-        self.spec = replace(self._specified(), sha256=of_all["spec_sha256"])
-        if [query.name for query in self.spec.queries] != [demand.name for demand in self.plan.demands]:
-            raise RefusedError(f"{self._folder.path(PLAN)}: of other queries than {SPEC} has; get the folder anew")
-        self.bounds = Windows(start=first, every=self.plan.window, ends=tuple(ends) or None)
+        first, last = commits[0], commits[-1]
+        self.plan = self._planned(self._read(PLAN, first.plan_sha256))
+        self.spec = replace(self._specified(), sha256=first.spec_sha256)
+        self.epochs = [asdict(commit) for commit in commits]
+        self.windows, self.until = last.windows, moment_text(last.until)
+        ends = tuple(end for commit in commits for end in commit.ends)
+        self.bounds = Windows(start=first.start, every=self.spec.schedule.every, ends=ends or None)
+        if (
+            not is_for(self.plan, self.spec)
+            or not _claims(first.loss, self.plan)
+            or any(self.bounds.end(one.windows) != one.until for one in commits)
+        ):
+            raise RefusedError(
+                f"{self._folder.path(PLAN)}: of other queries, windows or privacy than {SPEC} and {MANIFEST} say; get "
+                "the folder again"
+            )
         calendar = self.spec.schedule.calendar
         if calendar is not None:
             self._zone: tzinfo = zone_of(calendar.zone)
@@ -138,26 +149,29 @@ class Published:
         families = "|".join({series.family for series in query.publish})
         own = re.compile(rf"{ESTIMATES}/{re.escape(query.name)}-({families})-\d+\.\w+")
         tables = [
-            read_published(self._read(name, sha256), kind, types)
-            for name, (sha256, attempt) in self._files.items()
-            if own.fullmatch(own_name(name, attempt))
+            read_public_table(self._folder, name, sha256, kind, types, of=_OF)
+            for name, (sha256, of_attempt) in self._files.items()
+            if own.fullmatch(of_attempt)
         ]
         if not tables:
             raise RefusedError(
                 f"{self._folder.path(MANIFEST)}: names no numbers of query {query.name}; get the folder anew"
             )
-        return pa.concat_tables(tables)
+        found = pa.concat_tables(tables)
+        if not pc.all(pc.is_finite(found.column("value").fill_null(math.nan)), min_count=0).as_py():
+            raise RefusedError(f"{self.folder}: query {query.name} has a row without a number; get the folder again")
+        return found
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:
-        return read_public(self._folder, name, sha256, of="a release")
+        return read_public(self._folder, name, sha256, of=_OF)
 
     def _planned(self, content: bytes) -> Plan:
         try:
-            members = Members(json.loads(content))
+            members = Members(parsed(content))
             members.text("release")
             members.text("spec_sha256")
             return plan_from_json(members.rest())
-        except (ValueError, RecursionError) as error:
+        except (ArithmeticError, ValueError) as error:
             raise RefusedError(
                 f"{self._folder.path(PLAN)}: {error}; use the version of the program that made the release"
             ) from None
@@ -167,6 +181,31 @@ class Published:
             path = Path(folder, SPEC)
             path.write_bytes(self._read(SPEC))
             return load(path)
+
+
+def _claims(loss: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether a manifest claims the privacy that a plan has."""
+    of_plan = {"epsilon": plan.budget.epsilon, "delta": plan.budget.delta}
+    return loss.keys() == of_plan.keys() and all(
+        type(loss[name]) in (int, float) and math.isclose(loss[name], value, rel_tol=SAME)
+        for name, value in of_plan.items()
+    )
+
+
+@contextmanager
+def naming(folder: str) -> Iterator[None]:
+    """Let errors name the public folder: what it holds may fit together in no way that could be checked before.
+
+    Raises:
+        RefusedError: what is computed here fails.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise RefusedError(f"{folder}: {error}; get the folder again") from None
+    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        why = f"its tables and plan do not fit together ({type(error).__name__})"
+        raise RefusedError(f"{folder}: {why}; get the folder again") from error
 
 
 def published(path: str) -> Published:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
-from pipelines.reports.published import Published, asked, published
+from pipelines.reports.published import Published, asked, naming, published
 from pipelines.sanitised.published import records_at
 from pipelines.spec.paths import within
 from privacy.counted import counted
@@ -29,14 +29,16 @@ def show(arguments: argparse.Namespace, flags: list[str]) -> Result:
     if records is not None:
         _refuse_inside(records.folder, arguments.output)
         about = {"release": records.release, "records": records.count}
-        table = records.estimates(arguments.query)
+        with naming(records.folder):
+            table = records.estimates(arguments.query)
         return told(
             table, f"from {counted(records.count, 'sanitised record')}", about, arguments, local=lambda moment: moment
         )
     release = published(arguments.spec)
     _refuse_inside(release.folder, arguments.output)
     about = {"release": release.spec.release, "until": release.until}
-    table = numbers(release, arguments.query)
+    with naming(release.folder):
+        table = numbers(release, arguments.query)
     return told(table, f"up to {release.until}", about, arguments, local=release.local)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
-from pipelines.reports.published import Published, asked
+from pipelines.reports.published import Published, asked, naming
 from pipelines.spec.paths import within
 from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
@@ -38,9 +38,10 @@ def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
         wanted = [series for series, why in reasons.items() if why is None]
         if wanted:
             estimates = release.estimates(query)
-            tables += [
-                smoothed_table(estimates, query, series, release.plan, windows=release.bounds) for series in wanted
-            ]
+            with naming(public):
+                tables += [
+                    smoothed_table(estimates, query, series, release.plan, windows=release.bounds) for series in wanted
+                ]
     if not tables:
         raise SpecError(f"{public}: nothing to smooth: {left_out[0]['query']}: {left_out[0]['why']}")
     smoothed = pa.concat_tables(tables)

@@ -5,13 +5,15 @@ from functools import cache
 from textwrap import wrap
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from pipelines.sanitised.spec import SanitiseSpec
+from privacy.exact import parsed
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
 from transforms.common.errors import RefusedError
+from transforms.common.sinks import OUTPUT_FORMATS
 
 _KINDS = {kind.__name__: kind for kind in (Number, Category, Subset, Curve)}
 _UNITS = {
@@ -55,12 +57,13 @@ def read_plan(text: str, where: str) -> tuple[Sanitisation, str, Any]:
         RefusedError: it is none.
     """
     try:
-        document = json.loads(text)
-        if document["version"] != 1:
+        document = parsed(text)
+        separator, format_ = document["separator"], document["format"]
+        if document["version"] != 1 or not isinstance(separator, str) or format_ not in OUTPUT_FORMATS:
             raise ValueError
         attributes = [_adapter(one.pop("kind")).validate_python(one) for one in document["attributes"]]
-        return Sanitisation(attributes=tuple(attributes)), document["separator"], document["format"]
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
+        return Sanitisation(attributes=tuple(attributes)), separator, format_
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise RefusedError(f"{where}: not a plan of sanitised records that this version understands") from None
 
 

@@ -1,25 +1,25 @@
 """What the public folder of sanitised records holds: all that readers have, and all that is told them is made from."""
 
-import json
-from datetime import datetime
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from pipelines.sanitised.plan import read_plan
 from pipelines.sanitised.spec import load_sanitise
-from pipelines.sanitised.store import MANIFEST, PLAN
+from pipelines.sanitised.store import MANIFEST, PLAN, commits_of
 from pipelines.spec.document import read_document
 from pipelines.spec.kinds import kind_of
-from pipelines.store.folder import folder_at, read_public
+from pipelines.store.folder import folder_at, read_public, read_public_table
+from privacy.exact import parsed
 from privacy.sanitised.attributes import Attribute, Curve, Number
 from privacy.sanitised.record import Sanitisation
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError, SpecError
-from transforms.common.published_files import read_published
 from transforms.sanitised.columns import columns_of
 from transforms.sanitised.estimated_tables import estimated
+
+_OF = "sanitised records"
 
 
 class PublishedRecords:
@@ -38,24 +38,20 @@ class PublishedRecords:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._folder = folder_at(folder, private=False)
-        where = self._folder.path(MANIFEST)
+        content = self._read(MANIFEST)
         try:
-            manifest = json.loads(self._read(MANIFEST))
-            self.release: str = manifest["release"]
-            self.spec_sha256: str = manifest["spec_sha256"]
-            self.count: int = manifest["records"]
-            self.epochs: list[dict[str, Any]] = manifest["epochs"]
-            if self.count != sum(one["records"] for one in self.epochs):
-                raise ValueError("records")
-            for one in self.epochs:
-                datetime.fromisoformat(one["committed_at"])
-            self._files = [(name, digest["sha256"]) for one in self.epochs for name, digest in one["files"].items()]
-            plan = self._read(PLAN, manifest["plan_sha256"]).decode()
-        except (AttributeError, KeyError, TypeError, ValueError):
+            manifest = parsed(content)
+            plan = self._read(PLAN, str(manifest["plan_sha256"])).decode()
+            commits = commits_of(manifest, plan)
+        except (KeyError, TypeError, ValueError):
             raise RefusedError(
-                f"{where}: not a manifest of sanitised records that this version of the program understands; use the "
-                "one that made them"
+                f"{self._folder.path(MANIFEST)}: not a manifest of sanitised records that this version of the program "
+                "understands; use the one that made them"
             ) from None
+        self.release, self.spec_sha256 = commits[0].release, commits[0].spec_sha256
+        self.count = sum(commit.records for commit in commits)
+        self.epochs = [asdict(commit) for commit in commits]
+        self._files = [(name, digest.sha256) for commit in commits for name, digest in commit.files.items()]
         self.record: Sanitisation
         self.record, self._separator, self._format = read_plan(plan, self._folder.path(PLAN))
 
@@ -83,14 +79,16 @@ class PublishedRecords:
             for one in asked.attributes
             for column in columns_of(one)
         }
-        tables = [read_published(self._read(name, sha256), self._format, types) for name, sha256 in self._files]
+        tables = [
+            read_public_table(self._folder, name, sha256, self._format, types, of=_OF) for name, sha256 in self._files
+        ]
         try:
             return estimated(pa.concat_tables(tables), asked, separator=self._separator)
         except ValueError as error:
             raise RefusedError(f"{self.release}: {error}; sanitise more") from None
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:
-        return read_public(self._folder, name, sha256, of="sanitised records")
+        return read_public(self._folder, name, sha256, of=_OF)
 
 
 def records_at(path: str) -> PublishedRecords | None:
@@ -120,6 +118,6 @@ def records_at(path: str) -> PublishedRecords | None:
 def _are_at(folder: str) -> bool:
     """By the manifest: that of a release counts windows, not records."""
     try:
-        return "records" in json.loads(folder_at(folder, private=False).read(MANIFEST) or b"{}")
+        return "records" in parsed(folder_at(folder, private=False).read(MANIFEST) or b"{}")
     except (TypeError, ValueError):
         return False

@@ -30,6 +30,7 @@ from pipelines.store.attempts import Attempts, draft_of
 from pipelines.store.commit import Digest
 from pipelines.store.folder import Folder, folder_at
 from pipelines.store.shown import Shown
+from privacy.exact import parsed
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import read_bytes
 
@@ -94,7 +95,7 @@ class SanitisedStore:
         shown = 0
         if manifest is not None:
             with suppress(ValueError, TypeError, KeyError):
-                shown = len(json.loads(manifest)["epochs"])
+                shown = len(parsed(manifest)["epochs"])
             if not shown or shown > len(commits) or manifest != manifest_json(commits[:shown]):
                 raise RefusedError(
                     f"{self._public.path(MANIFEST)}: is not what the private folder has committed; restore "
@@ -243,9 +244,31 @@ def manifest_json(commits: Sequence[Sanitised]) -> bytes:
     )
 
 
+def commits_of(manifest: Any, plan: str) -> list[Sanitised]:
+    """The commits that a manifest shows, without what is private of them; for readers, who have nothing else.
+
+    Raises:
+        ValueError: it is not exactly what `manifest_json` writes of commits.
+    """
+    try:
+        of_all = {name: manifest[name] for name in ("release", "spec_sha256", "statement")}
+        of_all |= {"plan": plan, "left_out": 0, **manifest["loss"]}
+        each = [{**of_all, **epoch} for epoch in manifest["epochs"]]
+        commits = TypeAdapter(list[Sanitised]).validate_json(json.dumps(each), strict=True)
+        if parsed(manifest_json(commits)) != manifest:
+            raise ValueError("other members")
+        for number, commit in enumerate(commits, start=1):
+            datetime.fromisoformat(commit.committed_at)
+            if commit.epoch != number or commit.records < 1:
+                raise ValueError("epochs")
+    except (IndexError, KeyError, TypeError) as error:
+        raise ValueError("not a manifest") from error
+    return commits
+
+
 def _from_json(content: bytes, where: str) -> Sanitised:
     try:
-        document = json.loads(content)
+        document = parsed(content)
         if document.pop("version") != _VERSION:
             raise ValueError
         return TypeAdapter(Sanitised).validate_python(document)

@@ -2,9 +2,13 @@
 
 import hashlib
 
+import pyarrow as pa
+
 from pipelines.store.gcs import GcsFolder
 from pipelines.store.local import LocalFolder
 from transforms.common.errors import RefusedError
+from transforms.common.published_files import Types, read_published
+from transforms.common.sinks import OutputFormat
 
 Folder = LocalFolder | GcsFolder
 
@@ -29,3 +33,18 @@ def read_public(folder: Folder, name: str, sha256: str | None = None, *, of: str
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise RefusedError(f"{folder.path(name)}: not what the manifest says; get the folder anew")
     return content
+
+
+def read_public_table(
+    folder: Folder, name: str, sha256: str, format_: OutputFormat, types: Types, *, of: str
+) -> pa.Table:
+    """A table of a public folder; arguments as of `read_public` and `read_published`.
+
+    Raises:
+        RefusedError: it is missing, another one, or not such a table.
+    """
+    content = read_public(folder, name, sha256, of=of)
+    try:
+        return read_published(content, format_, types)
+    except ValueError:
+        raise RefusedError(f"{folder.path(name)}: not a table of {of}; get the folder anew") from None

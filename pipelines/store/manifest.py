@@ -6,8 +6,14 @@ It is read strictly: what is not exactly what they say is refused.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
+from functools import cache
+from typing import Any
 
-from pipelines.store.commit import VERSION, Commit, document_in, json_of
+from pydantic import TypeAdapter
+
+from pipelines.spec.times import moment_text
+from pipelines.store.commit import VERSION, Commit, check_chain, document_in, json_of
 from pipelines.store.compaction import Compaction, shown_files
 from privacy.counted import counted
 from transforms.common.errors import RefusedError
@@ -43,6 +49,33 @@ def manifest_json(commits: Sequence[Commit], compactions: Sequence[Compaction] =
             ],
         }
     )
+
+
+def commits_of(manifest: Any) -> tuple[Commit, ...]:
+    """The commits that a manifest shows, without what is private of them; for readers, who have nothing else.
+
+    Raises:
+        ValueError: it is not exactly what `manifest_json` writes of commits that follow on each other.
+    """
+    try:
+        of_all = {name: manifest[name] for name in ("release", "spec_sha256", "plan_sha256", "statement", "loss")}
+        each = [{**of_all, "spec": "", **epoch} for epoch in manifest["epochs"]]
+        commits = _adapter().validate_json(json.dumps(each), strict=True)
+        check_chain(commits, "")
+        if json.loads(manifest_json(commits)) != manifest:
+            raise ValueError("other members")
+        for moment in (commits[0].start, commits[-1].until):
+            moment_text(moment)
+        for commit in commits:
+            datetime.fromisoformat(commit.committed_at)
+    except (KeyError, IndexError, TypeError, OverflowError, RefusedError) as error:
+        raise ValueError("not a manifest") from error
+    return commits
+
+
+@cache
+def _adapter() -> TypeAdapter[tuple[Commit, ...]]:
+    return TypeAdapter(tuple[Commit, ...])
 
 
 def shown_epochs(

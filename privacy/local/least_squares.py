@@ -60,8 +60,9 @@ def node_weights(spans: Sequence[int], precisions: Sequence[Floats], sums: Float
             shape = (above_s.shape[1], ratio)
             widths, opens = small[:inner].reshape(shape), open_[:inner].reshape(shape)
             slopes = b[layer][:, :inner].reshape(len(sums), *shape)
-            push = (above_s - (slopes * widths).sum(axis=2)) / np.maximum(widths.sum(axis=1), np.finfo(float).tiny)
-            push = np.where(opens.any(axis=1), -b[layer + 1], push)
+            any_open = opens.any(axis=1)
+            push = (above_s - (slopes * widths).sum(axis=2)) / np.where(any_open, 1.0, widths.sum(axis=1))
+            push = np.where(any_open, -b[layer + 1], push)
             s[:, :inner] = ((slopes + push[:, :, None]) * widths).reshape(len(sums), inner)
         weights.append(s * precisions[layer])
         above_s = s

@@ -154,17 +154,14 @@ def test_what_has_no_known_noise_is_refused(kept: Path, tmp_path: Path) -> None:
     assert refused == {"noise", "sum"}
 
 
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [({"epochs": []}, "names no numbers of query"), ({"epochs": [{"files": "x"}]}, "not a manifest that this version")],
-)
-def test_a_manifest_that_is_none_is_refused(kept: Path, tmp_path: Path, changed: dict, error: str, capsys) -> None:
+@pytest.mark.parametrize("changed", [{"epochs": []}, {"epochs": [{"files": "x"}]}])
+def test_a_manifest_that_is_none_is_refused(kept: Path, tmp_path: Path, changed: dict, capsys) -> None:
     shutil.copytree(kept, tmp_path / "public")
     manifest = tmp_path / "public/manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **changed}))
     query = published(str(kept)).spec.queries[0].name
     assert cli.main(["answer", str(tmp_path / "public"), "--query", query]) == 1
-    assert error in capsys.readouterr().err
+    assert "manifest.json: not a manifest that this version" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

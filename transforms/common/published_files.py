@@ -16,9 +16,15 @@ def read_published(content: bytes, format_: OutputFormat, types: Types) -> pa.Ta
     """The columns of `types`, and no others.
 
     Raises:
-        pa.ArrowInvalid, KeyError: it is not such a file.
+        ValueError: it is not such a file.
     """
-    return _READERS[format_](pa.BufferReader(content), types)
+    try:
+        table = _READERS[format_](pa.BufferReader(content), types)
+    except (KeyError, OSError, pa.ArrowException) as error:
+        raise ValueError("not such a file") from error
+    if table.schema.types != [*types.values()]:
+        raise ValueError("columns of other types")
+    return table
 
 
 def _read_parquet(file: pa.BufferReader, types: Types) -> pa.Table:

@@ -242,7 +242,7 @@ def test_columns_that_are_missing_make_a_file_none_of_reports(tmp_path: Path) ->
     write_table(pa.table({"person": [1]}), str(tmp_path / "a.csv"), format_="csv")
 
     for name in ("a.parquet", "a.csv"):
-        with pytest.raises((KeyError, pa.ArrowException)):
+        with pytest.raises((KeyError, ValueError)):
             list(tables_of(str(tmp_path / name)))
 
 
