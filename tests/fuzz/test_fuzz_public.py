@@ -1,4 +1,4 @@
-"""What somebody else may have made: public folders, designs, estimates. A command works, or names the file in a line."""
+"""Public folders, designs and estimates that others have changed: a command works, or names the file in a line."""
 
 import hashlib
 import io
