@@ -11,6 +11,7 @@ import argparse
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -21,6 +22,7 @@ from pipelines import process
 from pipelines.changelog.arguments import add_changelog, add_init
 from pipelines.commands import imported
 from pipelines.local.arguments import add_local
+from pipelines.parser import Parser
 from pipelines.spec.durations import parse_duration, parse_length
 from pipelines.spec.times import microseconds, parse_time
 from transforms.common.errors import SlackwaterError
@@ -69,7 +71,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="slackwater",
         allow_abbrev=False,
         description="Publish statistics again and again from a changing database, under one privacy budget.",
@@ -223,13 +225,17 @@ def _add_simulate(commands: Commands) -> None:
         "--entries", metavar="N", type=_positive, default=1.0, help="of an owner, in the mean (default: 1)"
     )
     added.add_argument("--windows", metavar="N", type=_count, help="how many (default: the schedule's, or 100)")
-    added.add_argument("--seed", metavar="N", type=int, help="for the same changelog again")
+    seed = partial(_count, least=0)
+    added.add_argument("--seed", metavar="N", type=seed, help="Repeat the changelog that an earlier call with N made.")
 
 
 def _positive(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
     if not 0 < number < 1e12:
-        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
+        raise argparse.ArgumentTypeError(f"expected a number above 0, not {text!r}")
     return number
 
 
@@ -270,9 +276,9 @@ def _length(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, not {text!r}")
+def _count(text: str, least: int = 1) -> int:
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, not {text[:40]!r}")
     return int(text)
 
 

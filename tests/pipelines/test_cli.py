@@ -17,23 +17,30 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
 
 
 USAGE = [
-    ([], "the following arguments are required: COMMAND"),
-    (["plan"], "the following arguments are required: SPEC"),
-    (["publish", "spec.yaml"], "argument COMMAND: invalid choice: 'publish'"),
-    (["run", "spec.yaml", "--shards=0"], "argument --shards: expected a whole number of at least 1, not '0'"),
-    (["run", "spec.yaml", "--shards=two"], "argument --shards: expected a whole number of at least 1, not 'two'"),
-    (["evaluate", "spec.yaml", "--runs=-1"], "argument --runs: expected a whole number of at least 1, not '-1'"),
-    (["run", "spec.yaml", "--until=2026-01-03"], "argument --until: the time has no zone; write 2026-01-03T00:00:00Z"),
-    (["run", "spec.yaml", "--until=soon"], "argument --until: expected a time such as 2013-01-01T00:00:00Z"),
+    ([], "COMMAND: missing; see `slackwater --help`"),
+    (["plan"], "SPEC: missing; see `slackwater plan --help`"),
+    (["local", "plan"], "SPEC: missing; see `slackwater local plan --help`"),
+    (["smooth", "public"], "-o: missing; see `slackwater smooth --help`"),
+    (["run", "spec.yaml", "--until"], "--until: expected one argument; see `slackwater run --help`"),
+    (["pln", "spec.yaml"], "COMMAND: expected one of plan, run, "),
+    (["completion", "csh"], "shell: expected one of bash, zsh, fish, not 'csh'; did you mean 'zsh'?"),
+    (["run", "spec.yaml", "--shards=0"], "--shards: expected a whole number of at least 1, not '0'"),
+    (["run", "spec.yaml", "--shards=two"], "--shards: expected a whole number of at least 1, not 'two'"),
+    (["evaluate", "spec.yaml", "--runs=-1"], "--runs: expected a whole number of at least 1, not '-1'"),
+    (["simulate", "spec.yaml", "--seed=-1"], "--seed: expected a whole number of at least 0, not '-1'"),
+    (["simulate", "spec.yaml", "--arrivals=many"], "--arrivals: expected a number above 0, not 'many'"),
+    (["simulate", "spec.yaml", "--stay=weekly"], "--stay: expected a duration such as "),
+    (["run", "spec.yaml", "--until=2026-01-03"], "--until: the time has no zone; write 2026-01-03T00:00:00Z for UTC"),
+    (["run", "spec.yaml", "--until=soon"], "--until: expected a time such as 2013-01-01T00:00:00Z, not 'soon'"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "why"), USAGE, ids=[why for _, why in USAGE])
-def test_wrong_usage_ends_with_code_2_and_says_why(slackwater: CommandLine, arguments: list[str], why: str) -> None:
+@pytest.mark.parametrize(("arguments", "line"), USAGE, ids=[line for _, line in USAGE])
+def test_wrong_usage_is_one_line_and_ends_with_code_2(slackwater: CommandLine, arguments: list[str], line: str) -> None:
     said = slackwater(*arguments)
 
-    assert (said.code, said.out) == (2, "")
-    assert why in said.lines[-1]
+    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
+    assert said.err.startswith(f"slackwater: {line}")
 
 
 REFUSED = [
