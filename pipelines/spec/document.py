@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
 
+from pipelines.spec.not_yaml import TOO_DEEP, at_line, reworded
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
 from transforms.common.sinks import read_bytes
@@ -22,7 +23,6 @@ Place = tuple[str | int, ...]
 """Keys and positions from the top of the file to a value."""
 
 _DEEPEST = 20
-_TOO_DEEP = "nested too deeply; a spec needs a few levels only"
 _MOST_REPEATED = 100_000
 """Values that aliases may repeat: ten lines of aliases of aliases can stand for 10^10 values."""
 
@@ -111,23 +111,12 @@ def _composed(name: str, text: str) -> tuple[Any, Any]:
     try:
         return yaml.compose(text), yaml.constructor
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark is not None else 1
-        raise SpecError(f"{name}:{line}: {_problem(error)}") from None
-    except (YAMLError, ValueError) as error:
-        first = str(error).splitlines()[0] if str(error) else "unreadable"
-        raise SpecError(f"{name}:1: not YAML: {first}") from None
-
-
-def _problem(error: MarkedYAMLError) -> str:
-    if isinstance(error, MaxDepthExceededError):
-        return _TOO_DEEP
-    problem = " ".join(str(error.problem or error.context).split())
-    if "'\\t'" in problem:
-        return "a tab where YAML expects spaces; indent with spaces"
-    if "another document" in problem:
-        return "a second document begins here; a spec is one document, remove `---`"
-    return f"not YAML: {problem}"
+        raise SpecError(f"{name}:{reworded(error, text)}") from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SpecError(f"{name}:{at_line(line, 'a control character; remove it', text)}") from None
+    except (YAMLError, ValueError, AssertionError):  # the last one of `%YAML 1.9`
+        raise SpecError(f"{name}:1: not YAML; check the lines that begin with %") from None
 
 
 _CALLED = {
@@ -171,7 +160,7 @@ class _Reader:
         self._repeated += id(node) in self._seen
         self._seen.add(id(node))
         if len(place) > _DEEPEST:
-            raise self._wrong(line, _TOO_DEEP)
+            raise self._wrong(line, TOO_DEEP)
         if self._repeated > _MOST_REPEATED:
             raise self._wrong(line, f"aliases repeat more than {_MOST_REPEATED:,} values; use fewer aliases")
         tag = node.tag.removeprefix(_TAG)

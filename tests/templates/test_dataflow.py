@@ -123,7 +123,7 @@ def test_a_spec_on_gs_is_read_and_one_that_is_not_there_is_named(tmp_path: Path)
         with pytest.raises(SpecError, match=r"^gs://in/none\.yaml: cannot be read"):
             load("gs://in/none.yaml")
         client.bucket("in").blob("wrong.yaml").upload_from_string("release: [")
-        with pytest.raises(SpecError, match=r"^gs://in/wrong\.yaml:1: not YAML"):
+        with pytest.raises(SpecError, match=r"^gs://in/wrong\.yaml:1: release: the bracket"):
             load("gs://in/wrong.yaml")
 
 
