@@ -165,8 +165,29 @@ def test_a_text_that_is_not_one_expression_is_refused(text):
 
 
 def test_a_syntax_error_says_where_it_is():
-    with pytest.raises(SpecError, match="does not parse at character 7"):
+    with pytest.raises(SpecError, match=r"does not parse at character 7; expected SQL$"):
         Condition.parse("x = 1 LIMIT 5")
+    with pytest.raises(SpecError, match="does not parse at character 12"):  # and byte 13
+        Condition.parse("ward = 'ä' AN age > 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x >=", "does not parse: it ends where a value, a column or a bracket is missing$"),
+        ("(x > 1))", "does not parse: a bracket is closed that was not opened$"),
+        ("ward = 'a", "does not parse: the quotation mark at character 8 is not closed$"),
+        ("at > 'noon'", 'if at is a column, write it in double quotes: "at"$'),
+        ("lenght(ward) > 2", r"the function lenght \(did you mean length\?\), which is not allowed"),
+        ("ward > 3", "cannot be evaluated: it compares text with a whole number; text, dates and times are in single"),
+        ("n LIKE 'a%'", r"cannot be evaluated: LIKE does not take \(a whole number, text\)"),
+        ("n > 'many'", "cannot be evaluated: 'many' is not a whole number; if the column was read as"),
+        ("ward ~ '('", "cannot be evaluated: a constant in it is invalid"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words_of_a_spec(text, told):
+    with pytest.raises(SpecError, match=told):
+        satisfied(text)
 
 
 def test_a_column_that_states_do_not_have_is_named_with_the_nearest():

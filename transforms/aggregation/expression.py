@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from transforms.aggregation.expression_errors import not_evaluated, not_parsed
 from transforms.aggregation.expression_rules import columns_read
 from transforms.common.errors import InputError, SpecError
 
@@ -100,7 +101,7 @@ def constant(node: Any) -> pa.Scalar:
         rows = _connection().execute("SELECT json_deserialize_sql(?)", [document]).fetchall()
         return _connection().sql(rows[0][0]).to_arrow_table().column(0)[0]
     except duckdb.Error as error:
-        raise SpecError(f"where: a constant cannot be understood: {_first_line(error)}") from None
+        raise SpecError(f"where: a constant is invalid: {not_evaluated(error)}") from None
 
 
 def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
@@ -118,10 +119,7 @@ def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
         try:
             kind = _query(f"SELECT ({condition.text}\n) FROM states", states).schema.types[0]
         except duckdb.Error as error:
-            raise SpecError(
-                f"where: {condition.text!r} cannot be evaluated: {_first_line(error)}"
-                "; if a column was read as another type than you meant, name its type in changelog.types"
-            ) from None
+            raise SpecError(f"where: {condition.text!r} cannot be evaluated: {not_evaluated(error)}") from None
         if kind != pa.bool_():
             raise SpecError(f"where: {condition.text!r} is not true or false; compare it with something")
 
@@ -168,11 +166,6 @@ def _tree(text: str) -> Any:
     rows = _connection().execute("SELECT json_serialize_sql(?)", [f"{_LEAD}{text}\n))"]).fetchall()
     answer = json.loads(rows[0][0])
     if answer["error"]:
-        place = int(answer.get("position", len(_LEAD))) - len(_LEAD) + 1
-        reason = " ".join(str(answer["error_message"]).split())
-        raise SpecError(f"where: {text!r} does not parse at character {place}: {reason}")
+        at = int(answer.get("position", len(_LEAD))) - len(_LEAD)
+        raise SpecError(f"where: {text!r} {not_parsed(text, at, str(answer['error_message']))}")
     return answer["statements"]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]

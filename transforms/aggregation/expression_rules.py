@@ -5,6 +5,7 @@ row's columns and on nothing else.
 """
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from transforms.common.errors import SpecError
@@ -137,7 +138,9 @@ def _check_function(node: Node, text: str) -> None:
         or any(argument["name"] for argument in node["arguments"])
     )
     if name.lower() not in _FUNCTIONS or not plain:
-        raise _refusal(text, "several expressions" if name == "row" else f"the function {name}")
+        near = get_close_matches(name.lower(), _FUNCTIONS - {name.lower()}, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise _refusal(text, "several expressions" if name == "row" else f"the function {name}{hint}")
     # An unknown zone ends the query, also within TRY: one row's text would end the run.
     if (
         name.lower() == "timezone"
