@@ -19,8 +19,13 @@ no number of months is a number of days."""
 
 LONGEST = 1_000 * 366 * UNITS["d"]
 
+_NAMED = {"hourly": "1h", "daily": "1d", "weekly": "1w", "monthly": "1mo", "yearly": "12mo", "annually": "12mo"}
+_WRITTEN = {"week": "w", "day": "d", "hour": "h", "hr": "h", "minute": "m", "min": "m", "second": "s", "sec": "s"}
+_WRITTEN |= {"month": "mo", "mon": "mo"}
+
 _PART = re.compile(r"(\d+)(ms|us|[wdhms])")
 _MONTHS = re.compile(r"(\d{1,5})mo", re.ASCII)
+_WORDS = re.compile(r"(?:\d+\s*[a-z]+\s*)+", re.ASCII)
 _WHOLE = re.compile(r"(?:\d+(?:ms|us|[wdhms]))+", re.ASCII)
 
 
@@ -34,7 +39,9 @@ def parse_duration(text: str) -> int:
     36
     """
     if not _WHOLE.fullmatch(text):
-        hint = "; a month is 1mo, and only schedule.every knows it" if re.search(r"M|mo", text) else ""
+        meant = _meant(text)
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        hint = "; a month is 1mo, and only schedule.every knows it" if re.search("M|mo", f"{text}{meant}") else hint
         raise ValueError(f"expected a duration such as 1d, 12h, 30m or 1h30m, not {text[:40]!r}{hint}")
     parts = _PART.findall(text)
     units = [unit for _, unit in parts]
@@ -46,6 +53,20 @@ def parse_duration(text: str) -> int:
     if total > LONGEST:
         raise ValueError("a duration may be at most 1000 years long")
     return total
+
+
+def _meant(text: str) -> str:
+    """The duration that this probably means; empty if it is not known.
+
+    >>> _meant("7 days"), _meant("Weekly"), _meant("1 hour 30 min"), _meant("1d 1 day"), _meant("soon")
+    ('7d', '1w', '1h30m', '', '')
+    """
+    words = text.strip().lower()
+    parts = re.findall(r"(\d+)\s*([a-z]+)", words, re.ASCII) if _WORDS.fullmatch(words) else []
+    units = [unit if unit in UNITS else _WRITTEN.get(unit.removesuffix("s"), "") for _, unit in parts]
+    if not all(units) or len(set(units)) < len(units):
+        return ""
+    return _NAMED.get(words, "".join(f"{number}{unit}" for (number, _), unit in zip(parts, units, strict=True)))
 
 
 def parse_length(text: str) -> int:

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from pipelines.spec.durations import parse_duration, parse_length
-from pipelines.spec.errors import nearest, show, wrong
+from pipelines.spec.errors import ALIKE, nearest, show, wrong
 from pipelines.spec.times import microseconds, parse_moment_or_date, parse_time
 
 Parsed = TypeVar("Parsed")
@@ -80,7 +80,10 @@ def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        meant = nearest(name.title(), available_timezones())
+        zones = available_timezones()
+        cities = {zone.rpartition("/")[2]: zone for zone in sorted(zones, key=lambda zone: zone.startswith("Europe"))}
+        written = name.strip().title().replace(" ", "_")
+        meant = nearest(written, zones) if "/" in name else cities.get(nearest(written, cities, alike=ALIKE) or "")
         hint = f"; did you mean {meant!r}?" if meant else ", such as Europe/Paris"
         raise wrong(f"{show(name)} is not an IANA time zone{hint}") from None
     return name

@@ -78,10 +78,11 @@ class MeasureSection(Section):
         given = [kind for kind in KINDS[1:] if getattr(self, kind) is not None]
         if len(given) != 1:
             refuse([((), f"expected {_MEASURES}, not {' and '.join(given) or 'none of them'}")])
-        bounds = {"min": self.min, "max": self.max}
+        low = 0 if self.max is None or self.max > 0 else self.max - 10
+        high = 10 if self.min is None or self.min < 10 else self.min + 10
         refuse(
-            ((key,), f"missing; a {given[0]} is clamped to bounds that you choose, add {key}: 10")
-            for key, bound in bounds.items()
+            ((key,), f"missing; a {given[0]} is clamped to bounds that you choose, add {key}: {example:g}")
+            for key, bound, example in (("min", self.min, low), ("max", self.max, high))
             if bound is None
         )
         try:

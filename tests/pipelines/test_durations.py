@@ -29,6 +29,15 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"), [("7 days", "7d"), ("daily", "1d"), ("1 Hour 30 mins", "1h30m"), ("1D", "1d")]
+)
+def test_words_for_a_duration_get_a_suggestion_that_is_read(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"not {text!r}; did you mean {meant!r}"):
+        parse_duration(text)
+    assert parse_duration(meant)
+
+
 def test_months_are_named_to_whoever_guesses_them() -> None:
     with pytest.raises(ValueError, match=r"a month is 1mo, and only schedule\.every knows it"):
         parse_duration("1M")

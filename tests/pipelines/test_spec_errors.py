@@ -38,6 +38,16 @@ BROKEN = [
         "  time: at\n  timezone: Europe/Pari",
         "7: changelog.timezone: 'Europe/Pari' is",
     ),
+    (
+        "  time: at",
+        "  time: at\n  timezone: Berlin",
+        "7: changelog.timezone: 'Berlin' is not an IANA time zone; did you mean 'Europe/Berlin'?",
+    ),
+    (
+        "  time: at",
+        "  time: at\n  timezone: new york",
+        "7: changelog.timezone: 'new york' is not an IANA time zone; did you mean 'America/New_York'?",
+    ),
     ("  time: at", "  time: at\n  timezone: ../x", "7: changelog.timezone: '../x' is not an IANA"),
     ("  time: at", "  time: at\n  types: {n: int}", "7: changelog.types.n: expected one of int64"),
     (
@@ -135,6 +145,11 @@ BROKEN = [
     ("2026-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "13: schedule.start: expected a time such as"),
     ("every: 1d", "every: 0d", "14: schedule.every: expected a duration above zero, such as 1d"),
     ("every: 1d", "every: -1d", "14: schedule.every: expected a duration such as 1d, 12h, 30m or"),
+    (
+        "every: 1d",
+        "every: 7 days",
+        "14: schedule.every: expected a duration such as 1d, 12h, 30m or 1h30m, not '7 days'; did you mean '7d'?",
+    ),
     ("every: 1d", "every: 1us", "14: schedule.every: 2,678,400,000,000 windows until the end; at"),
     (
         "2026-02-01T00:00:00Z",
@@ -623,3 +638,13 @@ def test_changes_are_counted_anew_in_each_block_of_whole_windows(tmp_path: Path)
     spec = loaded(tmp_path, changed("constraint: {at_most: 4}", "protects: {span: 36h}\n  constraint: {at_most: 4}"))
 
     assert spec.privacy.constraint == AtOnce(changes=4, block=2 * 86_400_000_000)
+
+
+@pytest.mark.parametrize("given", ["", ", min: 50", ", max: -3"])
+def test_suggested_bounds_can_be_used_as_they_are(tmp_path: Path, given: str) -> None:
+    wrong = changed("{mean: waited, min: 0, max: 240}", f"{{sum: waited{given}}}")
+
+    bounds = [line.partition("add ")[2] for line in problems(tmp_path, wrong)]
+
+    assert bounds
+    loaded(tmp_path, wrong.replace("{sum: waited", f"{{sum: waited, {', '.join(bounds)}"))
