@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
+    parser: argparse.ArgumentParser = Parser(
         prog="slackwater",
         allow_abbrev=False,
         description="Publish statistics again and again from a changing database, under one privacy budget.",
