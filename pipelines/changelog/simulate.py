@@ -82,10 +82,13 @@ def _over(spec: Spec, windows: int | None) -> tuple[int, int]:
     """By how much the schedule is moved back, in whole windows, and the end of the last window as it stands."""
     schedule, clock = spec.schedule, now()
     if schedule.calendar is not None:
-        end = clock if schedule.until is None else min(clock, schedule.until)
-        if timeline_of(spec, end).windows == 0:
+        over = timeline_of(spec, clock)
+        if over.windows == 0:
             raise SpecError(f"{spec.path}: schedule: no window of the calendar is over; begin a copy of it earlier")
-        return 0, end
+        if (windows or 0) > over.windows:
+            there = counted(over.windows, "window")
+            raise SpecError(f"--windows {windows}: by the calendar {there} ended so far; take fewer, or an earlier start")
+        return 0, over.bounds.end(windows or over.windows)
     end = schedule.start + (windows or schedule.windows or USUAL) * schedule.every
     if schedule.until is not None and end > schedule.until:
         raise SpecError(f"--windows {windows}: the schedule has {schedule.windows}; simulate as many at most")

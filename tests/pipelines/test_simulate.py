@@ -140,3 +140,25 @@ def test_policies_are_compared_on_what_nobody_has_lived(spec: Path, capsys: pyte
     assert cli.main(["simulate", str(spec), "-o", f"{folder}2", *flows[2:], "--arrivals", "1e9"]) == 2
     assert "changes, and at most 50,000,000 are made" in capsys.readouterr().err
     assert not Path(f"{folder}2").exists()
+
+
+def test_of_a_calendar_as_many_windows_are_made_as_are_asked_for(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calendar = "{start: 2025-03-29, every: 1d, timezone: Europe/Berlin}"
+    spec.write_text("\n".join(f"schedule: {calendar}" if "schedule" in line else line for line in SPEC.split("\n")))
+    rates = ["--arrivals=1", "--stay=1d", "--json"]
+
+    said = {}
+    for windows in (2, 5):
+        assert (
+            cli.main(["simulate", str(spec), "-o", str(spec.with_name(str(windows))), *rates, f"--windows={windows}"])
+            == 0
+        )
+        said[windows] = json.loads(capsys.readouterr().out)
+    refused = cli.main(["simulate", str(spec), "-o", str(spec.with_name("all")), *rates, "--windows=99999"])
+
+    assert {windows: found["windows"] for windows, found in said.items()} == {2: 2, 5: 5}
+    assert said[2]["until"] == "2025-03-30T22:00:00Z"  # after the night in which clocks are put forward
+    assert refused == 2
+    assert "--windows 99999: " in capsys.readouterr().err
