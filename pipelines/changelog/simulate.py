@@ -87,7 +87,9 @@ def _over(spec: Spec, windows: int | None) -> tuple[int, int]:
             raise SpecError(f"{spec.path}: schedule: no window of the calendar is over; begin a copy of it earlier")
         if (windows or 0) > over.windows:
             there = counted(over.windows, "window")
-            raise SpecError(f"--windows {windows}: by the calendar {there} ended so far; take fewer, or an earlier start")
+            raise SpecError(
+                f"--windows {windows}: by the calendar {there} ended so far; take fewer, or an earlier start"
+            )
         return 0, over.bounds.end(windows or over.windows)
     end = schedule.start + (windows or schedule.windows or USUAL) * schedule.every
     if schedule.until is not None and end > schedule.until:
