@@ -5,6 +5,8 @@ import re
 import sys
 from typing import NoReturn
 
+from pipelines.spec.words import not_one_of
+
 
 class Parser(argparse.ArgumentParser):
     """Also the class of the parsers that are added to it for commands."""
@@ -23,8 +25,6 @@ def _reworded(message: str, program: str) -> str:
     >>> _reworded("argument --seed: expected one argument", "slackwater simulate")
     '--seed: expected one argument; see `slackwater simulate --help`'
     """
-    from pipelines.spec.errors import not_one_of  # slow to import, and most commands are typed right
-
     message, see = message.removeprefix("argument "), f"; see `{program} --help`"
     if missing := re.fullmatch("the following arguments are required: (.*)", message):
         return f"{missing[1]}: missing{see}"

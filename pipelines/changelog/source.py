@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from pipelines.spec.errors import not_one_of
 from pipelines.spec.load import SHRINK, changelog_of, load
 from pipelines.spec.models import ChangelogSection
+from pipelines.spec.words import not_one_of
 from transforms.aggregation.queries import numbers_and_times
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, SpecError

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from pipelines.spec.document import read_document
-from pipelines.spec.errors import Problem, describe, not_one_of, refuse, wrong
+from pipelines.spec.errors import Problem, describe, refuse, wrong
 from pipelines.spec.fields import Duration, Number, ReleaseName, Section, Text, as_list
 from pipelines.spec.kinds import refuse_another
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.times import now
+from pipelines.spec.words import not_one_of
 from privacy.local.bound import LocalBound
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, Series

@@ -21,9 +21,9 @@ from pipelines.reports.accuracy import accuracy, warnings
 from pipelines.reports.plan_report import series_text
 from pipelines.reports.plan_text import columns, off_by
 from pipelines.spec.document import document_of, read_document
-from pipelines.spec.errors import nearest
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
+from pipelines.spec.words import nearest
 from privacy.upward import shown
 from transforms.common.errors import SpecError
 

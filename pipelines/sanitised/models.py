@@ -5,10 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
+from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import Nulls, Number, ReleaseName, Section, Text, Texts
 from pipelines.spec.models import FoldersSection
 from pipelines.spec.paths import within
+from pipelines.spec.words import not_one_of, show
 from privacy.sanitised.attributes import LARGEST_EPSILON
 from privacy.sanitised.curve_noise import CurveMetric
 from transforms.sources.formats.csv import CSV

@@ -6,9 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, model_validator
 
-from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import Section
 from pipelines.spec.queries import QuerySection
+from pipelines.spec.words import show
 from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER, estimates_types, nodes_types
 from transforms.release.quantile_tables import QUANTILE
 

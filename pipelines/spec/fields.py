@@ -20,8 +20,9 @@ from pydantic import (
 )
 
 from pipelines.spec.durations import parse_duration, parse_length
-from pipelines.spec.errors import ALIKE, nearest, show, wrong
+from pipelines.spec.errors import wrong
 from pipelines.spec.times import microseconds, parse_moment_or_date, parse_time
+from pipelines.spec.words import ALIKE, nearest, show
 
 Parsed = TypeVar("Parsed")
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.bigquery import BigQuerySection, bigquery_problems
 from pipelines.spec.calendar import DAY
-from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
+from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import (
     EITHER,
     NOT_YAML_NULL,
@@ -37,6 +37,7 @@ from pipelines.spec.rules import (
 )
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.strategies import Strategy
+from pipelines.spec.words import not_one_of, show
 from transforms.common.sinks import DEFAULT, OutputFormat
 from transforms.sources.files.topic_segments import hosts_and_name, is_of_topic, topic_problem
 from transforms.sources.formats.format import Format

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from pipelines.spec.durations import duration_text, parse_duration
-from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import Section
 from pipelines.spec.times import microseconds, moment_text, parse_time
+from pipelines.spec.words import show
 from transforms.aggregation.ordered_key import MOST_DIGITS, MOST_UNITS, OrderedKey
 
 MOST_ORDERED = 2

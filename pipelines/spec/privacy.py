@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.durations import duration_text
-from pipelines.spec.errors import Problem, refuse, show, wrong
+from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section, Text
 from pipelines.spec.ordered import Step
+from pipelines.spec.words import show
 from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within

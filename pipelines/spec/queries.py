@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Plai
 
 from pipelines.spec.cells import CellsSection
 from pipelines.spec.durations import duration_text
-from pipelines.spec.errors import Problem, not_one_of, refuse, show, wrong
+from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import (
     LIST_OR_SETTINGS,
     LISTED,
@@ -23,6 +23,7 @@ from pipelines.spec.fields import (
 )
 from pipelines.spec.ordered import MOST_ORDERED, Edge, OrderedSection
 from pipelines.spec.strategies import Strategy
+from pipelines.spec.words import not_one_of, show
 from privacy.counted import counted
 from privacy.measure import KINDS, Measure
 from transforms.aggregation.expression import Condition

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pipelines.spec.errors import not_one_of, refuse, show, wrong
+from pipelines.spec.errors import refuse, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Length, Number, Section
+from pipelines.spec.words import not_one_of, show
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.policy import NEEDS, Gains, Policy, Smooth
 from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine, check_weights

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.spec.errors import ALIKE, nearest
+from pipelines.spec.words import ALIKE, nearest
 from tests.pipelines.spec_text import problems
 from tests.searches import examples
 
