@@ -14,13 +14,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else _IRREGULAR.get(noun, f'{noun}s')}"
 
 
-def numbered(noun: str, first: int, last: int) -> str:
-    """A range of numbered things.
+def up_to(first: int, last: int) -> str:
+    """A range of whole numbers.
 
-    >>> numbered("epoch", 1, 3), numbered("epoch", 2, 2)
-    ('epochs 1 to 3', 'epoch 2')
+    >>> up_to(1, 3), up_to(2, 2)
+    ('1 to 3', '2')
     """
-    return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}"
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
 from pipelines.spec.load import load
 from pipelines.store.store import Store
-from privacy.counted import counted, numbered
+from privacy.counted import counted
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
 
@@ -35,6 +35,7 @@ def compact(arguments: argparse.Namespace, flags: list[str]) -> Result:
         text = f"{spec.release}: nothing to compact, but {counted(done.removed, 'file')} of an earlier run removed"
         return document, text if done.removed else f"{spec.release}: nothing to compact"
     return document, (
-        f"{spec.release}: {numbered('epoch', made.first, made.last)} in {counted(len(made.files), 'file')} in place of "
+        f"{spec.release}: {counted(made.last - made.first + 1, 'epoch')} up to {made.last} in "
+        f"{counted(len(made.files), 'file')} in place of "
         f"{done.removed:,}, with the same rows"
     )

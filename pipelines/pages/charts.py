@@ -14,6 +14,7 @@ from pipelines.reports.plan_report import series_document, series_text
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 from transforms.release.published_columns import key_types, published_cells
+from transforms.release.quantile_tables import QUANTILE
 
 NUMBERS = 100_000
 """On a page, over all queries: about three megabytes."""
@@ -60,21 +61,22 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
 
 
 def chart_document(
-    query: Query, numbers: Sequence[Numbers], plan: Plan, *, times: Times, queries: int
+    query: Query, numbers: Sequence[Numbers], plan: Plan, *, times: Times, queries: int, name: str = ""
 ) -> dict[str, Any]:
     """What the charts of one query draw.
 
     Args:
         queries: how many share the page.
+        name: what it is called; its own name unless another is given.
     """
     return charts(
         numbers,
         times=times,
-        name=query.name,
+        name=name or query.name,
         kinds=[series_text(series_document(one.series, plan)) for one in numbers],
         keys=[key for key, _ in query.by],
-        labels=lambda cells: _labels(query, cells),
-        zero=len(query.measure.components) == 1,
+        labels=lambda cells: labels(query, cells),
+        zero=len(query.measure.components) == 1 and QUANTILE not in dict(query.by),
         queries=queries,
         called="cells",
         rest="\u201cslackwater show\u201d has them all",
@@ -125,7 +127,7 @@ def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
     return int(np.argmin(np.median(known, axis=0))) if len(known) else 0
 
 
-def _labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
+def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
     """Each cell's value of each key."""
     kinds, columns, place = key_types([query]), [], cells
     for key, listed in reversed(query.by):  # the last key runs fastest
@@ -153,13 +155,12 @@ def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times
     if times.boundaries is not None:  # from where to where, and where the last window begins
         spans = np.stack([times.boundaries[ends - back] for back in (series.width, 1, 0)], axis=1)
         document["spans"] = (spans / 1000).tolist()
-    if numbers.total is not None:
-        value, half = (column[last] for column in numbers.total)
-        document["total"] = line_of(value, value - half, value + half)
-        document["marks"] = outstanding(value, half).tolist()
-    elif len(cells) == 1:
-        value, half = (column[last, 0] for column in (numbers.value, (numbers.high - numbers.low) / 2))
-        document["marks"] = outstanding(value, half).tolist()
+    if numbers.together is not None:
+        value, low, high = (column[last] for column in numbers.together)
+        document |= {} if numbers.total is None else {"total": line_of(value, low, high)}
+        document["marks"] = outstanding(value, (high - low) / 2).tolist()
+    if numbers.repeated is not None:
+        document["repeated"] = numbers.repeated[last].tolist()
     return document
 
 

@@ -5,6 +5,7 @@ All text is escaped here, and nowhere else: names of queries and of cells may ho
 
 import html
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -66,13 +67,22 @@ def text(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
+def sentence(said: str) -> str:
+    """Escaped; what stands between backticks is code.
+
+    >>> sentence("`a<b` and ` alone")
+    '<code>a&lt;b</code> and ` alone'
+    """
+    return re.sub("`([^`]+)`", r"<code>\1</code>", text(said))
+
+
 def paragraph(said: str, *, role: str = "") -> str:
     """`role`: a class of the style sheet."""
-    return f"<p{_class(role)}>{text(said)}</p>\n"
+    return f"<p{_class(role)}>{sentence(said)}</p>\n"
 
 
 def bullets(said: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{text(one)}</li>" for one in said) + "</ul>\n"
+    return "<ul>" + "".join(f"<li>{sentence(one)}</li>" for one in said) + "</ul>\n"
 
 
 def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
@@ -94,11 +104,6 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]]
         f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(caption)}"><table>'
         f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n"
     )
-
-
-def verbatim(name: str, said: str) -> str:
-    """Text in lines as they are, which scrolls by itself."""
-    return f'<div class="scrolls" tabindex="0" role="region" aria-label="{text(name)}"><pre>{text(said)}</pre></div>\n'
 
 
 def contents(links: Iterable[tuple[str, str]]) -> str:

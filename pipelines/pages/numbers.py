@@ -10,12 +10,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from privacy.adaptive.carry import units_of
 from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import widened
 from privacy.noise.weighted import spreads
+from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
+from transforms.common.errors import InputError
+from transforms.release.published_columns import SAMPLED
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +34,7 @@ class Numbers:
     Attributes:
         value, low, high: [numbers, cells]; not a number where no interval is known.
         total: all cells together, with the half width of its 95 % interval, [numbers] each; None where it has none.
+        repeated: which numbers repeat those of the window before, [numbers]; None where none ever does.
     """
 
     series: Series
@@ -37,6 +42,17 @@ class Numbers:
     low: Floats
     high: Floats
     total: tuple[Floats, Floats] | None
+    repeated: NDArray[np.bool_] | None = None
+
+    @property
+    def together(self) -> tuple[Floats, Floats, Floats] | None:
+        """Value, low and high of the only cell or of all together, [numbers] each; None where there is no such."""
+        if self.value.shape[1] == 1:
+            return self.value[:, 0], self.low[:, 0], self.high[:, 0]
+        if self.total is None:
+            return None
+        value, half = self.total
+        return value, value - half, value + half
 
 
 def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Numbers:
@@ -45,20 +61,29 @@ def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Num
         table.column(name).to_numpy().astype(np.float64).reshape(-1, query.cells)
         for name in ("value", "ci_low", "ci_high")
     )
-    return Numbers(series=series, value=value, low=low, high=high, total=_total(series, value, query, plan))
+    repeated = None
+    if SAMPLED in table.column_names:
+        repeated = ~table.column(SAMPLED).to_numpy().astype(bool).reshape(-1, query.cells)[:, 0]
+    total = _total(series, value, repeated, query, plan)
+    return Numbers(series=series, value=value, low=low, high=high, total=total, repeated=repeated)
 
 
-def _total(series: Series, value: Floats, query: Query, plan: Plan) -> tuple[Floats, Floats] | None:
+def _total(
+    series: Series, value: Floats, repeated: NDArray[np.bool_] | None, query: Query, plan: Plan
+) -> tuple[Floats, Floats] | None:
     """All cells of a count or sum together: the noise of different cells is independent, and its sum has an exact law.
 
     Cells that were made consistent have the sum that the noisy ones had, or 0 if that is nearer to the truth.
     """
     place = next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
     demand = plan.demands[place]
-    if query.cells == 1 or len(demand.measure.components) > 1 or plan.adaptive_of(place) or demand.axes:
+    if query.cells == 1 or len(demand.measure.components) > 1 or demand.axes:
         return None
+    grid, part = demand.measure.components[0].grid, plan.adaptive_of(place)
+    if part is not None and repeated is not None:
+        return None if part.grouped else (value.sum(axis=1), _of_samples(~repeated, part, query.cells) * grid)
     released = plan.publishing(place, series)
-    (noise,), grid = released.noise, demand.measure.components[0].grid
+    (noise,) = released.noise
     windows = len(value) * series.every + series.width - series.every
     merged, leaves = series.merged(released.leaf), windows // released.leaf
     stretch = released.strategy.stretch(released.strategy.nodes(leaves))
@@ -72,6 +97,16 @@ def _total(series: Series, value: Floats, query: Query, plan: Plan) -> tuple[Flo
         confidence=CONFIDENCE,
     )
     return value.sum(axis=1), widths * grid
+
+
+def _of_samples(sampled: NDArray[np.bool_], part: AdaptivePart, cells: int) -> Floats:
+    """Half widths of the sum of all cells in windows that were sampled; not a number in others."""
+    try:
+        units = units_of(part.adaptive, sampled.tolist())
+    except ValueError as error:
+        raise InputError(f"{error}; get the public folder again") from None
+    halves = {one: part.scales.sample(one).half_width(cells, CONFIDENCE) if one else np.nan for one in set(units)}
+    return np.array([halves[one] for one in units])
 
 
 def _in_every_cell(weights: Floats, cells: int) -> Floats:
@@ -117,11 +152,6 @@ class Signal:
     def noisy(self) -> bool:
         """Whether numbers are mostly noise."""
         return self.lost > 0.5
-
-
-def signal_of(numbers: Numbers, query: Query) -> Signal | None:
-    """None where nothing is published."""
-    return signal(numbers, within=query.measure.bounds if len(query.measure.components) > 1 else None)
 
 
 def signal(numbers: Numbers, *, within: tuple[float, float] | None) -> Signal | None:

@@ -1,4 +1,4 @@
-"""`slackwater plan --html`: a plan as a page for people, in the dress of the report."""
+"""`slackwater plan --html`: a plan as a page for people, styled like the report."""
 
 import argparse
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from pipelines.epochs.results import Result
 from pipelines.pages import html, words
 from pipelines.reports.plan_command import plan
-from pipelines.reports.plan_explained import explained_text
+from pipelines.reports.plan_explained import HEADING as COLUMNS
+from pipelines.reports.plan_explained import explained_notes, explained_rows
 from pipelines.reports.plan_text import HEADING, rows_of
 from pipelines.spec.load import Spec, load
 from pipelines.spec.paths import within
@@ -31,12 +32,12 @@ def plan_page(arguments: argparse.Namespace, flags: list[str]) -> Result:
 
 
 def _page(spec: Spec, document: dict[str, Any]) -> str:
-    budget = document["loss"]
+    epsilon, delta = document["loss"]["epsilon"], document["loss"]["delta"]
     parts = [
         f"<h1>{html.text(document['release'])}: plan</h1>\n",
         html.paragraph(
-            f"What the release will cost and how far its numbers will be off, over {document['over']}: epsilon = "
-            f"{shown(budget['epsilon'])}, delta = {shown(budget['delta'])}.",
+            f"What the release will cost and how far off its numbers will be, over {document['over']}. Epsilon is "
+            f"{shown(epsilon)} and delta is {shown(delta)} for {words.covered(spec)}.",
             role="lead",
         ),
         *(html.paragraph(one, role="warning") for one in document["warnings"]),
@@ -48,7 +49,7 @@ def _page(spec: Spec, document: dict[str, Any]) -> str:
                 html.paragraph(
                     "The truth is the number after contribution bounding: `evaluate` shows what it cuts off."
                 ),
-                *(html.paragraph(f"{query.name}: {words.measured(query, spec)}") for query in spec.queries),
+                html.bullets(f"{query.name}: {' '.join(words.measured(query, '', spec))}" for query in spec.queries),
             ],
         ),
         html.section(
@@ -57,17 +58,22 @@ def _page(spec: Spec, document: dict[str, Any]) -> str:
             [
                 html.paragraph(words.who(spec)),
                 html.paragraph(words.what(spec)),
+                *(html.paragraph(text) for text in words.how_well(spec, epsilon, delta)),
                 html.paragraph(words.bound(spec.privacy.constraint, spec)),
+                html.heading("What is not protected"),
+                html.bullets(words.not_protected(spec)),
+                html.heading("The claim, and what it rests on"),
                 html.paragraph(document["claim"]),
                 html.bullets(document["conditions"]),
-                "<h3>What is not protected</h3>\n",
-                html.bullets(words.NOT_PROTECTED),
             ],
         ),
         html.section(
             "explained",
             "All strategies, sensitivities and shares",
-            [html.verbatim("All strategies", explained_text(document))],
+            [
+                html.table("All strategies", COLUMNS, explained_rows(document), words=5),
+                html.bullets(explained_notes(document)),
+            ],
         ),
     ]
     return html.page(f"{document['release']}: plan", parts)

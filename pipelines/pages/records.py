@@ -98,7 +98,7 @@ def _page(
     parts = [
         f"<h1>{html.text(records.release)}</h1>\n",
         html.paragraph(
-            f"{records.count:,} records, each of which was given noise of its own before it left, once, with "
+            f"{counted(records.count, 'record')}, each of which got its own noise before it left, once, with "
             f"differential privacy: {budget} for all that a record holds. What they tell together:",
             role="lead",
         ),

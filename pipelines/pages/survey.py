@@ -16,7 +16,8 @@ from pipelines.pages import html, words_of_surveys
 from pipelines.pages.charts import Times, charts
 from pipelines.pages.noise import NAMED, noise_section
 from pipelines.pages.numbers import Numbers, signal
-from pipelines.spec.durations import duration_text
+from pipelines.spec.durations import length_text
+from privacy.counted import counted
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
@@ -84,7 +85,7 @@ def _warning(kind: str, signals: Sequence[dict[str, Any]]) -> str | None:
         return "no number is known: nobody has reported on what they are made of."
     if not noisy:
         return None
-    what = f"{len(noisy)} of {len(of_kind)} answers"
+    what = f"{len(noisy)} of {counted(len(of_kind), 'answer')}"
     which = f"{', '.join(noisy)} ({what})" if len(noisy) <= NAMED else what
     return (
         f"mostly noise: {which}, of which more than half of the numbers cannot be told from zero. More people, longer "
@@ -99,9 +100,10 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
     parts = [
         f"<h1>{html.text(survey.release)}</h1>\n",
         html.paragraph(
-            f"{sum(one.value.size for one in found):,} numbers of {windows:,} windows of "
-            f"{duration_text(survey.every)}, up to {_day(survey.until(windows))}, from reports that {survey.people:,} "
-            f"devices have randomised. Nobody but a device knows its answers: {budget} for all that it ever sends.",
+            f"{counted(sum(one.value.size for one in found), 'number')} from {counted(windows, 'window')} of "
+            f"{length_text(survey.every)}, up to {_day(survey.until(windows))}, from reports that "
+            f"{counted(survey.people, 'device')} randomised. Only a device knows its answers: {budget} for all that it "
+            "ever sends.",
             role="lead",
         ),
         html.contents([*kinds, ("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")]),
@@ -139,7 +141,7 @@ def _kind(place: int, kind: str, survey: Survey, signals: Sequence[dict[str, Any
         f"query-{place}",
         kind,
         [
-            html.paragraph(words_of_surveys.counted(kind, survey)),
+            html.paragraph(words_of_surveys.measured(kind, survey)),
             *([] if warning is None else [html.paragraph(f"{kind}: {warning}", role="warning")]),
             html.drawn(place, "slackwater local estimate"),
         ],
@@ -152,7 +154,7 @@ def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
         halves = [one["half"] for one in signals if one["kind"] == kind and one["half"] is not None]
         if halves:
             parts.append(f"{100 * float(np.median(halves)) / survey.people:.2g}\u00a0% for {kind}")
-    beside = f" Half of one is typically {', '.join(parts)}, of all {survey.people:,} people." if parts else ""
+    beside = f" Half of one is typically {', '.join(parts)}, of {counted(survey.people, 'person')}." if parts else ""
     return noise_section(
         [(f"{one['kind']}: {one['answer']}", one) for one in signals],
         intro=(
@@ -160,7 +162,7 @@ def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
             "number holds what would be told without noise with at least 95 % probability, each on its own: of a "
             f"thousand intervals up to some fifty do not.{beside}"
         ),
-        caption="Noise beside the numbers, of one answer in one window",
+        caption="Noise compared with the numbers, of one answer in one window",
         heading="number",
         judged=(
             "A number says next to nothing if its interval holds zero. What the intervals do not show: whether people "

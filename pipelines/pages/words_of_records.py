@@ -2,6 +2,7 @@
 
 from pipelines.pages import html, words
 from pipelines.sanitised.plan import RESTS_ON, statement
+from privacy.counted import counted
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
 from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
@@ -31,17 +32,17 @@ def asked(attribute: Attribute) -> str:
     """What is estimated of an attribute, in a sentence."""
     match attribute:
         case Category():
-            return f"The share of all records of each of {len(attribute.values):,} values."
+            return f"The share of all records of each of {counted(len(attribute.values), 'value')}."
         case Subset():
-            return f"The share of all records that have each of {len(attribute.values):,} elements."
+            return f"The share of all records that have each of {counted(len(attribute.values), 'element')}."
         case Number(grid=grid):
             end = grid.low + grid.steps * grid.step
-            return f"The mean of all records, each number cut to {grid.low:g} to {end:g}."
+            return f"The mean of all records, each number clamped to {grid.low:g} to {end:g}."
         case Curve(grid=grid):
             end = grid.low + grid.steps * grid.step
             return (
-                f"The mean of all records at each of {len(attribute.points):,} points of a curve, each number cut to "
-                f"{grid.low:g} to {end:g}."
+                f"The mean of all records at each of {counted(len(attribute.points), 'point')} of a curve, each number "
+                f"clamped to {grid.low:g} to {end:g}."
             )
 
 
@@ -65,8 +66,8 @@ def how_well(record: Sanitisation, records: int) -> list[str]:
         )
     elif delta * records > 0.01:
         said.append(
-            f"Of {records:,} records up to {delta * records:.3g} may have a value that is plainly told, on average: "
-            "a delta should be far below one in the number of records."
+            f"Of {counted(records, 'record')} up to {delta * records:.3g} may have a value that is plainly told, on "
+            "average: a delta should be far below one in the number of records."
         )
     return said
 

@@ -2,7 +2,8 @@
 
 from pipelines.local.survey import Survey
 from pipelines.pages import words
-from pipelines.spec.durations import duration_text
+from pipelines.spec.durations import length_text
+from privacy.counted import counted
 from privacy.upward import shown
 
 WHO = (
@@ -26,11 +27,11 @@ NOT_PROTECTED = (
 )
 
 
-def counted(kind: str, survey: Survey) -> str:
+def measured(kind: str, survey: Survey) -> str:
     """What numbers of a kind say, in a sentence."""
-    window = f"each window of {duration_text(survey.every)}"
+    window = f"each window of {length_text(survey.every)}"
     if kind == "level":
-        return f"How many of {survey.people:,} people give each answer at the end of {window}."
+        return f"How many of {counted(survey.people, 'person')} give each answer at the end of {window}."
     return f"By how many people the number of those who give each answer changes within {window}."
 
 
@@ -38,8 +39,8 @@ def how_well(survey: Survey) -> list[str]:
     """Epsilon and delta, explained."""
     epsilon, delta = survey.design.epsilon, survey.design.delta
     said = [
-        f"Epsilon is {shown(epsilon)} and delta is {shown(delta)}, for all that a device ever sends, in all "
-        f"{survey.design.windows:,} windows together.",
+        f"Epsilon is {shown(epsilon)} and delta is {shown(delta)}, for all that a device ever sends, in "
+        f"{counted(survey.design.windows, 'window')} together.",
         "What a device sends it would have sent with nearly the same probability had its person answered anything "
         f"else, or nothing: {words.likelihood(epsilon, delta)}",
     ]
@@ -54,8 +55,8 @@ def how_well(survey: Survey) -> list[str]:
 def always(survey: Survey) -> str:
     """When devices report."""
     everybody = (
-        f"Everybody reports, always. The {survey.people:,} devices were fixed beforehand, and each reports whether its "
-        "person has anything to say or not, also before they are there and after they have left: a report that is "
+        f"Everybody reports, always. The devices ({survey.people:,}) were fixed beforehand, and each reports whether "
+        "its person has anything to say or not, also before they are there and after they have left: a report that is "
         "only sent when something happens says that it happened."
     )
     if survey.design.reported == "once":
@@ -69,10 +70,9 @@ def bound(survey: Survey) -> str:
     if survey.design.reported == "once":
         return "Any number of changes: a device tells one answer, that of its window, and changes do not matter."
     if limit.at_most is not None:
-        counts = "1 change of a person counts" if limit.at_most == 1 else f"{limit.at_most} changes of a person count"
-        what = f"No more than {counts}, to come being one."
+        what = f"At most {counted(limit.at_most, 'change')} of a person can count, to come being one."
     elif limit.within:
-        after = duration_text(limit.within * survey.every)
+        after = length_text(limit.within * survey.every)
         what = f"Changes of a person count in the window of the first one, and for {after} after it."
     else:
         what = "Changes of a person count in the window of the first one alone."

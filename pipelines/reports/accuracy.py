@@ -22,7 +22,7 @@ from privacy.noise.weighted import spreads
 from privacy.planning.plan import Plan, stddev
 from privacy.series import Series
 from transforms.aggregation.queries import Query
-from transforms.release.range_tables import noise_of_ranges, range_kind
+from transforms.release.range_tables import by_range, noise_of_ranges, range_kind
 
 MUCH_EPSILON = 5.0
 MUCH_DELTA = 1e-5
@@ -50,7 +50,7 @@ def accuracy(query: Query, plan: Plan, place: int, windows: int) -> list[dict[st
     for series in query.publish if query.ranges else ():
         over = plan.publishing(place, series).over
         mean = float(noise_of_ranges(query, None if over is None or over.trivial else over).squares.mean())
-        number = {**series_document(series, plan), "kind": range_kind(series)}
+        number = {**series_document(series, plan), "kind": range_kind(series), "cells": by_range(query).cells}
         off = _of_series(query, plan, place, series, windows, over=mean)
         found.append({**number, **off, **({"of_expected": None} if "of_expected" in off else {})})
     return found

@@ -29,9 +29,11 @@ from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text
 from pipelines.store.known_releases import known
 from pipelines.store.store import Store
+from privacy.counted import up_to
 from privacy.planning.plan import Plan
 from privacy.planning.spent import Spent, spent, whole
 from privacy.planning.statement import protected
+from privacy.protection import Span
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
@@ -54,7 +56,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     document = ledger_document([] if history is None else [asdict(c) for c in history.commits], spec, plan)
     together, apart = known(spec), beside(spec.path, spec.changelog.source.paths)
     text = [
-        ledger_text(document),
+        ledger_text(document, plan),
         f"Epsilon and delta rest on what the statement says. {plan.conditions[0]}",
         *(["", together.text(begun=history is not None)] if together.others else []),
         *(["", *text_of(apart, plan.protects)] if apart else []),
@@ -191,7 +193,33 @@ def _remaining(total: float, spent: float, spec: Spec) -> float:
     return float(difference)
 
 
-def ledger_text(document: dict[str, Any]) -> str:
+def adds_up(plan: Plan) -> bool:
+    """Whether what is spent and what remains add up: not where the budget is for each span of time by itself."""
+    protects = plan.protects
+    if not isinstance(protects, Span):
+        return True
+    return plan.windows is not None and protects.boundaries(plan.window, plan.slack) > plan.windows
+
+
+def what_remains(document: dict[str, Any], plan: Plan) -> str:
+    """What the windows to come will cost, in a sentence.
+
+    Args:
+        document: of `ledger_document`.
+    """
+    if document["epochs"] and document["epochs"][-1]["windows"] == plan.windows:
+        return "All windows are published, so nothing more will be spent."
+    if not adds_up(plan):
+        return (
+            "The budget is for each such time by itself. So it is never used up: windows to come spend no more than "
+            "the total in any such time."
+        )
+    if not any(document["remaining"].values()):
+        return "All of it counts as spent already, and the windows to come cost nothing more."
+    return "What remains is for the windows to come, and for nothing else."
+
+
+def ledger_text(document: dict[str, Any], plan: Plan) -> str:
     """The same for people."""
     queries = document["queries"]
     units = {unit for query in queries for unit in query["total"]}
@@ -202,15 +230,15 @@ def ledger_text(document: dict[str, Any]) -> str:
         f"{'':<12} {'epsilon':>12} {'delta':>12} {names}",
     ]
     rows = {row: _parameters(document[row], [query[row] for query in queries]) for row in ("total", "spent")}
-    # What people read in these rows adds up, though the total is rounded up.
-    rows["remaining"] = [_left(total, spent) for total, spent in zip(*rows.values(), strict=True)]
+    if adds_up(plan):  # what people read in these rows does, though the total is rounded up
+        rows["remaining"] = [_left(total, spent) for total, spent in zip(*rows.values(), strict=True)]
     lines += [f"{row:<12} {_row(numbers)}" for row, numbers in rows.items()]
     lines += [
         "",
         f"{'epoch':>5}  {'windows':<15} {'until':<20}  {'committed':<25} {'epsilon':>12} {'delta':>12} {names}",
     ]
     for epoch in document["epochs"]:
-        windows = f"{epoch['released'] + 1} to {epoch['windows']}"
+        windows = up_to(epoch["released"] + 1, epoch["windows"])
         lines.append(
             f"{epoch['epoch']:>5}  {windows:<15} {epoch['until']:<20}  {epoch['committed_at']:<25} "
             f"{_row(_parameters(epoch['spent'], [query['spent'] for query in epoch['queries']]))}"
@@ -220,7 +248,7 @@ def ledger_text(document: dict[str, Any]) -> str:
     lines += [
         "",
         f"Of an epoch: what was spent by its end. Of a query: its share, in {', '.join(sorted(units))}.",
-        f"All of it is spent on {document['protects']}.",
+        f"The budget is for {document['protects']}. {what_remains(document, plan)}",
     ]
     return "\n".join(lines)
 

@@ -1,14 +1,18 @@
 """`slackwater plan --explain`: every strategy that a query could have, sensitivities and shares of the budget."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pipelines.reports.plan_report import series_text
+from pipelines.reports.plan_text import columns, strategy_text
 from privacy.counted import counted
 from privacy.upward import shown
 
+HEADING = ("query", "cells", "", "strategy", "kind", "rmse", "first", "last", "share", "paper")
+
 
 def explained_text(document: dict[str, Any]) -> str:
-    """The same for people."""
+    """The plan with all strategies, for people."""
     budget = document["loss"]
     lines = [
         f"{document['release']}: epsilon {shown(budget['epsilon'])}, delta {shown(budget['delta'])}",
@@ -16,53 +20,59 @@ def explained_text(document: dict[str, Any]) -> str:
         "It rests on this:",
         *(f"  {condition}" for condition in document["conditions"]),
         "",
-    ]
-    if document["states"] is not None:
-        states = document["states"]
-        path = " -> ".join("/".join(part) for part in states["path"])
-        lines.append(f"states: at most {counted(states['k'], 'change')}, along {path}")
-        merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
-        lines += [f"        merged, so that no query may distinguish them: {merged}", ""]
-    lines.append(
-        f"{'query':<16} {'cells':>6}   {'strategy':<36} {'kind':<14}"
-        f" {'rmse':>10} {'first':>10} {'last':>10} {'share':>8} {'paper':>8}"
-    )
-    for query in document["queries"]:
-        for candidate in query["candidates"]:
-            lines += _candidate_lines(query, candidate)
-    lines += [
+        *columns([HEADING, *explained_rows(document)]),
         "",
-        f"rmse, first, last: over {counted(document['windows'], 'window')}; `-` where it depends on the data. Of "
-        "adaptive publication the first is that of the first window, which is sampled in any case.",
-        "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
+        *explained_notes(document),
     ]
     return "\n".join(lines)
 
 
-def _candidate_lines(query: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
-    lines = []
-    mark = "*" if candidate["chosen"] else " "
-    settings = ", ".join(str(v) for v in candidate["parameters"].values() if type(v) in (int, str))
-    strategy = f"{candidate['strategy']} ({settings})" if settings else candidate["strategy"]
-    share = "" if candidate["share"] is None else shown(sum(candidate["share"].values()), 4)
-    paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
-    for number in candidate["numbers"]:
-        errors = [_rounded(number[name]) for name in ("rmse", "stddev_first", "stddev_last")]
-        lines.append(
-            f"{query['name']:<16} {query['cells']:>6} {mark} {strategy:<36} {_number_text(number):<14} "
-            f"{errors[0]:>10} {errors[1]:>10} {errors[2]:>10} {share:>8} {paper if candidate['chosen'] else '':>8}"
-        )
+def explained_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A row for each number under each strategy that its query could have, as `HEADING` says."""
+    rows: list[tuple[str, ...]] = []
+    for query in document["queries"]:
+        for candidate in query["candidates"]:
+            chosen, share = candidate["chosen"], candidate["share"]
+            paper = "-" if candidate["paper_epsilon"] is None else shown(candidate["paper_epsilon"], 4)
+            mine = (query["name"], f"{query['cells']:,}", "*" if chosen else "", strategy_text(candidate))
+            spent = ("" if share is None else shown(sum(share.values()), 4), paper if chosen else "")
+            for number in candidate["numbers"]:
+                errors = (_rounded(number[name]) for name in ("rmse", "stddev_first", "stddev_last"))
+                rows.append((*mine, _number_text(number), *errors, *spent))
+    return rows
+
+
+def explained_notes(document: dict[str, Any]) -> list[str]:
+    """What the table of strategies does not say, and what its columns are."""
+    notes = []
+    if document["states"] is not None:
+        states = document["states"]
+        path = " -> ".join("/".join(part) for part in states["path"])
+        merged = "; ".join(", ".join(part) for part in states["merged"]) or "none"
+        notes.append(f"states: at most {counted(states['k'], 'change')}, along {path}")
+        notes.append(f"states that are merged, so that no query may distinguish them: {merged}")
+    for query in document["queries"]:
+        for candidate in query["candidates"]:
+            notes += [f"{query['name']}: {note}" for note in _notes(candidate)]
+    return [
+        *notes,
+        f"rmse, first, last: over {counted(document['windows'], 'window')}; `-` where it depends on the data. Of "
+        "adaptive publication the first is that of the first window, which is sampled in any case.",
+        "*: taken. share: of the budget. paper: the epsilon that the paper's composition would state for this noise.",
+    ]
+
+
+def _notes(candidate: dict[str, Any]) -> Iterator[str]:
     if candidate["chosen"]:
         of = "node over cells" if any("of" in number for number in candidate["numbers"]) else "cell"
-        lines.append(f"{'':<16} {_carried_text(candidate['carried'], of)}")
+        yield _carried_text(candidate["carried"], of)
     if "above_least" in candidate["parameters"]:
-        lines.append(f"{'':<16} {_weights_text(candidate['parameters'])}")
+        yield _weights_text(candidate["parameters"])
     for family in candidate["families"]:
-        lines.append(f"{'':<16} {_family_text(family)}")
+        yield _family_text(family)
         if len(family["noise"]) > 1:
             noise = ", ".join(f"{n['component']} {n['stddev']:.4g}" for n in family["noise"])
-            lines.append(f"{'':<16} standard deviation of one node's sums: {noise}")
-    return lines
+            yield f"standard deviation of one node's sums: {noise}"
 
 
 def _weights_text(parameters: dict[str, Any]) -> str:

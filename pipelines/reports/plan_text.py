@@ -42,7 +42,7 @@ def rows_of(document: dict[str, Any]) -> list[tuple[str, ...]]:
                 (
                     query["name"],
                     series_text(number),
-                    f"{query['cells']:,}",
+                    f"{number.get('cells', query['cells']):,}",
                     off_by(number),
                     "" if last is None else f"± {last:.4g}",
                     "" if share is None else f"{share:.0%}",

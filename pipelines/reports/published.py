@@ -32,7 +32,7 @@ from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, RefusedError, SpecError
 from transforms.common.windows import Windows
 from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER, TIME, key_types
-from transforms.release.quantile_tables import QUANTILE
+from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 from transforms.release.release import ESTIMATES
 from transforms.release.smoothed_tables import of_series
@@ -109,13 +109,19 @@ class Published:
         for series in query.publish:
             yield series, of_series(estimates, query, series, self.bounds)
 
-    def quantiles(self, query: Query) -> pa.Table:
-        """The rows of a query's quantiles, window after window; none if it publishes none."""
-        estimates = self.estimates(query)
+    def quantiles(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
+        """Each series of a query with the rows of its quantiles, as `numbers` has those of cells; none without any.
+
+        The cells are those of `transforms.release.quantile_tables.by_quantile`, with quantiles as text.
+        """
         if not query.quantiles:
-            return estimates.slice(0, 0)
-        found = estimates.filter(pc.is_valid(estimates.column(QUANTILE)))
-        return found.sort_by([(name, "ascending") for name in ("kind", "window_end", "window_start", QUANTILE)])
+            return
+        estimates = self.estimates(query)
+        place, names = estimates.column_names.index(QUANTILE), pa.array(map(str, query.quantiles))
+        at = pc.index_in(estimates.column(QUANTILE), value_set=pa.array(query.quantiles))
+        estimates = estimates.set_column(place, QUANTILE, names.take(at.combine_chunks()))
+        for series in query.publish:
+            yield series, self._of_kind(estimates, quantile_kind(series), series, by_quantile(query))
 
     def ranges(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
         """Each series of a query with the rows of its ranges, as `numbers` has those of cells; none without ranges.
@@ -129,9 +135,12 @@ class Published:
             keys = [estimates.column(name) for name, _ in query.ordered]
             estimates = estimates.append_column(ranged.by[0][0], pc.binary_join_element_wise(*keys, ", "))
         for series in query.publish:
-            rows = estimates.filter(pc.equal(estimates.column("kind"), range_kind(series)))
-            rows = rows.set_column(1, "kind", pa.array([series.kind] * rows.num_rows, pa.string()))
-            yield series, of_series(rows, ranged, series, self.bounds)
+            yield series, self._of_kind(estimates, range_kind(series), series, ranged)
+
+    def _of_kind(self, estimates: pa.Table, kind: str, series: Series, query: Query) -> pa.Table:
+        """The rows of another kind as those of a series of a query with other cells."""
+        rows = estimates.filter(pc.equal(estimates.column("kind"), kind))
+        return of_series(rows.set_column(1, "kind", pa.repeat(series.kind, rows.num_rows)), query, series, self.bounds)
 
     def estimates(self, query: Query) -> pa.Table:
         """All published numbers of a query; with `sampled` if the data decide when, with `quantile` if it has any."""

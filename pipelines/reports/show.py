@@ -18,6 +18,7 @@ from privacy.series import Series
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.shown_tables import Clock, refuse_ending, rows_of, text_of, write_shown
+from transforms.release.quantile_tables import QUANTILE, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 
 
@@ -72,14 +73,21 @@ def numbers(release: Published, queries: list[str] | None) -> pa.Table:
         for table in (
             *(table for _, table in release.numbers(query)),
             *(_of_ranges(series, table, query) for series, table in release.ranges(query)),
-            *([release.quantiles(query)] if query.quantiles else []),
+            *(_of_quantiles(series, table) for series, table in release.quantiles(query)),
         )
     ]
     return pa.concat_tables(tables, promote_options="default")
 
 
+def _of_quantiles(series: Series, table: pa.Table) -> pa.Table:
+    """As they are published: with a kind of their own, and numbers."""
+    place = table.column_names.index(QUANTILE)
+    table = table.set_column(place, QUANTILE, table.column(place).cast(pa.float64()))
+    return table.set_column(1, "kind", pa.repeat(quantile_kind(series), table.num_rows))
+
+
 def _of_ranges(series: Series, table: pa.Table, query: Query) -> pa.Table:
     """As they are published: with a kind of their own, and no column for two keys."""
-    table = table.set_column(1, "kind", pa.array([range_kind(series)] * table.num_rows, pa.string()))
+    table = table.set_column(1, "kind", pa.repeat(range_kind(series), table.num_rows))
     (both, _), *_ = by_range(query).by
     return table if len(query.ordered) == 1 else table.drop_columns([both])

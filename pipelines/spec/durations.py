@@ -2,6 +2,9 @@
 
 import re
 
+from privacy.counted import counted
+from privacy.planning.statement import time_text
+
 UNITS = {
     "w": 604_800_000_000,
     "d": 86_400_000_000,
@@ -100,3 +103,15 @@ def duration_text(microseconds: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def length_text(microseconds: int) -> str:
+    """A duration in words, for pages.
+
+    >>> length_text(36 * 3_600_000_000), length_text(7 * 86_400_000_000), length_text(MONTH)
+    ('36 hours', '7 days', '1 month')
+    """
+    if microseconds and not microseconds % MONTH:
+        return counted(microseconds // MONTH, "month")
+    text = time_text(microseconds)
+    return text if text[0].isdigit() else f"1 {text}"

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from pipelines.spec.calendar import Calendar
 from pipelines.spec.document import read_document
-from pipelines.spec.durations import duration_text
+from pipelines.spec.durations import length_text
 from pipelines.spec.errors import describe
 from pipelines.spec.kinds import refuse_another
 from pipelines.spec.models import ChangelogSection, FreshnessSection, OutputSection, SpecModel
@@ -123,10 +123,10 @@ class Schedule:
         """How long a window is, as people write it.
 
         >>> Schedule(start=0, every=86_400_000_000).length
-        '1d'
+        '1 day'
         """
         zone = "" if self.calendar is None else f" in {self.calendar.zone}"
-        return duration_text(self.every) + zone
+        return length_text(self.every) + zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

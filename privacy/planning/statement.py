@@ -65,18 +65,28 @@ def protected(protects: Protection) -> str:
     return f"the whole release for {extent(protects)}"
 
 
-def extent(protects: Protection) -> str:
-    """What of a unit is protected."""
-    if isinstance(protects, Span) and protects.near:
+def extent(protects: Protection, unit: str = "privacy unit", *, whole: bool = False) -> str:
+    """What of a unit is protected.
+
+    Args:
+        unit: what a unit is called.
+        whole: whether the span is all of the release, so that it need not be named.
+    """
+    if not isinstance(protects, Span):
+        return f"all mutations of one {unit}"
+    when = "" if whole else f" in any {time_text(protects.length)}"
+    if protects.near:
         near = " and ".join(f"{distance} in {column}" for column, distance in protects.near)
-        return f"where one privacy unit is in any {_time(protects.length)}, up to {near}"
-    if isinstance(protects, Span):
-        return f"whatever one privacy unit does in any {_time(protects.length)}"
-    return "all mutations of one privacy unit"
+        return f"where one {unit} is{when}, up to {near}"
+    return f"whatever one {unit} does{when}"
 
 
-def _time(length: int) -> str:
-    """Microseconds in the largest unit that they are whole in."""
+def time_text(length: int) -> str:
+    """Microseconds in the largest unit that they are whole in.
+
+    >>> time_text(86_400_000_000), time_text(36 * 3_600_000_000)
+    ('day', '36 hours')
+    """
     for unit, size in _UNITS:
         if length % size == 0:
             return counted(length // size, unit) if length > size else unit

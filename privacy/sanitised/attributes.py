@@ -28,6 +28,7 @@ from privacy.sanitised.lower_bounds import finite_bound, line_bound, packing_bou
 from privacy.sanitised.metric_response import MetricResponse, best_response
 from privacy.sanitised.randomised_response import RandomisedResponse
 from privacy.sanitised.subset_response import SubsetResponse
+from privacy.upward import shown
 
 LARGEST_EPSILON = 40.0
 """Of one attribute; with more the odds of a lie would be less than a part of 2^62, and nothing would be protected."""
@@ -183,7 +184,7 @@ class Category:
     @property
     def mechanism(self) -> str:
         if isinstance(self.response, RandomisedResponse):
-            return f"randomised response, the truth with probability {1 - self.response.error:.4g}"
+            return f"randomised response, the truth except with probability {shown(self.response.error, 4)}"
         return "a table of odds, nearer values likelier" if self.distances is not None else "the table of the spec"
 
     def sample(self, codes: Integers) -> Integers:

@@ -65,6 +65,12 @@ def quantile_numbers(
     return found
 
 
+def by_quantile(query: Query) -> Query:
+    """The same with its quantiles as cells: a key that lists them as text, and its listed keys."""
+    alone = listed_alone(query)
+    return replace(alone, by=((QUANTILE, tuple(map(str, query.quantiles))), *alone.by), quantiles=(), ranges=())
+
+
 def listed_alone(query: Query) -> Query:
     """The same with the cells of its listed keys only."""
     return replace(query, by=tuple((name, key) for name, key in query.by if not isinstance(key, OrderedKey)))

@@ -34,7 +34,8 @@
     const value = number(line.v[place]);
     const [low, high] = [line.lo[place], line.hi[place]];
     if (line.v[place] === null) return "unknown";
-    return low === null ? `${value} (repeated, no interval)` : `${value} (${number(low)} to ${number(high)})`;
+    if (low === null) return `${value} (${series.repeated?.[place] ? "repeated, " : ""}no known interval)`;
+    return `${value} (${number(low)} to ${number(high)})`;
   }
 
   // ---- a chart
@@ -64,8 +65,9 @@
 
   function chart(query, series, line, { width, height, large, domain, name }) {
     const points = line.v.map((value, place) => ({
-      time: span(series, place)[1], value, low: line.lo[place], high: line.hi[place],
+      time: span(series, place)[1], value, low: line.lo[place], high: line.hi[place], repeated: series.repeated?.[place],
     }));
+    const alone = points.some((point) => point.value !== null && point.low === null); // so that intervals are bars, and not a band
     const marks = (large && line.marks ? line.marks : []).map((place) => points[place]);
     const known = points.flatMap((point) => [point.value, point.low, point.high]).filter((value) => value !== null);
     const [low = 0, high = 1] = domain ?? d3.extent(query.zero ? [0, ...known] : known);
@@ -74,9 +76,12 @@
       x: { type: "utc", label: null, ...ticks(series, points.map((point) => point.time), width - 90) },
       ...scaled([low, high], Math.max(3, Math.floor(height / 45))),
       marks: [
-        Plot.areaY(points, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
+        alone
+          ? Plot.ruleX(points.filter((point) => point.low !== null), { x: "time", y1: "low", y2: "high", stroke: "var(--band)", strokeWidth: large ? 7 : 3 })
+          : Plot.areaY(points, { x: "time", y1: "low", y2: "high", fill: "var(--band)" }),
         query.zero ? Plot.ruleY([0], { stroke: "var(--line)" }) : null,
-        Plot.lineY(points, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1 }),
+        Plot.lineY(points, { x: "time", y: "value", stroke: "var(--accent)", strokeWidth: large ? 1.4 : 1.1, curve: series.repeated ? "step-after" : "linear" }),
+        large ? Plot.dot(points.filter((point) => point.repeated), { x: "time", y: "value", stroke: "var(--accent)", fill: "var(--paper)", r: 2.5 }) : null,
         points.length === 1 ? Plot.dot(points, { x: "time", y: "value", fill: "var(--accent)", r: 3 }) : null,
         Plot.dot(marks, { x: "time", y: "value", stroke: "var(--mark)", r: 5, strokeWidth: 2 }),
       ],
@@ -94,7 +99,7 @@
     }
     const lows = d3.min(line.v), highs = d3.max(line.v), last = points.length - 1;
     const summary = points.length
-      ? `${name}: ${points.length} numbers, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
+      ? `${name}: ${points.length} ${points.length === 1 ? "number" : "numbers"}, ${when(series, 0)} to ${when(series, last)}. From ${number(lows ?? null)} to ${number(highs ?? null)}; the last one ${told(series, line, last)}.`
       : `${name}: no numbers yet.`;
     return readable(svg, {
       summary, count: points.length, mark,
@@ -148,6 +153,17 @@
     });
     home.append(controls, large, note, many, more, details);
 
+    // What the large chart draws, and nothing else.
+    function caption(drawn) {
+      const known = drawn.lo.some((low) => low !== null), alone = drawn.v.some((value, at) => value !== null && drawn.lo[at] === null);
+      return [
+        "Line: the published number.",
+        known ? `${alone ? "Bars: 95 % intervals, where they are known" : "Band: its 95 % interval"}.` : "",
+        state.series.repeated?.some((one) => one) ? "Small circles: windows that repeat the number before." : "",
+        drawn.marks?.length ? "Large circle: stands out." : "",
+      ].filter((said) => said).join(" ");
+    }
+
     function redraw(printed) {
       const room = printed ?? home.clientWidth;
       const wide = { width: room, height: Math.max(200, Math.min(320, room * 0.4)), large: true };
@@ -155,7 +171,7 @@
       large.replaceChildren(
         element("figcaption", {}, title),
         ...chart(query, state.series, line(state.cell), { ...wide, name: title }),
-        element("p", { class: "note" }, "Line: the published number. Band: its 95 % interval." + (state.series.marks?.length && (state.cell < 0 || query.cells.length === 1) ? " Circle: stands out." : ""))
+        element("p", { class: "note" }, caption(line(state.cell)))
       );
       const found = query.cells.length < 2 ? [] : [...query.cells.keys()].filter((cell) => name(cell).toLowerCase().includes(state.wanted));
       const shown = found.slice(0, state.few);
