@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+_UNITS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
 _IRREGULAR = {"person": "people", "entry": "entries", "query": "queries"}
 
 
@@ -30,3 +31,15 @@ def listed(names: Sequence[str]) -> str:
     ('a', 'a, b and c')
     """
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def time_text(length: int) -> str:
+    """Microseconds in the largest unit that they are whole in.
+
+    >>> time_text(86_400_000_000), time_text(36 * 3_600_000_000)
+    ('day', '36 hours')
+    """
+    for unit, size in _UNITS:
+        if length % size == 0:
+            return counted(length // size, unit) if length > size else unit
+    return counted(length, "microsecond")

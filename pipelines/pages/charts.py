@@ -67,7 +67,7 @@ def chart_document(
 
     Args:
         queries: how many share the page.
-        name: what it is called; its own name unless another is given.
+        name: shown in place of the query's own name.
     """
     return charts(
         numbers,

@@ -124,8 +124,8 @@ def drawn(place: int, otherwise: str) -> str:
         otherwise: which command has the numbers for whoever runs no scripts.
     """
     return (
-        f'<div class="charts" data-place="{place}"><noscript>The charts need scripts. `{text(otherwise)}` prints the '
-        "numbers as a table.</noscript></div>\n"
+        f'<div class="charts" data-place="{place}"><noscript>The charts need scripts. '
+        f"<code>{text(otherwise)}</code> prints the numbers as a table.</noscript></div>\n"
     )
 
 

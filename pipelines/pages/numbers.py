@@ -18,7 +18,6 @@ from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
-from transforms.common.errors import InputError
 from transforms.release.published_columns import SAMPLED
 
 Floats = NDArray[np.float64]
@@ -101,10 +100,7 @@ def _total(
 
 def _of_samples(sampled: NDArray[np.bool_], part: AdaptivePart, cells: int) -> Floats:
     """Half widths of the sum of all cells in windows that were sampled; not a number in others."""
-    try:
-        units = units_of(part.adaptive, sampled.tolist())
-    except ValueError as error:
-        raise InputError(f"{error}; get the public folder again") from None
+    units = units_of(part.adaptive, sampled.tolist())
     halves = {one: part.scales.sample(one).half_width(cells, CONFIDENCE) if one else np.nan for one in set(units)}
     return np.array([halves[one] for one in units])
 

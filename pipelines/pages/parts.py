@@ -22,7 +22,7 @@ DAY = 86_400_000_000
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 FEW = 6
-"""Cells whose latest numbers are told one by one."""
+"""Most cells whose latest numbers the page lists one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Part:
 
 
 def parts_of(release: Published) -> list[Part]:
-    """All that is published, in the order of `show`."""
+    """All published numbers, in the order of `show`."""
     return [part for query in release.spec.queries for part in _parts(query, release)]
 
 
@@ -77,7 +77,7 @@ def _part(
 
 
 def signals_of(part: Part, release: Published) -> Iterator[dict[str, Any]]:
-    """How large the noise is beside the numbers, of each series."""
+    """Compare the noise of each series with its numbers."""
     says = "cannot be told from zero" if part.within is None else "have intervals wider than half of their range"
     for one in part.numbers:
         found = signal(one, within=part.within)

@@ -61,7 +61,7 @@ def _page(spec: Spec, document: dict[str, Any]) -> str:
                 *(html.paragraph(text) for text in words.how_well(spec, epsilon, delta)),
                 html.paragraph(words.bound(spec.privacy.constraint, spec)),
                 html.heading("What is not protected"),
-                html.bullets(words.not_protected(spec)),
+                html.bullets(words.not_protected(spec, delta)),
                 html.heading("The claim, and what it rests on"),
                 html.paragraph(document["claim"]),
                 html.bullets(document["conditions"]),

@@ -129,7 +129,7 @@ def _noise(signals: Sequence[dict[str, Any]], parts: Sequence[Part]) -> str:
         intro=(
             f"Each number has noise added{', so it can come out below zero' if below else ''}. Its 95 % interval holds "
             "the number of the bounded data with at least 95 % probability, each on its own: of 1,000 intervals about "
-            f"50 do not.{' Numbers without an interval are not in this table.' if unknown else ''}"
+            f"50 do not.{' Some numbers have no known interval.' if unknown else ''}"
         ),
         caption="Noise compared with the numbers, as published, of one cell",
         heading="query",
@@ -159,7 +159,7 @@ def _privacy(release: Published) -> str:
         ),
         *(html.paragraph(text) for text in words.sampled(plan)),
         html.heading("What is not protected"),
-        html.bullets(words.not_protected(spec)),
+        html.bullets(words.not_protected(spec, plan.budget.delta)),
         html.heading("The claim, and what it rests on"),
         html.paragraph(plan.claim),
         html.bullets(plan.conditions),

@@ -10,9 +10,9 @@ from pipelines.reports.plan_report import series_document, series_text
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
-from privacy.counted import counted, listed
+from privacy.counted import counted, listed, time_text
 from privacy.planning.plan import Plan
-from privacy.planning.statement import extent, time_text
+from privacy.planning.statement import extent
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.upward import shown
@@ -20,12 +20,12 @@ from transforms.aggregation.queries import Query
 
 
 def unit(spec: Spec) -> str:
-    """What the privacy unit is called."""
+    """Name of the privacy unit."""
     return "entry" if spec.privacy.owner is None else "owner"
 
 
 def who(spec: Spec) -> str:
-    """The privacy unit, as the spec defines it."""
+    """Describe the privacy unit, as the spec defines it."""
     entry, owner = spec.changelog.source.entry, spec.privacy.owner
     if owner is None:
         return f"One entry: all changes of one value of {entry}."
@@ -33,7 +33,7 @@ def who(spec: Spec) -> str:
 
 
 def covered(spec: Spec) -> str:
-    """What of one unit epsilon is for."""
+    """The part of one unit's activity to which epsilon applies."""
     protects = spec.privacy.protects
     return extent(protects, unit(spec), whole=_whole(spec)) if isinstance(protects, Span) else f"one {unit(spec)}"
 
@@ -47,7 +47,7 @@ def _whole(spec: Spec) -> bool:
 
 
 def what(spec: Spec) -> str:
-    """What of the unit is protected."""
+    """Describe what the release protects of the unit."""
     protects, one = spec.privacy.protects, f"an {unit(spec)}"
     if not isinstance(protects, Span):
         return (
@@ -97,7 +97,7 @@ def sure(epsilon: float) -> str:
 
 
 def _otherwise(spec: Spec) -> str:
-    """What the unit is compared with."""
+    """The case with which the unit is compared."""
     protects, one = spec.privacy.protects, f"the {unit(spec)}"
     if not isinstance(protects, Span):
         return f"without {one}"
@@ -108,7 +108,7 @@ def _otherwise(spec: Spec) -> str:
 
 
 def bound(constraint: Constraint, spec: Spec) -> str:
-    """What a unit may contribute, which is enforced."""
+    """Describe the contribution bound, which is enforced."""
     one = f"an {unit(spec)}"
     if isinstance(constraint, ByClass):
         each = " ".join(f"For {name}: {bound(part, spec)}" for name, part in constraint.classes)
@@ -142,8 +142,8 @@ def _at_once(constraint: AtOnce, spec: Spec) -> str:
     )
 
 
-def not_protected(spec: Spec) -> list[str]:
-    """What the promise does not cover."""
+def not_protected(spec: Spec, delta: float) -> list[str]:
+    """A sentence for each thing that the promise does not cover, or covers less."""
     protects, one = spec.privacy.protects, unit(spec)
     said = []
     if isinstance(protects, Span) and protects.near:
@@ -152,10 +152,8 @@ def not_protected(spec: Spec) -> list[str]:
     elif isinstance(protects, Span):
         length = length_text(protects.length)
         said = [f"Protected less: what an {one} does for longer than {length}, such as a habit or a long stay."]
-    delta = " and more than twice delta" if spec.privacy.delta else ""
-    groups = (
-        f"Protected less: what several {counted(2, one)[2:]} have in common, two of them with twice epsilon{delta}."
-    )
+    twice = "twice epsilon and more than twice delta" if delta else "twice epsilon"
+    groups = f"Protected less: what several {counted(2, one)[2:]} have in common, two of them with {twice}."
     person = " A person with several entries is such a group." if one == "entry" else ""
     return [
         *said,
@@ -200,7 +198,7 @@ def sampled(plan: Plan) -> list[str]:
 
 
 def measured(query: Query, of: str, spec: Spec) -> list[str]:
-    """What the numbers of a query are, a sentence each.
+    """Describe the numbers of a query, in sentences.
 
     Args:
         of: which numbers: `ranges`, `quantiles`, or those of cells where it is empty.
@@ -225,7 +223,7 @@ def _measured(query: Query, of: str = "") -> str:
 
 
 def _series(series: Series, spec: Spec) -> str:
-    """What a kind of numbers is."""
+    """Describe a kind of numbers."""
     span, came, went = isinstance(spec.privacy.protects, Span), "came within a window", "went within a window"
     match series.kind:
         case "level":
@@ -241,7 +239,7 @@ def _series(series: Series, spec: Spec) -> str:
 
 
 def _apart(query: Query, spec: Spec) -> Iterator[str]:
-    """What readers must know of how numbers were made."""
+    """Describe how numbers were made, as far as readers must know it."""
     adaptive = query.adaptive
     if query.consistent:
         yield "Cells are made non-negative, with the same sum: cells near zero are too high on average, others too low."

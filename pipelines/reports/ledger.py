@@ -202,7 +202,7 @@ def adds_up(plan: Plan) -> bool:
 
 
 def what_remains(document: dict[str, Any], plan: Plan) -> str:
-    """What the windows to come will cost, in a sentence.
+    """Say in a sentence what the windows to come will cost.
 
     Args:
         document: of `ledger_document`.

@@ -2,8 +2,7 @@
 
 import re
 
-from privacy.counted import counted
-from privacy.planning.statement import time_text
+from privacy.counted import counted, time_text
 
 UNITS = {
     "w": 604_800_000_000,

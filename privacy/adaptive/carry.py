@@ -106,7 +106,7 @@ def units_of(adaptive: Adaptive, sampled: Sequence[bool]) -> list[int]:
     """How many units the sample of each window took, from the first window on; 0 where there was none.
 
     Raises:
-        ValueError: a window was sampled that could not be.
+        ValueError: a window was sampled that could not be, or the first was not.
 
     >>> units_of(Adaptive(policy="bd", span=7, decisions=0.5), [True, False, True])
     [524288, 0, 262144]
@@ -115,8 +115,8 @@ def units_of(adaptive: Adaptive, sampled: Sequence[bool]) -> list[int]:
     taken = []
     for window, one in enumerate(sampled):
         units = offered(adaptive, carry) if one else 0
-        if one != bool(units):
-            raise ValueError(f"window {window} was sampled, and nothing was left for it")
+        if one != bool(units) or not (carry or one):
+            raise ValueError(f"window {window} was sampled, and nothing was left for it, or is the first and was not")
         carry = after(adaptive, carry, published=np.zeros(0, dtype=np.int64), units=units, rho=None, anew=True)
         taken.append(units)
     return taken

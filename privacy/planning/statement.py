@@ -7,7 +7,7 @@ docs/design.md to them. What is proved, and for which data, is in docs/proofs/st
 from collections.abc import Sequence
 
 from privacy.accounting.composition import Mechanism
-from privacy.counted import counted
+from privacy.counted import time_text
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.strategies.base import Strategy
 
@@ -53,8 +53,6 @@ IN_DISTANCE = (
 )
 """What the claim for a distance means, beside."""
 
-_UNITS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
-
 
 def protected(protects: Protection) -> str:
     """What a claim is for.
@@ -66,10 +64,10 @@ def protected(protects: Protection) -> str:
 
 
 def extent(protects: Protection, unit: str = "privacy unit", *, whole: bool = False) -> str:
-    """What of a unit is protected.
+    """Name the part of a unit's activity that is protected.
 
     Args:
-        unit: what a unit is called.
+        unit: name of the privacy unit.
         whole: whether the span is all of the release, so that it need not be named.
     """
     if not isinstance(protects, Span):
@@ -79,18 +77,6 @@ def extent(protects: Protection, unit: str = "privacy unit", *, whole: bool = Fa
         near = " and ".join(f"{distance} in {column}" for column, distance in protects.near)
         return f"where one {unit} is{when}, up to {near}"
     return f"whatever one {unit} does{when}"
-
-
-def time_text(length: int) -> str:
-    """Microseconds in the largest unit that they are whole in.
-
-    >>> time_text(86_400_000_000), time_text(36 * 3_600_000_000)
-    ('day', '36 hours')
-    """
-    for unit, size in _UNITS:
-        if length % size == 0:
-            return counted(length // size, unit) if length > size else unit
-    return counted(length, "microsecond")
 
 
 SPLIT = (

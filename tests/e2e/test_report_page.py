@@ -84,6 +84,31 @@ def test_a_plan_s_page_fits_a_phone_and_paper(driver, tmp_path):
     driver.get(report)
 
 
+def test_intervals_of_samples_are_bars_and_repeated_windows_circles(elsewhere, tmp_path):
+    """Four windows, of which the first and the third are sampled."""
+    public, page = unpacked(RELEASES / "0.3.0/span", tmp_path) / "public", tmp_path / "page.html"
+    assert cli.main(["report", str(public), "-o", str(page)]) == 0
+    elsewhere.get(page.as_uri())
+    resize(elsewhere, 1280)
+
+    large = "#query-3 figure.large"
+    bars = elsewhere.find_elements(By.CSS_SELECTOR, f"{large} [aria-label=rule][stroke='var(--band)'] line")
+    circles = elsewhere.find_elements(By.CSS_SELECTOR, f"{large} [aria-label=dot] circle")
+    caption = text(elsewhere, f"{large} .note")
+    plot = elsewhere.find_element(By.CSS_SELECTOR, f"{large} .plot")
+    plot.send_keys(Keys.END)
+    told = text(elsewhere, f"{large} .readout")
+
+    assert (len(bars), len(circles)) == (2, 2)
+    assert caption == (
+        "Line: the published number. Bars: 95 % intervals, where they are known. Small circles: windows that repeat "
+        "the number before."
+    )
+    assert told.endswith("(repeated, no known interval)")
+    assert faults(elsewhere) == []
+    assert logged(elsewhere) == []
+
+
 @pytest.fixture(scope="module")
 def other_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Of releases that are no sums of a changelog."""

@@ -110,7 +110,7 @@ def test_months_slide_by_months_and_a_span_meets_as_many_windows_as_it_can(tmp_p
     plan = plan_of(spec)
 
     assert spec.queries[0].publish[0].width == 3
-    assert spec.schedule.length == "1mo in Europe/Berlin"
+    assert spec.schedule.length == "1 month in Europe/Berlin"
     # From 31 January to 1 March in 29 days, with 59 that is one more: three ends of months.
     assert plan.protects.boundaries(plan.window, plan.slack) == 3
     assert timeline_of(spec, microseconds(parse_time("2026-05-31T22:00:00Z"))).windows == 3

@@ -159,6 +159,33 @@ def test_the_text_has_a_line_for_each_epoch(spec, plan):
     assert second.split() in rows
 
 
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        (1, "What remains is for the windows to come, and for nothing else."),
+        (4, "All of it counts as spent already, and the windows to come cost nothing more."),
+        (10, "All windows are published, so nothing more will be spent."),
+    ],
+)
+def test_the_ledger_says_what_the_windows_to_come_cost(spec, plan, windows, said):
+    text = ledger_text(ledger_document(commits(spec, plan, windows), spec, plan), plan)
+
+    assert text.endswith(f"for all mutations of one privacy unit. {said}")
+    assert f"{windows} " in text
+    assert "1 to 1 " not in text
+
+
+def test_nothing_remains_of_a_budget_that_each_span_has_by_itself(tmp_path):
+    text = SPEC.replace("constraint: {at_most: 4}", "protects: {span: 3d}").replace("strategy: disjoint", "")
+    spec = loaded(tmp_path, text.replace(", until: 2026-01-11T00:00:00Z", ""))
+    plan = plan_of(spec)
+
+    text = ledger_text(ledger_document(commits(spec, plan, 7), spec, plan), plan)
+
+    assert "\nremaining" not in text
+    assert "whatever one privacy unit does in any 3 days. The budget is for each such time by itself" in text
+
+
 def test_people_read_no_less_than_was_proved_and_what_they_read_adds_up(tmp_path):
     """A third of epsilon 1 is 0.333334 to them, the whole is 1; JSON has 0.9999999999999966 as it is."""
     text = SPEC.replace("epsilon: 0.7", "epsilon: 1").replace("at_most: 4", "at_most: 3").replace(", weight: 3", "")

@@ -203,5 +203,5 @@ def test_how_sure_somebody_can_be_is_said_where_there_is_no_delta(public):
     pure = Sanitisation(attributes=(replace(age, epsilon=1.0, scale=80.0),))
 
     assert words_of_records.how_well(pure, 400)[-1].endswith("can be 74 % sure at most after reading all of them.")
-    assert "but for a probability of 0.001." in words_of_records.how_well(record, 1)[-1]  # too few to fear for one
+    assert "except with probability 0.001." in words_of_records.how_well(record, 1)[-1]  # too few to fear for one
     assert rows_of(public.parent / "estimates.csv")[0]["attribute"] == "work"

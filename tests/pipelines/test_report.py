@@ -2,8 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -13,44 +11,25 @@ from scipy.stats import binom
 
 import slackwater
 from pipelines import cli
-from pipelines.pages import words
 from pipelines.pages.charts import CELLS, NUMBERS, Times, chart_document, shown_cells
-from pipelines.pages.numbers import Numbers, numbers_of, outstanding, signal_of
+from pipelines.pages.numbers import Numbers, numbers_of, outstanding, signal
 from pipelines.reports.published import published
-from pipelines.spec.load import Spec, load
 from privacy.accounting.accounting import Budget
-from privacy.constraint import AtMost, AtOnce, ByClass, Within
+from privacy.adaptive.choice import AdaptiveChoice
+from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
 from privacy.planning.statement import ALWAYS
-from privacy.protection import EVERYTHING, Span
+from privacy.protection import Span
 from privacy.series import Series
+from tests.pipelines.pages.elements import Elements
 from tests.pipelines.report_page import public_side
-from tests.pipelines.spec_text import GOOD
 from transforms.aggregation.queries import Query
 
 DAY = 86_400_000_000
 DAYS = Times(start=0, window=DAY)
 LEVEL, ENTERED = Series(kind="level"), Series(kind="entered")
-
-
-class Elements(HTMLParser):
-    """The elements of a page with their attributes, and its text but for scripts and style."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._quiet = False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
-        self._quiet = tag in ("script", "style")
-
-    def handle_data(self, data):
-        self.text += "" if self._quiet else data
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +64,7 @@ def test_the_page_says_what_is_promised_and_spent(page: Elements, public: Path) 
     assert [condition for condition in ALWAYS if condition not in told] == []
     assert manifest["statement"].split(". ")[0] in told
     assert manifest["spec_sha256"] in told
-    assert "No more than 4 changes of a unit can count for each query." in told
+    assert "At most 4 changes of an entry count for each query." in told
     assert all(epoch["committed_at"] in told for epoch in manifest["epochs"])
     assert "Read and agreed" in told
 
@@ -93,9 +72,10 @@ def test_the_page_says_what_is_promised_and_spent(page: Elements, public: Path) 
 def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Elements, public: Path) -> None:
     """With an interval that holds the whole of the published one."""
     rows = [row for row in slackwater.estimates(public).to_pylist() if row["query"] == "poles"]
-    section = page.text.split("Latest: ")[-1]
+    section = page.text.split("Latest, ")[-1]
 
-    found = re.match(r"level ([\d.]+), with 95 % probability from ([\d.]+) to ([\d.]+) \(Sun 04 Jan 2026\)", section)
+    wanted = r"end of Sun 04 Jan 2026: level ([\d.]+), with 95 % probability from ([\d.]+) to ([\d.]+)\."
+    found = re.match(wanted, section)
 
     assert found
     value, low, high = map(float, found.groups())
@@ -115,7 +95,7 @@ def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Pa
     assert cli.main(["report", str(public), "-o", str(tmp_path / "page.html")]) == 0
     told = Elements((tmp_path / "page.html").read_text()).text
 
-    said = re.findall(r"of all cells [-\d.,]+, with 95 % probability from ([-\d.,]+) to ([-\d.,]+) \(", told)
+    said = re.findall(r"of all cells [-\d.,]+, with 95 % probability from ([-\d.,]+) to ([-\d.,]+)[.;]", told)
 
     assert len(said) == len(found) > 0
     for (low, high), ends in zip(said, found, strict=True):
@@ -130,12 +110,12 @@ def test_what_cannot_be_written_is_told_in_a_line(
     folder = tmp_path / "page.html"
     folder.mkdir()
 
-    assert cli.main(["report", str(public), "-o", str(folder)]) == 4
+    assert cli.main(["report", str(public), "-o", str(folder)]) == 1
 
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("slackwater: ")
     assert str(folder) in line
-    assert line.endswith("; check the path and your rights")
+    assert line.endswith("; remove it, or name a file")
 
 
 def test_the_page_asks_no_network_and_takes_no_name_for_html(page: Elements) -> None:
@@ -181,6 +161,42 @@ def test_the_interval_of_all_cells_together_is_held_by_their_noise() -> None:
     held = int((np.abs((drawn * weights).sum(axis=(1, 2))) <= found.total[1][-1]).sum())
     # Rounding outward to whole steps and unequal weights take a percent at most.
     assert binom.ppf(5e-7, samples, 0.95) <= held <= binom.ppf(1 - 5e-7, samples, 0.96)
+
+
+def test_the_interval_of_all_cells_of_a_sample_is_held_by_its_noise() -> None:
+    """400 samples of the noise of each total; correct widths fail with probability 1e-6 each at most.
+
+    A sample of `bd` has the noise of the units that it takes: half of those that a span has left.
+    """
+    by, adaptive = (("ward", tuple("abcde")),), AdaptiveChoice(policy="bd")
+    query = Query(name="beds", measure=Measure(kind="count"), by=by, publish=(LEVEL,), adaptive=adaptive)
+    plan = make_plan(
+        [query.demand],
+        constraint=AtOnce(1),
+        window=DAY,
+        windows=12,
+        owner=False,
+        budget=Budget(epsilon=0.5),
+        mechanism="laplace",
+        accounting=None,
+        protects=Span(7 * DAY),
+    )
+    sampled = np.array([True, False, True] + [False] * 9)
+    columns = dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * 5))
+
+    found = numbers_of(LEVEL, pa.table({**columns, "sampled": np.repeat(sampled, 5)}), query, plan)
+
+    assert found.total is not None
+    assert found.repeated is not None
+    assert found.repeated.tolist() == np.isnan(found.total[1]).tolist() == (~sampled).tolist()
+    part, samples = plan.adaptive[0], 400
+    for window, units in ((0, part.scales.units // 2), (2, part.scales.units // 4)):
+        drawn = part.scales.sample(units).noise(samples * 5).reshape(samples, 5).sum(axis=1)
+        held = int((np.abs(drawn) <= found.total[1][window]).sum())
+        assert binom.ppf(5e-7, samples, 0.95) <= held <= binom.ppf(1 - 5e-7, samples, 0.96)
+    wrong = pa.table({**columns, "sampled": np.zeros(12 * 5, dtype=bool)})
+    with pytest.raises(ValueError, match="is the first and was not"):
+        numbers_of(LEVEL, wrong, query, plan)
 
 
 def test_means_ratios_and_single_cells_have_no_total() -> None:
@@ -235,81 +251,28 @@ def test_levels_that_are_repeated_have_no_interval_on_the_page() -> None:
     """Of a query that is published adaptively: JSON knows no NaN, and a browser takes none."""
     query = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
     value, unknown = np.array([[5.0], [5.0]]), np.array([[4.0], [np.nan]])
-    numbers = Numbers(series=LEVEL, value=value, low=unknown, high=unknown + 2, total=None)
+    repeated = np.array([False, True])
+    numbers = Numbers(series=LEVEL, value=value, low=unknown, high=unknown + 2, total=None, repeated=repeated)
 
     document = chart_document(query, [numbers], plan_of(query, budget=Budget(epsilon=1.0)), times=DAYS, queries=1)
-    signal = signal_of(numbers, query)
+    found = signal(numbers, within=None)
 
     assert document["series"][0]["cells"] == [{"v": [5, 5], "lo": [4, None], "hi": [6, None]}]
+    assert document["series"][0]["repeated"] == [False, True]
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert signal is not None
-    assert (signal.half, signal.lost) == (1.0, 0.0)
+    assert found is not None
+    assert (found.half, found.lost) == (1.0, 0.0)
 
 
 def test_what_is_mostly_noise_is_known_by_its_intervals() -> None:
-    count = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
-    mean = Query(name="wait", measure=Measure(kind="mean", low=0, high=10), publish=(LEVEL,))
     value = np.arange(10.0)[:, None]
 
-    def signal(query: Query, half: float) -> bool:
-        found = signal_of(Numbers(series=LEVEL, value=value, low=value - half, high=value + half, total=None), query)
+    def noisy(half: float, within: tuple[float, float] | None) -> bool:
+        one = Numbers(series=LEVEL, value=value, low=value - half, high=value + half, total=None)
+        found = signal(one, within=within)
         assert found is not None
         return found.noisy
 
-    assert [signal(count, half) for half in (4.0, 5.0)] == [False, True]  # 0 to 4, and 0 to 5, hold zero
-    assert [signal(mean, half) for half in (2.5, 2.6)] == [False, True]
+    assert [noisy(half, None) for half in (4.0, 5.0)] == [False, True]  # 0 to 4, and 0 to 5, hold zero
+    assert [noisy(half, (0.0, 10.0)) for half in (2.5, 2.6)] == [False, True]
     assert len(outstanding(np.zeros(7), np.ones(7))) == 0  # too few to say what is usual
-
-
-def spec_with(tmp_path: Path, *changes: tuple[str, str]) -> Spec:
-    text = GOOD
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    (tmp_path / "spec.yaml").write_text(text)
-    return load(tmp_path / "spec.yaml")
-
-
-@pytest.mark.parametrize(
-    ("constraint", "said"),
-    [
-        (AtMost(1), "No more than 1 change of a unit can count for each query. Later ones are cut off."),
-        (AtMost(4, entries=2), "and only while at most 2 of its entries are there. Later ones are cut off."),
-        (Within(3 * DAY), "Changes of a unit count for 3d after its first one. Later ones are cut off."),
-        (AtOnce(3), "At the end of each window at most 3 of a unit's entries count. None of their changes is cut off."),
-        (
-            AtOnce(1, 4, 2 * DAY),
-            "In each 2d at most 4 changes of a unit count, what it changes in one window being one",
-        ),
-        (ByClass("fare", (("pass", Within(DAY)),)), "By fare of a unit's first state: pass: Changes of a unit"),
-    ],
-)
-def test_every_contribution_bound_is_said_in_words(tmp_path, constraint, said):
-    assert said in words.bound(constraint, spec_with(tmp_path))
-
-
-def test_who_is_protected_and_how_well_is_said_for_entries_and_owners_for_ever_and_in_a_span(tmp_path):
-    entry = spec_with(tmp_path)
-    owner = spec_with(tmp_path, ("unit: entry", "unit: patient"))
-    span = spec_with(tmp_path, ("constraint: {at_most: 4}", "protects: {span: 14d}"))
-    query = Query(name="beds", measure=Measure(kind="count"), publish=(LEVEL,))
-
-    pure, approximate = (
-        plan_of(query, budget=budget) for budget in (Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-9))
-    )
-
-    assert words.who(entry).startswith("One entry (one value of stay)")
-    assert words.who(owner).startswith("One patient, with all of their entries (one value of stay each)")
-    assert words.what(entry).startswith("Whether the unit is in the data at all")
-    assert "whatever one privacy unit does in any 14 days" in words.what(span)
-    assert (entry.privacy.protects, span.privacy.protects) == (EVERYTHING, Span(14 * DAY))
-    assert "can be 74 % sure at most" in words.how_well(pure)[-1]  # e / (1 + e) is 73.1 %
-    told = {
-        protects: " ".join(words.how_well(replace(pure, protects=protects)))
-        for protects in (EVERYTHING, Span(14 * DAY), Span(14 * DAY, (("x", "4"),)))
-    }
-    assert ["without the unit" in one for one in told.values()] == [True, False, False]
-    assert ["sure at most" in one for one in told.values()] == [True, False, False]
-    assert "if the unit had not been there in one such time" in told[Span(14 * DAY)]
-    assert "if the unit had been elsewhere in one such time, as near as that" in [*told.values()][-1]
-    assert words.how_well(approximate)[-1].endswith("by a factor of at most 2.72, but for a probability of 1e-09.")

@@ -288,7 +288,7 @@ def test_plan_says_cost_error_and_bound_and_reads_no_records(slackwater):
     assert said.code == 0
     assert said.out.startswith("survey: epsilon 9, delta 1e-09 for each record\n")
     assert (
-        "work: category, epsilon 2, delta 0\n    randomised response, the truth except with probability 0.213;"
+        "work: category, epsilon 2, delta 0\n    randomised response, the truth except with probability 0.2131;"
         in said.out
     )
     assert (

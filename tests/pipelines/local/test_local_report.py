@@ -35,12 +35,12 @@ def test_the_page_says_what_is_promised_and_where_numbers_are_mostly_noise(files
     told = " ".join(page.text.split())
     promised = (*CONDITIONS, *words.NOT_PROTECTED, words.WHO, words.WHAT, statement(survey.design))
     assert [said for said in promised if said not in told] == []
-    assert "No more than 3 changes of a person count, to come being one. Then the device goes on" in told
+    assert "At most 3 changes of a person can count, to come being one. Then the device goes on" in told
     assert "With delta 1e-06 and 90,000 people, 0.09 of them have a report in the open, on average." in told
-    assert "Half of one is typically 4.4 % for level, 4.4 % for change, of all 90,000 people." in told
+    assert "Half of one is typically 4.4 % for level, 4.4 % for change, of 90,000 people." in told
     assert hashlib.sha256(Path(files[0]).read_bytes()).hexdigest() in told
     assert (document["until"], "up to 2025-06-23, from reports" in told) == ("2025-06-23T00:00:00Z", True)
-    assert f"{2 * 3 * WINDOWS} numbers of {WINDOWS} windows of 1w" in told
+    assert f"{2 * 3 * WINDOWS} numbers from {WINDOWS} windows of 7 days" in told
     noisy = [one["noisy"] for one in document["signals"]]
     assert noisy == [False, False, True, True, True, True]
     assert document["signals"][0] | {"lost": 0} == {
@@ -115,18 +115,18 @@ def test_every_bound_and_a_delta_are_said_in_words(files):
     one, once = survey_of(files, LocalBound(at_most=1)), survey_of(files, LocalBound(at_most=1), once=True)
 
     assert "can be 89 % sure at most" in words.how_well(one)[-1]  # e^2 / (1 + e^2) is 88.1 %
-    assert words.bound(one).startswith("No more than 1 change of a person counts, to come being one.")
+    assert words.bound(one).startswith("At most 1 change of a person can count, to come being one.")
     assert words.bound(once).startswith("Any number of changes: a device tells one answer")
     assert [words.always(each).endswith("in a window that it draws by chance.") for each in (one, once)] == [
         False,
         True,
     ]
     assert words.bound(survey_of(files, LocalBound(within=2))).startswith(
-        "Changes of a person count in the window of the first one, and for 2w after it. Then the device"
+        "Changes of a person count in the window of the first one, and for 14 days after it. Then the device"
     )
     assert words.bound(survey_of(files, LocalBound(within=0))).startswith(
         "Changes of a person count in the window of the first one alone."
     )
     assert words.how_well(survey_of(files, LocalBound(within=0), delta=1e-9))[-1].endswith(
-        "by a factor of at most 7.39, but for a probability of 1e-09."
+        "by a factor of at most 7.39, except with probability 1e-09."
     )
