@@ -1,5 +1,5 @@
 """The command line: `slackwater plan | run | evaluate | ledger | metrics | compact | show | report | answer SPEC`,
-`slackwater init SPEC`, `slackwater changelog SRC`, `slackwater smooth PUBLIC`, `slackwater sanitise SPEC`,
+`slackwater init SPEC`, `slackwater changelog SRC`, `slackwater smooth SPEC`, `slackwater sanitise SPEC`,
 `slackwater completion SHELL`, and `slackwater local`, which has commands of its own.
 
 Flags that are not listed here are Beam pipeline options. Results go to stdout (`--json`: one JSON document
@@ -186,7 +186,7 @@ def _add_plan(added: argparse.ArgumentParser) -> None:
 
 def _add_smooth(commands: Commands) -> None:
     added = _command(commands, "smooth", "better guesses at published counts and sums, from what is published alone")
-    added.add_argument("public", metavar="PUBLIC", help="the public folder of a release")
+    added.add_argument("spec", metavar="SPEC", help="the spec, or the public folder of a release")
     added.add_argument("-o", dest="output", metavar="FILE", required=True, help="a .parquet, .csv or .jsonl file")
     added.add_argument("--query", metavar="NAME", action="append", help="this query; may repeat (default: all)")
 

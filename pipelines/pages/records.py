@@ -219,7 +219,7 @@ def _privacy(records: PublishedRecords) -> str:
 
 
 def _ledger(records: PublishedRecords) -> str:
-    record, runs = records.record, len(records.epochs)
+    record, runs = records.record, len(records.commits)
     left = max(0, runs - EPOCHS)
     return html.section(
         "ledger",
@@ -233,7 +233,7 @@ def _ledger(records: PublishedRecords) -> str:
             html.table(
                 "Runs" + (f" (the last {EPOCHS}; {left} before them)" if left else ""),
                 ("epoch", "committed", "records"),
-                [(one["epoch"], one["committed_at"], f"{one['records']:,}") for one in records.epochs[-EPOCHS:]],
+                [(one.epoch, one.committed_at, f"{one.records:,}") for one in records.commits[-EPOCHS:]],
                 words=2,
             ),
         ],

@@ -197,7 +197,12 @@ def _refuse_unknown_noise(query: Query, series: Series, plan: Plan, place: int) 
     if len(query.measure.components) > 1:
         raise SpecError(f"query {query.name}: a {query.measure.kind} cannot be added up; ask a count or a sum")
     if query.consistent and series.kind in ("level", "entered", "left"):
-        raise SpecError(f"query {query.name}: its cells were made consistent, which leaves no known noise")
+        others = dict.fromkeys(one.kind for one in query.publish if one.kind in ("change", "sliding"))
+        instead = "".join(f" --kind {kind}," for kind in others)
+        raise SpecError(
+            f"query {query.name}: `consistent` changes the noise of {series.kind}, so that of a sum is unknown; use"
+            f"{instead} the cells' own intervals (`slackwater show`), or a query without `consistent`"
+        )
 
 
 def _query(release: Published, name: str | None) -> Query:

@@ -22,11 +22,14 @@ from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.plans import SAME, plan_for
 from pipelines.epochs.results import Result
 from pipelines.epochs.settled import refuse_another
-from pipelines.reports.other_promises import beside, ledger_of_devices, ledger_of_records, text_of
+from pipelines.reports.other_promises import beside, ledger_of_devices, ledger_of_records, records_ledger, text_of
+from pipelines.reports.published import naming, published
+from pipelines.sanitised.published import records_at
 from pipelines.spec.document import read_document
 from pipelines.spec.kinds import kind_of
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text
+from pipelines.store.folder import is_folder
 from pipelines.store.known_releases import known
 from pipelines.store.store import Store
 from privacy.counted import up_to
@@ -38,9 +41,13 @@ from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
 
+_RESTS = "Epsilon and delta rest on what the statement says."
+
 
 def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "ledger")
+    if is_folder(arguments.spec):
+        return _of_public(arguments.spec)
     match kind_of(read_document(Path(arguments.spec)).content):
         case "records":
             return ledger_of_records(arguments.spec)
@@ -57,7 +64,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
     together, apart = known(spec), beside(spec.path, spec.changelog.source.paths)
     text = [
         ledger_text(document, plan),
-        f"Epsilon and delta rest on what the statement says. {plan.conditions[0]}",
+        f"{_RESTS} {plan.conditions[0]}",
         *(["", together.text(begun=history is not None)] if together.others else []),
         *(["", *text_of(apart, plan.protects)] if apart else []),
     ]
@@ -67,6 +74,18 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
         "together": together.document(begun=history is not None),
         "apart": [promise.document() for promise in apart],
     }, "\n".join(text)
+
+
+def _of_public(folder: str) -> Result:
+    """From a public folder alone: other releases about the same people are unknown."""
+    records = records_at(folder)
+    if records is not None:
+        return records_ledger(records.release, records.spec_sha256, records.record, records.commits)
+    release = published(folder)
+    with naming(folder):
+        document = ledger_document(release.epochs, release.spec, release.plan)
+    text = f"{ledger_text(document, release.plan)}\n{_RESTS} {release.plan.conditions[0]}"
+    return {**document, "statement": release.plan.statement}, text
 
 
 def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def _metrics(spec: SanitiseSpec, found: PublishedRecords | None) -> Iterator[Met
     def metric(name: str, meaning: str, value: Value) -> Metric:
         return metric_of(f"slackwater_{name}", meaning, value, release=spec.release, by="")
 
-    epochs, records = ((), 0) if found is None else (found.epochs, found.count)
+    epochs, records = ((), 0) if found is None else (found.commits, found.count)
     record = spec.record if found is None else found.record
-    committed = datetime.fromisoformat(epochs[-1]["committed_at"]).timestamp() if epochs else None
+    committed = datetime.fromisoformat(epochs[-1].committed_at).timestamp() if epochs else None
     yield metric("epochs_published_total", "Epochs that are published.", len(epochs))
     yield metric("last_commit_timestamp_seconds", "When the last epoch was committed.", committed)
     yield metric("records_published_total", "Sanitised records that are published.", records)

@@ -8,7 +8,7 @@ in words (`TOGETHER`): other data of one unit in place of its own. Then a releas
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from pipelines.spec.kinds import kind_of
 from privacy.counted import counted
 from privacy.planning.statement import protected
 from privacy.protection import Protection, Span
+from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError, SlackwaterError, SpecError
@@ -103,14 +104,27 @@ def ledger_of_records(path: str | Path) -> tuple[dict[str, Any], str]:
             f"{spec.path}: is not the spec of the release in {spec.output.private}; put that one back, or name other "
             "folders"
         )
+    return records_ledger(spec.release, spec.sha256, spec.record, commits)
+
+
+def records_ledger(
+    release: str, sha256: str, record: Sanitisation, commits: Sequence[Sanitised]
+) -> tuple[dict[str, Any], str]:
+    """The ledger of sanitised records as a document and its text.
+
+    Args:
+        sha256: of the spec.
+        record: what each record is sanitised as.
+        commits: of all runs so far.
+    """
     document: dict[str, Any] = {
-        "release": spec.release,
-        "spec_sha256": spec.sha256,
+        "release": release,
+        "spec_sha256": sha256,
         "of_each": "record",
-        "total": {"epsilon": spec.record.epsilon, "delta": spec.record.delta},
-        "statement": statement(spec.record),
+        "total": {"epsilon": record.epsilon, "delta": record.delta},
+        "statement": statement(record),
         "records": sum(commit.records for commit in commits),
-        "columns": [{"name": one.name, "epsilon": one.epsilon, "delta": one.delta} for one in spec.record.attributes],
+        "columns": [{"name": one.name, "epsilon": one.epsilon, "delta": one.delta} for one in record.attributes],
         "epochs": [
             {"epoch": commit.epoch, "committed_at": commit.committed_at, "records": commit.records}
             for commit in commits

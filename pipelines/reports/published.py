@@ -20,7 +20,7 @@ from pipelines.spec.load import Spec, load
 from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
 from pipelines.spec.times import MICROSECOND, moment_text, parse_time
 from pipelines.store.attempt import own_name
-from pipelines.store.folder import Folder, folder_at, read_public, read_public_table
+from pipelines.store.folder import Folder, folder_at, is_folder, read_public, read_public_table
 from pipelines.store.manifest import commits_of
 from pipelines.store.store import MANIFEST, PLAN, SPEC
 from privacy.exact import Members, parsed
@@ -224,7 +224,7 @@ def published(path: str) -> Published:
         path: of its spec, or of the public folder itself.
     """
     folder = path
-    if "://" not in path and not Path(path).is_dir():
+    if not is_folder(path):
         folder = load(path).output.public
         if folder == WITHHELD_FOLDER:
             raise SpecError(f"{path}: a published spec does not say where its release is; give the public folder")

@@ -12,32 +12,38 @@ import pyarrow as pa
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
-from pipelines.reports.published import Published, asked, naming
+from pipelines.reports.published import asked, naming, published
 from pipelines.spec.paths import within
 from privacy.counted import counted
+from transforms.aggregation.queries import Query
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
 from transforms.common.shown_tables import refuse_ending, write_shown
+from transforms.release.quantile_tables import QUANTILE, quantile_kind
+from transforms.release.range_tables import range_kind
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
 
 def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
     refuse_any(flags, "smooth")
-    public, output = arguments.public, arguments.output
+    output = arguments.output
     refuse_ending(output)
+    release = published(arguments.spec)
+    public = release.folder
     if within(output, public):
         raise SpecError(f"-o {output}: lies in the public folder, which holds what is published and nothing else")
-    refuse_unreachable([public, output])
-    release = Published(public)
+    refuse_unreachable([output])
     tables, left_out = [], []
     for query in asked(release.spec, arguments.query):
         reasons = {series: why_not(query, series, release.plan) for series in query.publish}
         left_out += [
             {"query": query.name, "kind": series.kind, "why": why} for series, why in reasons.items() if why is not None
         ]
+        left_out += [{"query": query.name, "kind": kind, "why": _MADE_OF_CELLS} for kind in _made_of_cells(query)]
         wanted = [series for series, why in reasons.items() if why is None]
         if wanted:
             estimates = release.estimates(query)
+            estimates = estimates.select([name for name in estimates.column_names if name != QUANTILE])
             with naming(public):
                 tables += [
                     smoothed_table(estimates, query, series, release.plan, windows=release.bounds) for series in wanted
@@ -54,6 +60,15 @@ def smooth(arguments: argparse.Namespace, flags: list[str]) -> Result:
         "left_out": left_out,
     }
     return document, _text(document)
+
+
+_MADE_OF_CELLS = "made from the cells' numbers, not measured; smooth those"
+
+
+def _made_of_cells(query: Query) -> list[str]:
+    """Kinds of published rows that are no series of cells."""
+    made = [*([quantile_kind] if query.quantiles else []), *([range_kind] if query.ranges else [])]
+    return list(dict.fromkeys(kind(series) for kind in made for series in query.publish))
 
 
 def _text(document: Mapping[str, Any]) -> str:

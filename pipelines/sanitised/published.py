@@ -1,6 +1,5 @@
 """What the public folder of sanitised records holds: all that readers have, and all that is told them is made from."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ from pipelines.sanitised.spec import load_sanitise
 from pipelines.sanitised.store import MANIFEST, PLAN, commits_of
 from pipelines.spec.document import read_document
 from pipelines.spec.kinds import kind_of
-from pipelines.store.folder import folder_at, read_public, read_public_table
+from pipelines.store.folder import folder_at, is_folder, read_public, read_public_table
 from privacy.exact import parsed
 from privacy.sanitised.attributes import Attribute, Curve, Number
 from privacy.sanitised.record import Sanitisation
@@ -29,7 +28,7 @@ class PublishedRecords:
         folder: where it is.
         record: what each attribute can be, and its mechanism; what it claims is proved anew.
         count: how many records there are.
-        epochs: as the manifest has them.
+        commits: one for each epoch, as the manifest has them.
 
     Raises:
         RefusedError: a file is missing, or not what the manifest says, or of another version.
@@ -50,7 +49,7 @@ class PublishedRecords:
             ) from None
         self.release, self.spec_sha256 = commits[0].release, commits[0].spec_sha256
         self.count = sum(commit.records for commit in commits)
-        self.epochs = [asdict(commit) for commit in commits]
+        self.commits = commits
         self._files = [(name, digest.sha256) for commit in commits for name, digest in commit.files.items()]
         self.record: Sanitisation
         self.record, self._separator, self._format = read_plan(plan, self._folder.path(PLAN))
@@ -100,7 +99,7 @@ def records_at(path: str) -> PublishedRecords | None:
     Raises:
         RefusedError: nothing is sanitised yet.
     """
-    if "://" in path or Path(path).is_dir():
+    if is_folder(path):
         refuse_unreachable([path])
         return PublishedRecords(path) if _are_at(path) else None
     if kind_of(read_document(Path(path)).content) != "records":

@@ -1,6 +1,7 @@
 """Where the bytes of a release lie: a local folder or a `gs://` prefix, with the same operations."""
 
 import hashlib
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -15,6 +16,11 @@ Folder = LocalFolder | GcsFolder
 
 def folder_at(root: str, *, private: bool) -> Folder:
     return GcsFolder(root) if "://" in root else LocalFolder(root, private=private)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is that of a folder, and not of a spec: of a remote one its name says so."""
+    return not path.endswith((".yaml", ".yml")) if "://" in path else Path(path).is_dir()
 
 
 def read_public(folder: Folder, name: str, sha256: str | None = None, *, of: str) -> bytes:

@@ -319,6 +319,9 @@ def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:
     nights(slackwater, MOMENTS[:4])
 
     told = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
+    of_public = json.loads(slackwater("ledger", "public", "--json").out)
+    assert of_public == {key: value for key, value in told.items() if key not in ("together", "apart")}
+    assert "epoch" in slackwater("ledger", "public").out
 
     assert told["release"] == "wards"
     assert told["total"] == {"epsilon": pytest.approx(1.0), "delta": 0.0}

@@ -122,6 +122,7 @@ def test_a_record_is_sanitised_once_however_often_it_comes(slackwater):
         (promise,) = beside(Path("sums.yaml"), load_sanitise("spec.yaml").source.paths)
     assert promise.so_far == 55
     assert NAME not in slackwater("ledger", "spec.yaml").out
+    assert json.loads(slackwater("ledger", "public", "--json").out) == told
     shutil.rmtree(slackwater.folder / "public")
     slackwater("sanitise", "spec.yaml")
     assert contents(slackwater.folder / "public") == after

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ from transforms.release.published_tables import estimates_table
 from transforms.release.release import add_noise
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
-RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
+RELEASES = Path(__file__).parents[1] / "releases"
+RELEASE = RELEASES / "0.1.0/everything"
 ADDED = ["smoothed", "model_low", "model_high"]
 Row = dict[str, str]
 
@@ -66,7 +68,7 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...,
     return run
 
 
-def smoothed(public: Path, output: Path, *arguments: str) -> list[Row]:
+def smoothed(public: Path | str, output: Path, *arguments: str) -> list[Row]:
     assert cli.main(["smooth", str(public), "-o", str(output), *arguments]) == 0
     return rows_of(output)
 
@@ -96,6 +98,26 @@ def test_every_number_of_a_count_has_a_better_guess_beside_it(kept, tmp_path, ca
         assert model_low <= value <= model_high
     assert told["rows"] == len(rows)
     assert [one["query"] for one in told["left_out"]] == ["squares"]
+
+
+def test_quantiles_and_ranges_are_left_out_by_name_and_other_queries_are_smoothed(tmp_path, capsys):
+    """Of two queries one has a column of quantiles; and the release is named by its spec."""
+    left_out, queries = [], set()
+    for name in ("everything", "ranges"):
+        folder = unpacked(RELEASES / "0.3.0" / name, tmp_path / name)
+        with chdir(folder):
+            rows = smoothed("spec.yaml", tmp_path / f"{name}.csv", "--json")
+        assert rows == smoothed(folder / "public", tmp_path / "again.csv")
+        assert "quantile" not in rows[0]
+        left_out += json.loads(capsys.readouterr().out.partition("\n}\n")[0] + "}")["left_out"]
+        queries |= {row["query"] for row in rows}
+
+    assert {(one["query"], one["kind"]) for one in left_out if "made from the cells" in one["why"]} == {
+        ("ages", "level_quantile"),
+        ("listed", "level_range"),
+        ("listed", "entered_range"),
+    }
+    assert queries >= {"ages", "listed", "walks"}
 
 
 def test_what_the_next_epoch_publishes_changes_no_row(public, tmp_path):
