@@ -180,6 +180,27 @@ def test_a_release_by_runs_is_told_number_by_number(slackwater: CommandLine) -> 
     assert metrics(slackwater, "--private") == {key: told[key] for key in told if key[0] not in OF_READING}
 
 
+def test_rows_of_owners_who_are_finished_do_not_wait(slackwater: CommandLine) -> None:
+    """Two owners with four stays to come each; the bound of one is used up in the first window."""
+    spec = slackwater.folder / "spec.yaml"
+    dropped = ("before: before_", "after: after_", 'where: "age >= 0"')
+    lines = [line for line in spec.read_text().splitlines() if line.strip() not in dropped]
+    spec.write_text("\n".join(lines).replace("privacy:", "privacy:\n  unit: person").replace("parquet", "csv") + "\n")
+    (slackwater.folder / "data").mkdir(exist_ok=True)
+    past = [f"{n},2026-01-01T0{n}:00:00Z,busy,a" for n in range(2)] + ["2,2026-01-01T02:00:00Z,calm,a"]
+    ahead = [f"{n},2026-01-03T00:00:00Z,{'busy' if n < 14 else 'calm'},b" for n in range(10, 18)]
+    (slackwater.folder / "data/all.csv").write_text("\n".join(["stay,at,person,ward", *past, *ahead, ""]))
+
+    run(slackwater, 1, "--shards=1")
+    told = metrics(slackwater, "--private")
+
+    assert {name: told[f"{PRIVATE}{name}", "0"] for name in ("units", "units_finished", "rows_waiting")} == {
+        "units": 1,
+        "units_finished": 1,
+        "rows_waiting": 4,
+    }
+
+
 def spent(slackwater: CommandLine) -> Told:
     """Of epsilon and delta, as the ledger has it."""
     ledger = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
