@@ -176,7 +176,7 @@ _HELD = {
     "units": "Units of a shard that may still contribute.",
     "units_finished": "Units of a shard that can never contribute again.",
     "entries": "Entries of the units of a shard that may still contribute.",
-    "rows_waiting": "Rows of the units of a shard that may still contribute, if their windows have not closed; and truncates.",
+    "rows_waiting": "Rows in open windows, of units of a shard that may still contribute; and truncates.",
     "rows_superseded_total": "Rows of a shard that were dropped, as delivered before or out of date.",
 }
 
