@@ -91,6 +91,19 @@ def test_ranges_of_few_cells_are_charged_as_the_planner_charges_them() -> None:
     assert all(value == 4 for span, value in found.items() if 1 not in span and 8 not in span)
 
 
+def test_the_tables_of_fang_and_chang_are_reproduced() -> None:
+    """Table 3: the largest variance of ranges of one to four cells; table 2 is the best binary strategy."""
+    direct, sums = small.variances(small.each(4), apart=3), small.variances(small.prefixes(4).T, apart=1)
+
+    def largest(found: small.Variances) -> list[float]:
+        return [max(value for (a, b), value in found.items() if b - a == cells) for cells in range(4)]
+
+    assert (largest(direct), largest(sums)) == ([8, 16, 24, 32], [4, 4, 4, 2])
+    least, second, strategy = small.of_all_binary()
+    assert least == sum(sums.values()) == 32 < second - 40
+    assert strategy.tolist() == [[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1]]
+
+
 def test_a_width_chosen_by_looking_tells_neighbours_apart() -> None:
     """Of two sets of which one unit lies elsewhere: no noise is on the choice."""
     low, high = np.array([0.0, 2.0]), np.array([1.3, 5.1])

@@ -5,8 +5,9 @@
     python -m benchmarks.adaptive.figures --runs 3
     python -m benchmarks.adaptive.plot                       # draws the tables of FIGURES.md
 
-Their text was not at hand: axes are those of their figures 2 to 9, values are ours. One axis moves at a time; the
-others stay where they are: 300 windows, C = 20 samples, epsilon = 1, a fifth of it for decisions, everything protected.
+The axes are those of their figures 2 to 9, the values are ours: smaller, and where something is to be seen. With their
+own parameters: benchmarks.adaptive.printed. One axis moves at a time; the others stay where they are: 300 windows,
+C = 20 samples, epsilon = 1, a fifth of it for decisions, everything protected.
 Errors are the mean absolute error of a published number, or of the sum of a range of cells.
 
 every window    the trivial one: all windows are published, with epsilon / 300 each

@@ -6,8 +6,8 @@
 
 Parts: over-cells (what sums over cells gain, beside lower bounds), weighted (what weighted sums gain beside trees),
 small (each range of four cells), distance (what distances gain for ranges), points (ranges from sorted points), gains
-(against the distance), medians, crossings (of quantiles), curves (medians against epsilon), peers (OpenDP), widths (of
-a histogram's cells).
+(against the distance), medians, smooth (sensitivities of medians), crossings (of quantiles), curves (medians against
+epsilon), peers (OpenDP), widths (of a histogram's cells).
 """
 
 import argparse
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "points": compared.ranges,
     "gains": compared.gains,
     "medians": compared.medians_table,
+    "smooth": compared.smooth_sensitivities,
     "crossings": compared.crossings,
     "curves": compared.curves,
     "peers": peers.tables,

@@ -13,7 +13,8 @@ class Sanitisation:
 
     Neighbours: two data sets of as many records that differ in one of them, by any values. Guarantee: (`epsilon`,
     `delta`)-differential privacy of all that is ever made of the sanitised records, if each is sanitised once.
-    Source: Holohan, Leith, Mason (Information Sciences 305, 2015): products, and the theorem on the identity query.
+    Source: Holohan, Leith, Mason (Information Sciences 305, 2015), theorem 4 (identity query) and theorem 5 (products
+    of records); epsilons and deltas of attributes add up (docs/proofs/sanitised.md).
     """
 
     attributes: tuple[Attribute, ...]

@@ -150,5 +150,5 @@ def test_joint_shares_name_all_combinations():
 
 
 def test_a_record_without_a_name_is_refused():
-    with pytest.raises(ValueError, match="1 records have no name"):
+    with pytest.raises(ValueError, match="1 record without a name"):
         names_of(pa.table({"who": ["a", None]}), "who")
