@@ -3,6 +3,7 @@
 All that a run imports is imported by the parent, once; a child is forked from it and calls `pipelines.cli.main`.
 """
 
+import logging
 import os
 import select
 import signal
@@ -118,6 +119,7 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
     _tell("begin", signals, before="begun")
     _tell("commit", signals, before="sampled", after="committed")
     _tell("clean", signals, before="shown")
+    logging.root.handlers.clear()  # as in a process of its own, which says itself what is logged
     if fault is not None:
         fault()
     try:

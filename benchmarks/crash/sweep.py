@@ -1,0 +1,199 @@
+"""Let each file-system call of a run fail once, one after the other, and watch what is published.
+
+    python -m benchmarks.crash.sweep --nights 0 2                 # every call, as a disk that cannot be read or written
+    python -m benchmarks.crash.sweep --errors ENOSPC HALF --every 5
+
+A library that is preloaded (`failing.c`, needs `cc`) counts the calls below the release's folder, whoever makes them:
+Python, Arrow, DuckDB. `HALF` lets a write take half of its bytes and the next one fail. After each fault either nothing
+or a whole epoch is public, the command ends with one line that says which, and the next run completes the release: with
+the numbers that were seen, and with sums as if nothing had failed. Every second release has hardly any noise.
+"""
+
+import argparse
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.crash.checks import ESTIMATE, NODE, Files, Told, Watch, demand
+from benchmarks.crash.runs import Ended, run
+from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, document_of, rows_of
+
+ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "HALF": -1}
+WRITES = ("open w", "open64 w", "mkdir", "write", "pwrite", "pwrite64", "fsync", "close", "link", "rename", "ftruncate64")
+"""Calls that a full disk lets fail."""
+
+NOTHING = "nothing was published"
+AWAITS = "its attempt is committed, and the next run publishes it"
+
+
+def library(folder: Path) -> Path:
+    """The compiled library."""
+    made = folder / "failing.so"
+    source = Path(__file__).with_name("failing.c")
+    subprocess.run(["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    return made
+
+
+def arm(folder: Path, number: int, error: int, log: Path) -> None:
+    ctypes.CDLL(None).arm(os.fsencode(folder), number, error, os.fsencode(log))
+
+
+def calls_of(log: Path) -> list[str]:
+    """A line for each call, without the chance in the names of attempts."""
+    return re.sub(r"\d{6}-[0-9a-f]{16}", "ATTEMPT", log.read_text()).splitlines()
+
+
+def nightly(place: Place, night: int, error: int, number: int) -> Ended:
+    log = place.folder.parent / "calls.log"
+    fault = partial(arm, place.folder, number, error, log)
+    return run(place.folder, ["run", "spec.yaml", f"--until={place.until(night).isoformat()}"], fault=fault)
+
+
+def values(public: Files) -> dict[Told, tuple[str, float]]:
+    """Every number and node that a reader finds, with the file that holds it, whether a manifest lists it or not."""
+    found: dict[Told, tuple[str, float]] = {}
+    for name, content in public.items():
+        if not name.startswith(("nodes/", "estimates/")) or "/." in name:
+            continue
+        key, value = (NODE, "noisy_value") if name.startswith("nodes/") else (ESTIMATE, "value")
+        for row in rows_of(content):
+            told = (value, *(row[column] for column in key))
+            demand(told not in found, f"{name}: {told} is told twice")
+            found[told] = (name, row[value])
+    return found
+
+
+def epochs(public: Files) -> int:
+    """How many are public, each of them whole."""
+    if "manifest.json" not in public:
+        return 0
+    document = document_of(public["manifest.json"])
+    for number, epoch in enumerate(document["epochs"], start=1):
+        demand(epoch["epoch"] == number, "an epoch is missing")
+        for name, digest in epoch["files"].items():
+            demand(hashlib.sha256(public[name]).hexdigest() == digest["sha256"], f"{name}: not what the manifest says")
+    return len(document["epochs"])
+
+
+def check_message(ended: Ended, before: int, public: int, committed: int) -> None:
+    """The command says in one line what is true."""
+    said = [line for line in ended.err.splitlines() if not line.startswith("slackwater: working")]
+    demand(ended.code in (0, 1, 3, 4), f"exit code {ended.code}: {ended.err}")
+    demand("Traceback" not in ended.err, ended.err)
+    demand("stay-" not in ended.err, "a key is told")
+    demand(all(line.startswith("slackwater: ") for line in said), ended.err)
+    if ended.code == 0:
+        demand(public == before + 1, "ended well without an epoch")
+        return
+    demand(len(said) == 1, f"{len(said)} lines: {ended.err}")
+    if NOTHING in said[0]:
+        demand(committed == before, f"is committed, and the run says: {said[0]}")
+    elif AWAITS in said[0]:
+        demand(committed == before + 1 and public == before, f"{committed} committed, {public} public: {said[0]}")
+
+
+def suffer(base: Place, work: Place, night: int, error: int, number: int, nights: int = 2) -> Ended:
+    """One fault, and the runs of some nights after it; the run that it struck.
+
+    Raises:
+        BrokenError: something that must hold does not.
+    """
+    shutil.rmtree(work.folder, ignore_errors=True)
+    shutil.copytree(base.folder, work.folder, symlinks=True)
+    before = epochs(work.read("public"))
+    ended = nightly(work, night, error, number)
+    public, private = work.read("public"), work.read("private")
+    watch = Watch()
+    watch.look({name: content for name, content in public.items() if "/." not in name}, private)
+    seen, shown = values(public), epochs(public)
+    committed = sum(bool(re.fullmatch(r"commits/\d+\.json", name)) for name in private)
+    demand(before <= shown <= committed <= before + 1, f"{committed} committed, {shown} public")
+    check_message(ended, before, shown, committed)
+    for later in range(night, night + nights):
+        if later > night:
+            work.deliver(later)
+        again = nightly(work, later, 0, 0)
+        demand(again.code == 0, f"the run after it: {again.err}")
+        public = {name: content for name, content in work.read("public").items() if "/." not in name}
+        now = values(public)
+        demand(seen.items() <= now.items(), "a number that was seen is another now")
+        watch.look_at_end(public, work.read("private"), windows=CLOSED[later])
+        seen = now
+    return ended
+
+
+def sweep(folder: Path, night: int, error: str, epsilon: float, every: int, tally: Counter[str]) -> list[dict[str, Any]]:
+    """All calls of one night's run."""
+    base = Place(folder=folder / f"base-{night}-{epsilon:g}", nights=len(CLOSED))
+    base.prepare(epsilon)
+    for earlier in range(night):
+        base.deliver(earlier)
+        demand(nightly(base, earlier, 0, 0).code == 0, "a run without a fault")
+    base.deliver(night)
+    work = Place(folder=folder / "work", nights=len(CLOSED))
+    suffer(base, work, night, 0, 0)
+    shutil.rmtree(work.folder)
+    shutil.copytree(base.folder, work.folder)
+    nightly(work, night, 0, 0)
+    calls = calls_of(folder / "calls.log")
+    truth = None
+    found = []
+    for number, call in enumerate(calls, start=1):
+        if number % every or (error in ("ENOSPC", "HALF") and not call.startswith(WRITES)):
+            continue
+        row: dict[str, Any] = {"night": night, "error": error, "number": number}
+        try:
+            ended = suffer(base, work, night, ERRORS[error], number, 2 if epsilon == CLEAR else 1)
+            row |= {"code": ended.code, "err": ended.err, "call": calls_of(folder / "calls.log")[number - 1 :]}
+            if epsilon == CLEAR:
+                told = {key: value for key, (_, value) in values(work.read("public")).items() if key[0] == "value"}
+                truth = truth or told
+                demand(told.keys() == truth.keys(), "other numbers")
+                worst = max(abs(told[key] - truth[key]) for key in truth)
+                demand(worst < 0.4, f"a number is off by {worst}")
+        except Exception as broken:
+            row |= {"broken": str(broken), "kind": type(broken).__name__, "call": calls_of(folder / "calls.log")[-1:]}
+            tally["broken"] += 1
+            print(f"night {night}, {error}, call {number}, {call}: {broken}", file=sys.stderr, flush=True)
+        row["call"] = call
+        tally[error] += 1
+        found.append(row)
+        with (folder / "found.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nights", type=int, nargs="+", default=[0, 2], help="whose runs fail")
+    parser.add_argument("--errors", nargs="+", default=list(ERRORS), choices=ERRORS)
+    parser.add_argument("--every", type=int, default=1, help="of so many calls one")
+    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/sweep"), help="is emptied first")
+    arguments = parser.parse_args()
+    folder = arguments.folder.absolute()
+    if "failing.so" not in os.environ.get("LD_PRELOAD", ""):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        os.environ["LD_PRELOAD"] = str(library(folder))
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.crash.sweep", *sys.argv[1:]])  # noqa: S606
+    began, tally = time.monotonic(), Counter[str]()
+    for night in arguments.nights:
+        for place, error in enumerate(arguments.errors):
+            sweep(folder, night, error, (NOISY, CLEAR)[place % 2], arguments.every, tally)
+    print(json.dumps(tally), f"{time.monotonic() - began:.0f} s")
+    return bool(tally["broken"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
