@@ -24,7 +24,11 @@ TRACE = "failure.txt"
 
 _RIGHTS = "account {account} may not read or write it; give it the right, or run as the account that owns the release"
 _SPACE = "make room and run again: nothing that was committed is lost"
+_MEND = "check the disk or the file server and run again: nothing that was committed is lost"
 _CURES = {
+    errno.EIO: _MEND,
+    errno.ESTALE: _MEND,
+    errno.ETIMEDOUT: _MEND,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
     errno.EROFS: "mount it so that account {account} may write, or choose folders on another disk before the first run",

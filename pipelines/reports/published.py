@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -20,6 +20,7 @@ from pipelines.spec.load import Spec, load
 from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
 from pipelines.spec.times import MICROSECOND, moment_text, parse_time
 from pipelines.store.attempt import own_name
+from pipelines.store.commit import Commit
 from pipelines.store.folder import Folder, folder_at, is_folder, read_public, read_public_table
 from pipelines.store.manifest import commits_of
 from pipelines.store.store import MANIFEST, PLAN, SPEC
@@ -59,27 +60,13 @@ class Published:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._folder: Folder = folder_at(folder, private=False)
-        content = self._read(MANIFEST)
-        try:
-            manifest = parsed(content)
-            if isinstance(manifest, dict) and "records" in manifest:
-                raise SpecError(f"{folder}: sanitised records; the commands for them are slackwater show and report")
-            commits = commits_of(manifest)
-            self._files = {
-                name: (digest.sha256, own_name(name, commit.attempt))
-                for commit in commits
-                for name, digest in commit.files.items()
-            }
-        except ValueError:
-            raise RefusedError(
-                f"{self._folder.path(MANIFEST)}: not a manifest that this version of the program understands; use the "
-                "one that made the release"
-            ) from None
+        commits = self._commits()
+        self._files = _files_of(commits)
         first, last = commits[0], commits[-1]
         self.plan = self._planned(self._read(PLAN, first.plan_sha256))
         self.spec = replace(self._specified(), sha256=first.spec_sha256)
         self.epochs = [asdict(commit) for commit in commits]
-        self.windows, self.until = last.windows, moment_text(last.until)
+        self.windows, self._last, self.until = last.windows, last.until, moment_text(last.until)
         ends = tuple(end for commit in commits for end in commit.ends)
         self.bounds = Windows(start=first.start, every=self.spec.schedule.every, ends=ends or None)
         if (
@@ -157,19 +144,41 @@ class Published:
         }
         families = "|".join({series.family for series in query.publish})
         own = re.compile(rf"{ESTIMATES}/{re.escape(query.name)}-({families})-\d+\.\w+")
-        tables = [
-            read_public_table(self._folder, name, sha256, kind, types, of=_OF)
-            for name, (sha256, of_attempt) in self._files.items()
-            if own.fullmatch(of_attempt)
-        ]
-        if not tables:
-            raise RefusedError(
-                f"{self._folder.path(MANIFEST)}: names no numbers of query {query.name}; get the folder anew"
-            )
+        while True:
+            names = [(name, sha256) for name, (sha256, in_attempt) in self._files.items() if own.fullmatch(in_attempt)]
+            if not names:
+                raise RefusedError(
+                    f"{self._folder.path(MANIFEST)}: names no numbers of query {query.name}; get the folder again"
+                )
+            try:
+                tables = [read_public_table(self._folder, *name, kind, types, of=_OF) for name in names]
+                break
+            except RefusedError:
+                if not self._lists_other_files():
+                    raise
         found = pa.concat_tables(tables)
+        found = found.filter(pc.less_equal(found.column("window_end"), pa.scalar(self._last, TIME)))
         if not pc.all(pc.is_finite(found.column("value").fill_null(math.nan)), min_count=0).as_py():
             raise RefusedError(f"{self.folder}: query {query.name} has a row without a number; get the folder again")
         return found
+
+    def _commits(self) -> tuple[Commit, ...]:
+        content = self._read(MANIFEST)
+        try:
+            manifest = parsed(content)
+            if isinstance(manifest, dict) and "records" in manifest:
+                raise SpecError(f"{self.folder}: sanitised records; the commands for them are slackwater show and report")
+            return commits_of(manifest)
+        except ValueError:
+            raise RefusedError(
+                f"{self._folder.path(MANIFEST)}: not a manifest that this version of the program understands; use the "
+                "one that made the release"
+            ) from None
+
+    def _lists_other_files(self) -> bool:
+        """Read the manifest again; whether a compaction has replaced the files that it listed."""
+        before, self._files = self._files, _files_of(self._commits())
+        return self._files != before
 
     def _read(self, name: str, sha256: str | None = None) -> bytes:
         return read_public(self._folder, name, sha256, of=_OF)
@@ -190,6 +199,15 @@ class Published:
             path = Path(folder, SPEC)
             path.write_bytes(self._read(SPEC))
             return load(path)
+
+
+def _files_of(commits: Sequence[Commit]) -> dict[str, tuple[str, str]]:
+    """Digest of each file, and its name in the attempt, by its public name."""
+    return {
+        name: (digest.sha256, own_name(name, commit.attempt))
+        for commit in commits
+        for name, digest in commit.files.items()
+    }
 
 
 def _claims(loss: Mapping[str, Any], plan: Plan) -> bool:

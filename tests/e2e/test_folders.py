@@ -1,5 +1,6 @@
 """Folders that may not be read or written, and disks that are full: one line with the cure, and noise sampled once."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,6 +112,25 @@ def test_a_disk_that_is_full_is_told_with_the_file_that_did_not_fit(
     )
     assert side in said.err
     assert contents(slackwater.folder / "out/public") == {}
+
+
+def test_a_disk_that_fails_to_read_is_named_with_the_file(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Path.read_bytes
+
+    def failing(path: Path) -> bytes:
+        if path.name == "manifest.json":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return read(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", failing)
+        said = slackwater("run", "spec.yaml")
+
+    cure = ": Input/output error; check the disk or the file server and run again"
+    refused(said, "out/public/wards/manifest.json", cure, "nothing new was published")
+    assert slackwater("run", "spec.yaml").code == 0
 
 
 def test_links_that_others_plant_in_the_public_folder_lead_no_run_to_a_file_elsewhere(slackwater: CommandLine) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines import cli
+from pipelines.reports.published import Published
+from pipelines.reports.show import numbers
 from tests.e2e.specs import DAY, START, CommandLine, Said, changelog, contents, write, write_spec
 
 NIGHTS = 4
@@ -101,6 +103,18 @@ def test_without_the_private_folder_of_the_last_published_epoch_nothing_is_drawn
 
     put(slackwater.folder, NIGHTS, "private", history)
     goes_on(slackwater, history)
+
+
+def test_a_reader_finds_what_it_began_with_although_epochs_are_added_and_compacted_meanwhile(
+    slackwater: CommandLine,
+) -> None:
+    reader, other = (Published(str(slackwater.folder / "public")) for _ in range(2))
+    before = numbers(other, None)
+
+    assert slackwater("run", "spec.yaml", until(NIGHTS + 1)).code == 0
+    assert slackwater("compact", "spec.yaml").code == 0
+
+    assert numbers(reader, None) == before
 
 
 def test_a_compaction_changes_no_number_and_the_release_goes_on(slackwater: CommandLine) -> None:
