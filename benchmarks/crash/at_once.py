@@ -2,13 +2,12 @@
 
     python -m benchmarks.crash.at_once --seconds 300 --prism PROGRAM
 
-The stream runs on Prism; where a scheduled run is ahead of it, it ends with a message and is started again. Whoever
-looks finds whole epochs and never another value for a number; each command ends well, or says that another was first.
-In a second release there is no noise, and its sums are held against one run over all files.
+The stream runs on Prism and is started again when it ends because a scheduled run was first. A reader finds whole
+epochs, and no number ever changes. Each command ends with exit code 0, or reports that another run was first. A second
+release has no noise: its sums equal those of one run over all files.
 """
 
 import argparse
-import csv
 import hashlib
 import json
 import os
@@ -75,7 +74,7 @@ class Release:
                 demand(hashlib.sha256(content).hexdigest() == digest["sha256"], f"{name}: not what the manifest says")
                 for row in rows_of(content):
                     told = (name.partition("/")[0], *(row.get(column) for column in KEY))
-                    demand(told not in found, f"{told} is told twice")
+                    demand(told not in found, f"{told} is published twice")
                     found[told] = row["noisy_value"] if "noisy_value" in row else row["value"]
         except FileNotFoundError:  # compacted: the manifest is another by now
             demand(document_of(path.read_bytes()) != manifest, "a file that the manifest lists is not there")
@@ -125,7 +124,7 @@ class _Noted:
 
 
 def _progress(arguments: tuple[str, ...], out: str) -> tuple[float, ...]:
-    """What must never fall."""
+    """Numbers of a command's output that never decrease."""
     if arguments[0] == "ledger":
         document = json.loads(out)
         return len(document["epochs"]), document["spent"]["epsilon"]
@@ -156,7 +155,10 @@ def release(folder: Path, epsilon: str, seconds: float, prism: str) -> Release:
             options = ["--streaming", "--poll=1s", f"--lag={LAG}s", "--runner=PrismRunner", f"--prism_location={prism}"]
             stream = subprocess.Popen(
                 [sys.executable, "-m", "pipelines", "run", str(folder / "spec.yaml"), *options],
-                cwd=ROOT, stdout=file, stderr=file, start_new_session=True,
+                cwd=ROOT,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
         with suppress(subprocess.TimeoutExpired):
             stream.wait(max(0.0, end - time.monotonic()))

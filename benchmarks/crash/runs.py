@@ -119,7 +119,7 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
     _tell("begin", signals, before="begun")
     _tell("commit", signals, before="sampled", after="committed")
     _tell("clean", signals, before="shown")
-    logging.root.handlers.clear()  # as in a process of its own, which says itself what is logged
+    logging.root.handlers.clear()  # a separate process configures logging itself
     if fault is not None:
         fault()
     try:

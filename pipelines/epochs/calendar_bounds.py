@@ -53,7 +53,7 @@ def continued(calendar: Windows, start: int | None, committed: Sequence[int]) ->
     if last is not None and ends and ends[0] <= last:
         raise RefusedError(
             f"by {tzdata()} the next window ends at {moment_text(ends[0])}, when {moment_text(last)} is published "
-            "already; go on with the version of tzdata that the last epoch had"
+            "already; continue with the version of tzdata that the release began with"
         )
     begin = calendar.start if start is None else start
     return Windows(start=begin, every=calendar.every, ends=(*committed, *ends))
@@ -83,6 +83,6 @@ def refuse_shorter(plan: Plan, bounds: Windows) -> None:
     if bounds.slack > plan.slack and plan.counts_windows:
         raise RefusedError(
             f"by {tzdata()} windows are shorter than noise was scaled to when the release was planned, so that a span "
-            "of time would touch more of them; go on with the version of tzdata that the last epoch had, or run with "
-            "--new-release NAME, which adds up both budgets"
+            "of time would touch more of them; continue with the version of tzdata that the release began with, or run "
+            "with --new-release NAME, which adds up both budgets"
         )

@@ -204,6 +204,8 @@ def publish(
     read = set() if start.before is None else {file.path for file in start.before.read}
     new = sorted((file for file in files if file.path not in read), key=lambda file: file.path)
     timeline = replace(job.aggregation.timeline, released=start.released, windows=windows)
+    if start.last is not None and timeline.closed != start.last.until:  # it went by another version of tzdata
+        raise _another(start.released)
     job = replace(
         job,
         aggregation=replace(job.aggregation, timeline=timeline),

@@ -243,9 +243,12 @@ class OutputSection(FoldersSection):
 
 
 def _unique(queries: list[QuerySection]) -> list[QuerySection]:
-    names = [query.name for query in queries]
+    names = [query.name.lower() for query in queries]  # some disks take Beds and beds for one file
     refuse(
-        ((place, "name"), f"{name!r} is the name of queries[{names.index(name)}] already")
+        (
+            (place, "name"),
+            f"{queries[place].name!r} is the name of queries[{names.index(name)}] already (case is ignored)",
+        )
         for place, name in enumerate(names)
         if name in names[:place]
     )

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from pipelines.spec.calendar import DAY, Calendar, begins, zone_of
+from pipelines.spec.calendar import DAY, Calendar, begins, tzdata, zone_of
 from pipelines.spec.durations import MONTH, duration_text
 from pipelines.spec.errors import Problem, refuse
 from pipelines.spec.fields import Length, MomentOrDate, Section, Timezone
@@ -124,7 +124,7 @@ class ScheduleSection(Section):
         try:
             zone_of(zone)
         except ValueError as error:
-            return [(("timezone",), f"{error}; install a newer one")]
+            return [(("timezone",), f"{error}; install another version of tzdata")]
         return []
 
     def _of_end(self) -> list[Problem]:
@@ -152,12 +152,8 @@ class ScheduleSection(Section):
         try:
             self.bounds(0)
         except ValueError:
-            return [
-                (
-                    ("timezone",),
-                    "its clocks skip a whole date, so that a window would be empty; use longer windows",
-                )
-            ]
+            message = f"its clocks skip a whole date by {tzdata()}, so that a window would be empty; use longer windows"
+            return [(("timezone",), f"{message}, or continue with the version of tzdata that the release began with")]
         return []
 
 

@@ -293,6 +293,8 @@ def test_a_stream_that_settled_otherwise_than_what_is_published_ends(folder, cap
     proposals = [close(shard, [], state[1], now) for shard, state in enumerate(known) if state is not None]
     typed = replace(same, layout=replace(same.layout, states=(("age", "float64"), ("ward", "string"))))
     planned = replace(same, plan=replace(same.plan, released=same.plan.released[:-1]))
+    timeline = replace(same.aggregation.timeline, start=same.aggregation.timeline.start + 1)
+    moved = replace(same, aggregation=replace(same.aggregation, timeline=timeline))
     before = contents(folder)
 
     for job, made in ((fresh, proposals[:2]), (typed, proposals)):
@@ -300,6 +302,8 @@ def test_a_stream_that_settled_otherwise_than_what_is_published_ends(folder, cap
             publish(spec, job, store, 2, made, [])
     with pytest.raises(RefusedError, match="in the meantime, with another plan"):
         publish(spec, planned, store, 2, proposals, [])
+    with pytest.raises(RefusedError, match="another run has published 1 window in the meantime; start the stream"):
+        publish(spec, moved, store, 2, proposals, [])
     ticks = beam.Pipeline() | beam.Create([0])
     with pytest.raises(RefusedError, match="in the meantime, with another plan"):
         ticks | "planned" >> StreamRelease(spec, planned, windows=3, lag=0)

@@ -169,7 +169,8 @@ BROKEN = [
         "15: schedule.until: windows of 5w from start do not end there; use 2026-02-05T00:00:00Z",
     ),
     ("name: beds", "name: 9 beds", "17: queries[0].name: expected a name of letters, digits"),
-    ("name: waited", "name: beds", "23: queries[1].name: 'beds' is the name of queries[0] already"),
+    ("name: waited", "name: beds", "23: queries[1].name: 'beds' is the name of queries[0] already (case is"),
+    ("name: waited", "name: Beds", "23: queries[1].name: 'Beds' is the name of queries[0] already"),
     (
         "measure: count",
         "measure: cuont",
