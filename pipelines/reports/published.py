@@ -167,7 +167,9 @@ class Published:
         try:
             manifest = parsed(content)
             if isinstance(manifest, dict) and "records" in manifest:
-                raise SpecError(f"{self.folder}: sanitised records; the commands for them are slackwater show and report")
+                raise SpecError(
+                    f"{self.folder}: sanitised records; the commands for them are slackwater show and report"
+                )
             return commits_of(manifest)
         except ValueError:
             raise RefusedError(
