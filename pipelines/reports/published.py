@@ -158,7 +158,11 @@ class Published:
                     raise
         found = pa.concat_tables(tables)
         found = found.filter(pc.less_equal(found.column("window_end"), pa.scalar(self._last, TIME)))
-        if not pc.all(pc.is_finite(found.column("value").fill_null(math.nan)), min_count=0).as_py():
+        value = found.column("value")
+        known = pc.is_finite(value.fill_null(math.nan))
+        if query.quantiles:  # which there are none of where noisy counts add up to nothing
+            known = pc.or_(known, pc.and_(pc.is_null(value), pc.is_valid(found.column(QUANTILE))))
+        if not pc.all(known, min_count=0).as_py():
             raise RefusedError(f"{self.folder}: query {query.name} has a row without a number; get the folder again")
         return found
 

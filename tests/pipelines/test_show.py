@@ -1,11 +1,13 @@
 """`slackwater show` on the public folder of a release that some version made, with no private one at hand."""
 
 import csv
+import hashlib
 import json
 import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -57,6 +59,28 @@ def test_a_spec_finds_its_public_folder_and_a_file_may_be_of_any_kind(kept, tmp_
     assert markdown[0].startswith("| query | kind |")
     assert len(markdown) == rows + 2
     assert {line.count(" | ") for line in markdown} == {markdown[0].count(" | ")}
+
+
+@pytest.mark.parametrize(("kind", "code"), [("level_quantile", 0), ("level", 1)])
+def test_only_a_quantile_may_have_no_value(tmp_path, capsys, kind, code):
+    public = unpacked(RELEASE.parents[1] / "0.3.0/everything", tmp_path) / "public"
+    manifest = json.loads((public / "manifest.json").read_text())
+    name = next(name for name in manifest["epochs"][0]["files"] if name.startswith("estimates/ages"))
+    table = pa_csv.read_csv(public / name).to_pandas()
+    table.loc[table.index[table["kind"] == kind][0], "value"] = None
+    table.to_csv(public / name, index=False)
+    manifest["epochs"][0]["files"][name]["sha256"] = hashlib.sha256((public / name).read_bytes()).hexdigest()
+    (public / "manifest.json").write_text(json.dumps(manifest))
+
+    assert cli.main(["show", str(public), "--query", "ages", "--json"]) == code
+
+    said = capsys.readouterr()
+    if code:
+        assert "query ages has a row without a number" in said.err
+        return
+    values = [row["value"] for row in json.loads(said.out)["estimates"] if row["kind"] == kind]
+    assert values.count(None) == 1
+    assert cli.main(["report", str(public), "-o", str(tmp_path / "page.html")]) == 0
 
 
 def test_json_has_the_numbers_themselves(kept, capsys):
