@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.aggregation.expression import Condition, check, evaluate
-from transforms.common.errors import SpecError
+from transforms.common.errors import InputError, SpecError
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = pa.table(
@@ -68,6 +68,52 @@ def test_a_condition_is_evaluated_for_each_row_and_null_is_false(text, expected)
 )
 def test_a_row_on_which_a_condition_fails_does_not_satisfy_it(text, expected):
     assert satisfied(text) == expected
+
+
+def broken(*texts: bytes) -> pa.Array:
+    """What Arrow takes for texts, though the bytes are no UTF-8."""
+    return pa.array(texts, pa.binary()).view(pa.string())
+
+
+def test_an_error_that_ends_the_engine_s_query_is_false_for_its_row_alone():
+    table = pa.table({"w": ["12:00", None, None, "13:00", "y"] * 9, "n": [0, 1, 2, 1, 0] * 9})
+
+    assert satisfied("date_diff('day', w::TIME, w::TIME) = 0 OR n = 1", table) == [False, True, False, False, False] * 9
+    assert satisfied("n = 1", table) == [False, True, False, True, False] * 9
+
+
+def test_an_error_that_takes_the_engine_along_is_false_for_its_row_alone():
+    found = evaluate(
+        [Condition.parse("lower(w) = 'a'"), Condition.parse("n = 1")],
+        pa.table({"w": broken(b"A", b"\xff"), "n": [0, 1]}),
+    )
+
+    assert [one.tolist() for one in found] == [[True, False], [False, True]]
+    assert satisfied("ward = 'abc'") == [False, True, False, False]
+
+
+def test_errors_that_end_the_query_in_too_many_rows_end_the_run():
+    table = pa.table({"w": ["12:00"] * 300})
+
+    with pytest.raises(InputError, match="NotImplementedException"):
+        evaluate([Condition.parse("date_diff('day', w::TIME, w::TIME) = 0")], table)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("ward LIKE ward ESCAPE '!'", "a pattern with ESCAPE that is no constant"),
+        ("ward NOT ILIKE 'a%' ESCAPE ward", "a pattern with ESCAPE that is no constant"),
+        ("date_trunc(ward, seen) = seen", "a part of a date that is no constant"),
+        ("date_part(ward, seen) = 1", "a part of a date that is no constant"),
+        ("datediff(lower('DAY'), seen, seen) = 1", "a part of a date that is no constant"),
+        ("ward LIKE 'a!' ESCAPE '!'", "pattern that ends with its ESCAPE; write it twice"),
+        ("ward LIKE 'a!b' ESCAPE '!!'", "Escape string must be empty or one character"),
+    ],
+)
+def test_what_only_a_constant_can_say_without_such_errors_must_be_one(text, named):
+    with pytest.raises(SpecError, match=named):
+        satisfied(text)
 
 
 def test_several_conditions_are_answered_in_their_order():

@@ -166,6 +166,23 @@ def test_a_number_that_does_not_fit_is_a_dead_letter(tmp_path):
     assert dead(look(tmp_path / "a.parquet", numbers="x")) == [(2, "column 'after_x': value not understood as int64")]
 
 
+def test_a_text_that_is_not_utf_8_makes_its_row_a_dead_letter_alone(tmp_path):
+    texts = pa.array([b"p", b"\xff\xfe", b"p"], pa.binary()).view(pa.string())
+    keys = pa.array([b"a", b"b", b"c\xc3"], pa.binary()).view(pa.string())
+    layout = look(
+        write_parquet(tmp_path / "a.parquet", columns(2, before_ward=["p", "q"], after_ward=["p", "q"])), others="ward"
+    )
+    write_parquet(
+        tmp_path / "a.parquet", columns(3, id=keys, before_ward=texts[:1].take(pa.array([0] * 3)), after_ward=texts)
+    )
+
+    assert [row["entry"] for row in read(layout)] == ["a"]
+    assert sorted(dead(layout)) == [
+        (2, "column 'after_ward': not text in UTF-8"),
+        (3, "column 'id': not text in UTF-8"),
+    ]
+
+
 def test_batches_are_cut_and_know_the_numbers_of_their_rows(tmp_path):
     keys = [None if row in (3, 4) else row for row in range(10)]
     write_parquet(tmp_path / "a.parquet", columns(10, id=keys), row_group_size=6)

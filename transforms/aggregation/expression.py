@@ -31,6 +31,9 @@ _SETTINGS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+MOST_UNCAUGHT = 100
+"""Rows of a batch that may have errors which TRY does not catch: each costs three dozen queries."""
+
 _LEAD = "SELECT (("  # two, so that a text that closes one is still inside the other
 _LOCAL = threading.local()
 
@@ -69,18 +72,45 @@ def evaluate(conditions: Sequence[Condition], table: pa.Table) -> list[np.ndarra
     """For each condition, which rows satisfy it: booleans, [rows of the table]. Null is false.
 
     Raises:
-        InputError: the engine failed on the batch, e.g. for want of memory.
+        InputError: there is too little memory, or too many rows have errors that TRY does not catch.
     """
     read = sorted(frozenset[str]().union(*(condition.columns for condition in conditions)))
     # A condition without columns still needs as many rows as there are.
     states = table.select(read or table.column_names[:1])
-    answers = ", ".join(f"coalesce(TRY(({condition.text}\n)), false)" for condition in conditions)
     try:
-        result = _query(f"SELECT {answers} FROM states", states)
-    except duckdb.Error as error:
-        message = f"`where` could not be evaluated on a batch ({type(error).__name__}); make it simpler"
-        raise InputError(message) from None  # the engine's own message may quote a value
-    return [column.to_numpy() for column in result.columns]
+        return _evaluate(conditions, states)
+    except duckdb.OutOfMemoryException as error:
+        raise _not_evaluated(error) from None
+    except duckdb.Error:
+        return [_by_halves(condition, states) for condition in conditions]
+
+
+def _evaluate(conditions: Sequence[Condition], states: pa.Table) -> list[np.ndarray]:
+    answers = ", ".join(f"coalesce(TRY(({condition.text}\n)), false)" for condition in conditions)
+    return [column.to_numpy() for column in _query(f"SELECT {answers} FROM states", states).columns]
+
+
+def _by_halves(condition: Condition, states: pa.Table) -> np.ndarray:
+    """What `_evaluate` gives of one condition, false for each row with an error that TRY does not catch."""
+    satisfied = np.zeros(states.num_rows, dtype=bool)
+    waiting, failed = [(0, states.num_rows)], 0
+    while waiting:
+        begin, end = waiting.pop()
+        try:
+            (satisfied[begin:end],) = _evaluate([condition], states.slice(begin, end - begin))
+        except duckdb.Error as error:
+            failed += end - begin == 1
+            if failed > MOST_UNCAUGHT or isinstance(error, duckdb.OutOfMemoryException):
+                raise _not_evaluated(error) from None
+            if end - begin > 1:
+                middle = (begin + end) // 2
+                waiting += [(begin, middle), (middle, end)]
+    return satisfied
+
+
+def _not_evaluated(error: Exception) -> InputError:
+    """Without the engine's own message, which may quote a value."""
+    return InputError(f"`where` could not be evaluated on a batch ({type(error).__name__}); make it simpler")
 
 
 def parsed(condition: Condition) -> Any:
@@ -118,10 +148,18 @@ def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
         states = states.select(sorted(condition.columns)) if condition.columns else pa.table({"row": [0]})
         try:
             kind = _query(f"SELECT ({condition.text}\n) FROM states", states).schema.types[0]
+            _query(f"SELECT TRY(({condition.text}\n)) FROM states", _plain_row(states.schema))
         except duckdb.Error as error:
             raise SpecError(f"where: {condition.text!r} cannot be evaluated: {not_evaluated(error)}") from None
         if kind != pa.bool_():
             raise SpecError(f"where: {condition.text!r} is not true or false; compare it with something")
+
+
+def _plain_row(schema: pa.Schema) -> pa.Table:
+    """One row without null: there an error that TRY does not catch is one of the condition."""
+    kinds = ((field.type.value_type if pa.types.is_dictionary(field.type) else field.type) for field in schema)
+    values = [pa.array(["1"] if pa.types.is_string(kind) else [1], None).cast(kind) for kind in kinds]
+    return pa.table(values, names=schema.names)
 
 
 def _check_column(column: str, schema: pa.Schema, condition: Condition) -> None:
@@ -143,6 +181,9 @@ def _query(sql: str, states: pa.Table) -> pa.Table:
     connection.register("states", states)
     try:
         return connection.sql(sql).to_arrow_table()
+    except (duckdb.FatalException, duckdb.InternalException):
+        del _LOCAL.connection  # it takes no other query
+        raise
     finally:
         connection.unregister("states")
 

@@ -62,6 +62,17 @@ _CALLED = {
     "DEFAULT": "DEFAULT",
 }
 
+_FIRST, _SECOND_AND_THIRD = slice(1), slice(1, 3)
+_CONSTANT = {
+    "timezone": (_FIRST, "a time zone"),
+    **dict.fromkeys(("date_part", "date_trunc", "date_diff", "datediff"), (_FIRST, "a part of a date")),
+    **dict.fromkeys(
+        ("like_escape", "not_like_escape", "ilike_escape", "not_ilike_escape"),
+        (_SECOND_AND_THIRD, "a pattern with ESCAPE"),
+    ),
+}
+"""Arguments of which an unsuitable value is an error that TRY does not catch, so that one row's could end a run."""
+
 _ROW_ONLY = "a condition may look at one row's columns only"
 
 
@@ -141,13 +152,14 @@ def _check_function(node: Node, text: str) -> None:
         near = get_close_matches(name.lower(), _FUNCTIONS - {name.lower()}, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise _refusal(text, "several expressions" if name == "row" else f"the function {name}{hint}")
-    # An unknown zone ends the query, also within TRY: one row's text would end the run.
-    if (
-        name.lower() == "timezone"
-        and node["arguments"]
-        and next(_expressions(node["arguments"]))["class"] != "CONSTANT"
-    ):
-        raise _refusal(text, "a time zone that is no constant")
+    places, what = _CONSTANT.get(name.lower(), (slice(0), ""))
+    constants = [*_expressions(node["arguments"])][places]
+    if any(argument["class"] != "CONSTANT" for argument in constants):
+        raise _refusal(text, f"{what} that is no constant")
+    if places == _SECOND_AND_THIRD:
+        pattern, escape = (str(argument["literal"].get("text", "")) for argument in constants)
+        if escape and (len(pattern) - len(pattern.rstrip(escape))) % 2:
+            raise SpecError(f"where: {text!r} has a pattern that ends with its ESCAPE; write it twice")
 
 
 def _check_type(type_: Node, text: str) -> None:

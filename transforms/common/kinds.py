@@ -80,7 +80,24 @@ def to_key(values: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
 
 
 def decode(values: pa.Array) -> tuple[pa.Array, Bad]:
-    """Bytes as text; anything else as it is."""
+    """Bytes as text, and text only where it is UTF-8, which Parquet promises and does not check; others as they are.
+
+    >>> decode(pa.array([b"a", None, b"\\xff"]))[1]
+    [(array([2]), 'not text in UTF-8')]
+    """
+    if pa.types.is_dictionary(values.type):
+        words, undecoded = decode(values.dictionary)
+        if not undecoded:
+            return values, []
+        values = pa.DictionaryArray.from_arrays(values.indices, words)
+        found = np.isin(values.indices.fill_null(-1).to_numpy(zero_copy_only=False), undecoded[0][0])
+        return values, [(np.flatnonzero(found), undecoded[0][1])] if found.any() else []
+    if is_text(values.type):
+        try:
+            values.validate(full=True)
+            return values, []
+        except pa.ArrowInvalid:
+            values = values.cast(pa.binary())
     if not pa.types.is_binary(values.type):
         return values, []
     texts, bad = convert_each(values, lambda part: pc.cast(part, pa.string()))
