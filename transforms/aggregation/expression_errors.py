@@ -56,7 +56,7 @@ def not_evaluated(error: Exception) -> str:
     if found := re.search(r"argument types '(.+?)\((.*)\)'", told):
         kinds = ", ".join(map(_kind, found[2].split(", ")))
         return f"{_OPERATORS.get(found[1], found[1])} does not take ({kinds}){_NAME_TYPE}"
-    if type(error).__name__ == "InvalidInputException":
+    if type(error).__name__ in ("InvalidInputException", "SyntaxException"):
         return "a constant in it is invalid, such as a pattern with an open bracket"
     return f"its types do not fit{_NAME_TYPE}"
 
