@@ -14,6 +14,17 @@ def at_least(name: str, value: int, least: int) -> None:
         raise ValueError(f"{name}={value} must be at least {least}")
 
 
+def between(name: str, value: int, least: int, most: int) -> None:
+    """Refuse an integer below `least` or above `most`.
+
+    >>> between("answers", 10**20, 1, 65_535)
+    Traceback (most recent call last):
+    ValueError: answers=100000000000000000000 must lie between 1 and 65,535
+    """
+    if not least <= value <= most:
+        raise ValueError(f"{name}={value} must lie between {least:,} and {most:,}")
+
+
 def positive(name: str, value: float) -> None:
     """Refuse zero, negative numbers, infinity and NaN.
 

@@ -39,7 +39,7 @@ ROOMS = {
     "transforms.sources.formats": ("transforms.common", "transforms.sources.files", "transforms.sources.columns"),
     "transforms.sources": ("transforms.common", *SOURCES),
     "transforms.aggregation": ("transforms.common",),
-    "transforms.local": ("transforms.common",),
+    "transforms.local": ("transforms.common", "transforms.sources", *SOURCES),
     "transforms.release": ("transforms.common", "transforms.aggregation"),
     "transforms.sanitised": ("transforms.common",),
     "transforms.streams": (

@@ -54,7 +54,7 @@ def send(folder: Path, answers: int) -> None:
     blocks = range(0, PEOPLE, BLOCK)
     batches = (to_bytes(changes(first, min(BLOCK, PEOPLE - first), answers)) for first in blocks)
     with begin_pipeline([]) as pipeline:
-        randomised = pipeline | beam.Create(batches) | Randomise(survey.design, people=PEOPLE)
+        randomised = pipeline | beam.Create(batches) | Randomise(survey.design, people=PEOPLE, most_epsilon=1.0)
         randomised | WriteTables(str(folder / "reports"))
 
 
@@ -71,7 +71,7 @@ def main() -> None:
         folder = OUT / str(answers)
         folder.mkdir()
         names = ", ".join(f"a{number}" for number in range(answers))
-        (folder / "survey.yaml").write_text(SPEC.format(answers=answers, names=names, people=PEOPLE))
+        (folder / "survey.yaml").write_text(SPEC.format(answers=answers, names=names, people=PEOPLE, most_epsilon=1.0))
         design, numbers = str(folder / "design.json"), str(folder / "numbers.parquet")
         slackwater = [sys.executable, "-m", "pipelines", "local"]
         measure([*slackwater, "plan", str(folder / "survey.yaml"), "-o", design], folder / "plan.log")

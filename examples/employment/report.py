@@ -39,7 +39,7 @@ def main() -> None:
         (
             pipeline
             | beam.Create(batches)
-            | Randomise(survey.design, people=survey.people)
+            | Randomise(survey.design, people=survey.people, most_epsilon=1.0)
             | WriteTables(str(OUT / "reports"))
         )
     levels = levels_of(men, chosen)

@@ -22,6 +22,7 @@ def add_local(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", *
     estimate.add_argument("design", metavar="DESIGN", help="the file that local plan -o has written")
     estimate.add_argument("reports", metavar="REPORTS", nargs="+", help="files of reports, or globs in quotes")
     estimate.add_argument("-o", dest="output", metavar="FILE", help="a .parquet, .csv, .jsonl, .md or .txt file")
+    estimate.add_argument("--secret", metavar="FILE", help="the collector's secret: count only reports signed with it")
     estimate.add_argument("--until", metavar="T", type=moment, help="windows that have closed by then (default: now)")
     summary = "what a survey has told, as one page with charts for people"
     report = added.add_parser("report", help=summary, description=summary, allow_abbrev=False)

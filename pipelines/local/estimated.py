@@ -7,7 +7,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipelines.local.quality import METADATA, read_told
 from pipelines.local.survey import Survey
+from privacy.exact import Json
+from privacy.local.document import mark
 from privacy.local.plan import Series
 from transforms.common.errors import SpecError
 from transforms.common.published_files import read_published
@@ -41,8 +44,8 @@ class Estimated:
     high: Floats
 
 
-def read_estimates(path: str, survey: Survey) -> list[Estimated]:
-    """All series of a survey, over the windows that the file has.
+def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Json | None]:
+    """All series of a survey, over the windows that the file has; and what became of the reports, if the file says it.
 
     Raises:
         SpecError: there is no such file, or it is not of this survey.
@@ -57,8 +60,12 @@ def read_estimates(path: str, survey: Survey) -> list[Estimated]:
     wrong = SpecError(f"{path}: not the numbers of this design, of {survey.release}; {_WANTED}")
     try:
         table = read_published(content, format_, _TYPES)
+        said = (table.schema.metadata or {}).get(METADATA)
+        told = None if said is None else read_told(said)
     except ValueError:
         raise wrong from None
+    if told is not None and told["design"] != mark(survey.design):
+        raise wrong
     rows = len(survey.publish) * len(survey.names)
     windows = table.num_rows // rows
     if not 0 < windows <= survey.design.windows or windows * rows != table.num_rows:
@@ -73,7 +80,7 @@ def read_estimates(path: str, survey: Survey) -> list[Estimated]:
     return [
         Estimated(kind=kind, value=value[place], low=low[place], high=high[place])
         for place, kind in enumerate(survey.publish)
-    ]
+    ], told
 
 
 def _frame(survey: Survey, windows: int) -> dict[str, Any]:

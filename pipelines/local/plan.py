@@ -10,7 +10,7 @@ from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.spec import LocalSpec, load_local
-from pipelines.local.survey import Survey, write_survey
+from pipelines.local.survey import Survey, frozen, write_survey
 from privacy.counted import counted
 from privacy.local.bound import loss_of_all_layers
 from privacy.local.plan import Candidate, candidates
@@ -33,7 +33,7 @@ def plan_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
     )
     document = _document(spec, found)
     if arguments.output is not None:
-        write_survey(survey, arguments.output)
+        write_survey(frozen(survey), arguments.output)
     document["file"] = arguments.output
     return document, _text(document)
 

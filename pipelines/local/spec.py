@@ -13,7 +13,9 @@ from pipelines.spec.kinds import refuse_another
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.times import now
 from pipelines.spec.words import not_one_of
-from privacy.local.bound import LocalBound
+from privacy.local.basis import MOST_ANSWERS
+from privacy.local.bound import MOST_COUNTED, LocalBound
+from privacy.local.design import MOST_EPSILON
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, Series
 from transforms.common.errors import SpecError
@@ -21,7 +23,6 @@ from transforms.common.errors import SpecError
 NONE = "none"
 """Who has no answer, in `transitions`."""
 
-MOST_ANSWERS = 65_535
 MOST_PEOPLE = 2**31
 
 
@@ -39,7 +40,7 @@ def _answers(names: list[str]) -> list[str]:
 class BoundSection(Section):
     """`at_most` or `within`."""
 
-    at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    at_most: Annotated[int, Field(ge=1, le=MOST_COUNTED)] | None = None
     within: Duration | None = None
 
     @model_validator(mode="after")
@@ -54,7 +55,7 @@ class LocalSection(Section):
 
     answers: Annotated[list[Text], Field(min_length=1, max_length=MOST_ANSWERS), AfterValidator(_answers)]
     people: Annotated[int, Field(ge=2, le=MOST_PEOPLE)]
-    epsilon: Annotated[Number, Field(gt=0, le=50)]
+    epsilon: Annotated[Number, Field(gt=0, le=MOST_EPSILON)]
     delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     constraint: BoundSection
     transitions: dict[Text, Annotated[list[Text], BeforeValidator(as_list), Field(min_length=1)]] | None = None
@@ -138,7 +139,7 @@ def load_local(path: str | Path) -> LocalSpec:
         people=local.people,
         epsilon=local.epsilon,
         delta=local.delta,
-        bound=LocalBound(at_most=local.constraint.at_most, within=None if within is None else -(-within // every)),
+        bound=LocalBound(at_most=local.constraint.at_most, within=_windows(within, every)),
         space=_space(local.answers, local.transitions),
         publish=tuple(dict.fromkeys(local.publish)),
         method=None if local.method == "auto" else local.method,
@@ -146,6 +147,11 @@ def load_local(path: str | Path) -> LocalSpec:
         every=every,
         windows=model.schedule.windows or 0,
     )
+
+
+def _windows(within: int | None, every: int) -> int | None:
+    """So many windows at least; a number that is larger than any schedule's stays one."""
+    return None if within is None else min(-(-within // every), MOST_COUNTED)
 
 
 def _space(answers: list[str], transitions: dict[str, Any] | None) -> MutationSpace:

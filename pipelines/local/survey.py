@@ -4,16 +4,18 @@ It is one JSON file, written once, before the first device reports. Devices and 
 version of the program would plan.
 """
 
+import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.spec.times import moment_text
 from privacy.exact import Json, Members, parsed
 from privacy.local.design import Design
 from privacy.local.document import design_from_json, design_to_json
 from privacy.local.plan import Series
+from transforms.common.drafts import drafted
 from transforms.common.errors import SpecError
-from transforms.common.sinks import is_there, read_bytes, write_text
+from transforms.common.sinks import is_there, read_bytes, write_bytes
 
 _SERIES: tuple[Series, ...] = ("level", "change")
 
@@ -49,7 +51,16 @@ class Survey:
         """The end of the last of so many windows."""
         return moment_text(self.start + windows * self.every)
 
+    @property
+    def asked(self) -> str:
+        """SHA-256 of all but the design, in hexadecimal. The design has it, so that reports name the survey, too."""
+        text = json.dumps(self._asked(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def to_json(self) -> Json:
+        return {**self._asked(), "design": design_to_json(self.design)}
+
+    def _asked(self) -> Json:
         return {
             "release": self.release,
             "answers": list(self.names),
@@ -58,8 +69,12 @@ class Survey:
             "start": self.start,
             "every": self.every,
             "until": self.until(self.design.windows),
-            "design": design_to_json(self.design),
         }
+
+
+def frozen(survey: Survey) -> Survey:
+    """The survey with a design that names it."""
+    return replace(survey, design=replace(survey.design, survey=survey.asked))
 
 
 def write_survey(survey: Survey, path: str) -> None:
@@ -68,14 +83,15 @@ def write_survey(survey: Survey, path: str) -> None:
     Raises:
         SpecError: another survey stands there, which devices may be using.
     """
-    text = json.dumps(survey.to_json(), indent=1) + "\n"
-    if is_there(path):
-        if read_bytes(path).decode(errors="replace") != text:
+    content = (json.dumps(survey.to_json(), indent=1) + "\n").encode()
+    with drafted(path) as draft:
+        if not is_there(path):
+            folder, _, name = draft.rpartition("/")
+            write_bytes((name, content), folder)
+        elif read_bytes(path) != content:
             raise SpecError(
                 f"-o {path}: holds another design, by which devices may be reporting; give this one another name"
             )
-        return
-    write_text(path, text)
 
 
 def read_survey(path: str) -> Survey:
@@ -101,6 +117,8 @@ def read_survey(path: str) -> Survey:
         )
         if members.text("until") != survey.until(survey.design.windows):
             raise members.wrong("until", "the end of the last window")
+        if survey.design.survey != survey.asked:
+            raise ValueError("design.survey: is of other answers, people or windows than the file has")
         members.end()
     except (ArithmeticError, ValueError) as error:
         raise SpecError(f"{path}: {error}; give the file that `local plan -o` has written") from None

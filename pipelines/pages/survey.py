@@ -1,7 +1,6 @@
 """`slackwater local report`: what a survey has told, as one page, from its design and its estimates alone."""
 
 import argparse
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
+from pipelines.local import quality
 from pipelines.local.estimated import Estimated, read_estimates
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.survey import Survey, read_survey
@@ -18,12 +18,15 @@ from pipelines.pages.noise import NAMED, noise_section
 from pipelines.pages.numbers import Numbers, signal
 from pipelines.spec.durations import length_text
 from privacy.counted import counted
+from privacy.exact import Json
+from privacy.local.document import digest
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
-from transforms.common.sinks import read_bytes, write_text
+from transforms.common.sinks import write_text
 
+_PARQUET = "Parquet files do: slackwater local estimate -o with a name that ends in .parquet."
 _CALLED = {"level": "people at the end of a window", "change": "by how many people within a window"}
 
 
@@ -34,11 +37,12 @@ def report_of_survey(arguments: argparse.Namespace, flags: list[str]) -> Result:
         raise SpecError(f"-o {output}: the name must end in .html")
     refuse_unreachable([output], files=[arguments.design, arguments.estimates])
     survey = read_survey(arguments.design)
-    found = [_numbers(one) for one in read_estimates(arguments.estimates, survey)]
+    estimated, told = read_estimates(arguments.estimates, survey)
+    found = [_numbers(one) for one in estimated]
     signals = [one for numbers in found for one in _signals(numbers, survey)]
     warnings = [f"{kind}: {text}" for kind in survey.publish if (text := _warning(kind, signals))]
-    digest = hashlib.sha256(read_bytes(arguments.design)).hexdigest()
-    write_text(output, _page(survey, found, signals, digest))
+    warnings += [] if told is None else quality.warnings(told)
+    write_text(output, _page(survey, found, signals, told))
     until = survey.until(len(found[0].value))
     document = {
         "release": survey.release,
@@ -93,7 +97,7 @@ def _warning(kind: str, signals: Sequence[dict[str, Any]]) -> str | None:
     )
 
 
-def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, Any]], digest: str) -> str:
+def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, Any]], told: Json | None) -> str:
     design, windows = survey.design, len(found[0].value)
     budget = f"epsilon = {shown(design.epsilon)}" + (f", delta = {shown(design.delta)}" if design.delta else "")
     kinds = [(f"query-{place}", one.series.kind) for place, one in enumerate(found)]
@@ -106,10 +110,11 @@ def _page(survey: Survey, found: Sequence[Numbers], signals: Sequence[dict[str, 
             "ever sends.",
             role="lead",
         ),
-        html.contents([*kinds, ("noise", "Noise"), ("privacy", "Privacy"), ("ledger", "Ledger")]),
+        html.contents([*kinds, *((name.lower(), name) for name in ("Reports", "Noise", "Privacy", "Ledger"))]),
         *(_kind(place, one.series.kind, survey, signals) for place, one in enumerate(found)),
+        _reports(told),
         _noise(survey, signals),
-        _privacy(survey, digest),
+        _privacy(survey),
         _ledger(survey),
     ]
     drawn = [
@@ -148,6 +153,18 @@ def _kind(place: int, kind: str, survey: Survey, signals: Sequence[dict[str, Any
     )
 
 
+def _reports(told: Json | None) -> str:
+    if told is None:
+        parts = [html.paragraph(f"The file of estimates does not say which reports were left out. {_PARQUET}")]
+    else:
+        parts = [
+            html.paragraph(f"{counted(told['counted'], 'report')} of design {told['design']} count."),
+            *(html.paragraph(f"{line[0].upper()}{line[1:]}.", role="warning") for line in quality.warnings(told)),
+            html.bullets(f"{line[0].upper()}{line[1:]}." for line in quality.lines(told) or ["nothing was left out"]),
+        ]
+    return html.section("reports", "Reports", parts)
+
+
 def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
     parts = []
     for kind in survey.publish:
@@ -171,7 +188,7 @@ def _noise(survey: Survey, signals: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _privacy(survey: Survey, digest: str) -> str:
+def _privacy(survey: Survey) -> str:
     design = survey.design
     feared = in_the_open(design, survey.people)
     rows = [
@@ -210,7 +227,7 @@ def _privacy(survey: Survey, digest: str) -> str:
             html.heading("The claim, and what it rests on"),
             html.paragraph(statement(design)),
             html.bullets(CONDITIONS),
-            html.paragraph(f"Design {digest}", role="digest"),
+            html.paragraph(f"Design {digest(design)}", role="digest"),
             html.signature(),
         ],
     )

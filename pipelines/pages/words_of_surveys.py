@@ -23,6 +23,7 @@ NOT_PROTECTED = (
     "Several devices of one person, and other surveys of the same people: their epsilons and deltas add up with these.",
     "Groups: what several people have in common, a family say, is protected with epsilon of each of them added up.",
     "The device itself: whoever holds it, or what it keeps, knows the answer.",
+    "Which reports are of one device: each carries the device's number, so that all reports of a person can be linked.",
     "That the survey exists, its questions and its design.",
 )
 

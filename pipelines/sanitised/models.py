@@ -54,6 +54,7 @@ class RecordsSection(Section):
     format: Annotated[str, BeforeValidator(_format)]
     path: Texts
     entry: Text
+    entry_type: Literal["int64", "string"] | None = None
     separator: Text = ";"
     nulls: Nulls | None = None
 

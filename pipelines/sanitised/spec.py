@@ -117,7 +117,8 @@ def _distances(column: ColumnSection, values: int) -> np.ndarray | None:
 
 
 def _source(section: RecordsSection, record: Sanitisation) -> Source:
-    """Every column as text: what does not fit becomes `missing`, not a row that cannot be used."""
+    """Every column of an attribute as text: what does not fit becomes `missing`, not a row that cannot be used."""
+    declared = () if section.entry_type is None else ((section.entry, section.entry_type),)
     return Source(
         format=section.format,
         paths=tuple(section.path),
@@ -125,7 +126,7 @@ def _source(section: RecordsSection, record: Sanitisation) -> Source:
         time=None,
         before=None,
         after=None,
-        types=tuple((column, "string") for column in sorted(source_columns(record))),
+        types=(*declared, *((column, "string") for column in sorted(source_columns(record)))),
         nulls=tuple(sorted(set(section.nulls or ()))),
     )
 

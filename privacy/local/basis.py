@@ -19,8 +19,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.checks import at_least
+from privacy.checks import between
 from privacy.local.chance import Ints
+
+MOST_ANSWERS = 65_535
+"""So that the number of a question or of a change fits in 32 bits."""
 
 Floats = NDArray[np.float64]
 Kind = Literal["bins", "hadamard"]
@@ -34,7 +37,7 @@ class Basis:
     answers: int
 
     def __post_init__(self) -> None:
-        at_least("answers", self.answers, 1)
+        between("answers", self.answers, 1, MOST_ANSWERS)
 
     @property
     def order(self) -> int:

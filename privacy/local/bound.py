@@ -9,8 +9,11 @@ answer stays as it is for ever, and the device goes on reporting 'no change'.
 
 from dataclasses import dataclass
 
-from privacy.checks import at_least
+from privacy.checks import between
 from privacy.local.chance import Flags, Ints
+
+MOST_COUNTED = 1_000_000_000
+"""Largest number of changes, or of windows, that a bound can name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +27,9 @@ class LocalBound:
         if (self.at_most is None) == (self.within is None):
             raise ValueError("give at_most or within, one of them")
         if self.at_most is not None:
-            at_least("at_most", self.at_most, 1)
+            between("at_most", self.at_most, 1, MOST_COUNTED)
         if self.within is not None:
-            at_least("within", self.within, 0)
+            between("within", self.within, 0, MOST_COUNTED)
 
     def counts(self, used: Ints, first: Ints, window: int) -> Flags:
         """Whether a change in this window counts.

@@ -1,8 +1,8 @@
 """The device's part: each window's answer in, a randomised report out, and what is kept until the next.
 
-It needs NumPy and nothing else. A device calls `enrol` once and then `report` at the end of every window of the
-release, also before its person is there and after it has gone; a simulation or a trusted gateway does the same for many
-people at once.
+It needs NumPy and nothing else. A device calls `enrol` once, which refuses a design that costs more than the device's
+owner has agreed to, and then `report` at the end of every window of the release, also before its person is there and
+after it has gone; a simulation or a trusted gateway does the same for many people at once.
 
 What `report` returns is kept before it is sent, and sent again as it is if sending fails. The same state and answers
 give the same report, so a device that stopped before it had kept it may repeat the step. What must not be is another
@@ -16,7 +16,7 @@ What is kept (`People`) is as private as the answers. No branch and no size depe
 >>> from privacy.local.mutation_space import MutationSpace
 >>> from privacy.local.bound import LocalBound
 >>> design = tree(MutationSpace(answers=2), LocalBound(at_most=3), windows=52, arity=2, height=1, epsilon=1.0)
->>> person = enrol(design, 1)
+>>> person = enrol(design, 1, most_epsilon=1.0)
 >>> for window, answer in enumerate((NOT_THERE, 0, 0, 1)):
 ...     reports, person = report(design, person, window, np.array([answer]))
 >>> len(reports.sign), abs(int(reports.sign[0])), int(person.used[0])
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from privacy.local.chance import Chance, Device, Ints, Keyed, new_key, next_key
 from privacy.local.design import SHARES, Design
+from privacy.local.document import digest, mark
 from privacy.local.signs import Signs, draw_patterns, turned, words
 from privacy.local.symbols import Symbols
 
@@ -44,6 +45,7 @@ class People:
     """What devices keep from window to window, a row for each.
 
     Attributes:
+        design: digest of the design that they are enrolled in; they report on no other.
         window: the next one to report on.
         key: what the draws of the next report follow from, for all rows together. Rows that are taken apart need keys
             of their own: two parts with one key would draw the same, and who knows one part could read the other.
@@ -57,6 +59,7 @@ class People:
         first: in which window the first of them was.
     """
 
+    design: str
     window: int
     key: bytes
     layer: NDArray[np.uint8]
@@ -78,16 +81,32 @@ class Reports:
         layer: the layer of the node that the report is on.
         symbol: the question that the sign answers, or the symbol itself.
         sign: -1 or 1; 1 for symbols.
+        design: the mark of the design (`privacy.local.document.mark`), the same for all rows.
     """
 
     person: Ints
     layer: NDArray[np.uint8]
     symbol: NDArray[np.uint32]
     sign: NDArray[np.int8]
+    design: str
 
 
-def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
-    """Devices before the first window, when nobody is there."""
+def enrol(
+    design: Design, people: int, *, most_epsilon: float, most_delta: float = 0.0, chance: Chance = DEVICE
+) -> People:
+    """Devices before the first window, when nobody is there.
+
+    Args:
+        design: what the collector asks for.
+        people: how many devices.
+        most_epsilon: the largest epsilon that the owner of the device has agreed to; not taken from the design.
+        most_delta: likewise the largest delta.
+        chance: for tests.
+
+    Raises:
+        ValueError: the design costs more.
+    """
+    refuse_dearer(design, most_epsilon=most_epsilon, most_delta=most_delta)
     shares = np.cumsum([layer.share for layer in design.layers])
     layer = np.searchsorted(shares, chance.below(SHARES, people), side="right").astype(np.uint8)
     turn = chance.below(design.windows if design.reported == "once" else 1, people)
@@ -99,6 +118,7 @@ def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
             patterns[members, : drawn.shape[1]] = drawn
     none = np.full(people, design.answers)
     return People(
+        design=digest(design),
         window=0,
         key=new_key(),
         layer=layer,
@@ -110,6 +130,13 @@ def enrol(design: Design, people: int, chance: Chance = DEVICE) -> People:
         used=np.zeros(people, dtype=np.int64),
         first=np.zeros(people, dtype=np.int64),
     )
+
+
+def refuse_dearer(design: Design, *, most_epsilon: float, most_delta: float) -> None:
+    """Refuse a design that costs more than what was agreed to; see `enrol`."""
+    for name, asked, agreed in (("epsilon", design.epsilon, most_epsilon), ("delta", design.delta, most_delta)):
+        if not asked <= agreed:
+            raise ValueError(f"{name}: the design asks for {asked:g}; the owner agreed to {agreed:g} (most_{name})")
 
 
 def report(
@@ -124,6 +151,8 @@ def report(
     """
     if not 0 <= window < design.windows:
         raise ValueError(f"window={window} must be one of the {design.windows} of the release")
+    if people.design != digest(design):
+        raise ValueError("design: the device is enrolled in another one, and reports on no other")
     if window != people.window:
         raise ValueError(f"window={window}: the next to report on is {people.window}; each once, in order")
     integers = np.issubdtype(answers.dtype, np.integer) and answers.shape == people.counted.shape
@@ -155,7 +184,7 @@ def report(
         began[members] = after
         ended.append((members, np.full(len(members), number), question, sign))
     kept = replace(people, spent=spent, counted=counted, began=began, used=used, first=first)
-    return _in_order(*(np.concatenate(column) for column in zip(*ended, strict=True))), kept
+    return _in_order(design, *(np.concatenate(column) for column in zip(*ended, strict=True))), kept
 
 
 def _counted(design: Design, people: People, window: int, now: Ints) -> tuple[Ints, Ints, Ints]:
@@ -177,14 +206,15 @@ def _reported_once(design: Design, people: People, window: int, now: Ints, chanc
         question = chance.below(design.basis.questions, len(members))
         drawn = 1 - 2 * turned(people.patterns[members], np.zeros(len(members), dtype=np.int64))
         sign = design.basis.signs(question, answer) * drawn
-    return _in_order(members, np.zeros(len(members), dtype=np.int64), question, sign)
+    return _in_order(design, members, np.zeros(len(members), dtype=np.int64), question, sign)
 
 
-def _in_order(person: Ints, layer: Ints, symbol: Ints, sign: Ints) -> Reports:
+def _in_order(design: Design, person: Ints, layer: Ints, symbol: Ints, sign: Ints) -> Reports:
     order = np.argsort(person, kind="stable")
     return Reports(
         person=person[order],
         layer=layer[order].astype(np.uint8),
         symbol=symbol[order].astype(np.uint32),
         sign=sign[order].astype(np.int8),
+        design=mark(design),
     )

@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
-from privacy.checks import at_least
+from privacy.checks import between
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, differing
 from privacy.local.mutation_space import MutationSpace
@@ -34,6 +34,9 @@ SHARES = 1 << 16
 
 MOST_EPSILON = 50
 """Odds over 2^62 tell no more."""
+
+MOST_WINDOWS = 10_000_000
+"""Reports number windows by 32 bits, and layers, whose spans at least double, by 8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class Design:
     """All that is public of a local release.
 
     Attributes:
+        survey: what is asked of whom and when, as a digest; part of the design's own digest (privacy.local.document).
         space: the answers and what can become of them.
         windows: how many there are.
         epsilon, delta: of everything that a device ever sends; without a delta, two people whose changes have windows
@@ -73,21 +77,23 @@ class Design:
     layers: tuple[Layer, ...]
     epsilon: float
     delta: float = 0.0
+    survey: str = ""
 
     def __post_init__(self) -> None:
-        at_least("windows", self.windows, 1)
-        if not (0 < self.epsilon <= MOST_EPSILON and 0 <= self.delta < 1):
-            raise ValueError(f"epsilon must be above 0 and at most {MOST_EPSILON}, delta at least 0 and below 1")
-        spans = [layer.span for layer in self.layers]
-        if not spans or spans[0] != 1 or any(b % a or a >= b for a, b in pairwise(spans)):
-            raise ValueError("spans must begin with 1, each a multiple of the one before")
-        shares = [layer.share for layer in self.layers]
-        if spans[-1] > self.windows or min(shares) < 1 or sum(shares) != SHARES:
-            raise ValueError("layers must have nodes, and shares make a whole")
-        if self.reported == "once" and len(spans) > 1:
-            raise ValueError("an answer that is reported once has one layer")
-        for layer in self.layers:
-            self._check(layer)
+        between("windows", self.windows, 1, MOST_WINDOWS)
+        if not 0 < self.epsilon <= MOST_EPSILON:
+            raise ValueError(f"epsilon={self.epsilon} must be above 0 and at most {MOST_EPSILON}")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"delta={self.delta} must be at least 0 and below 1")
+        if self.basis.answers != self.answers:
+            raise ValueError(f"questions: of {self.basis.answers} answers, and the design has {self.answers}")
+        self._check_layers()
+        for number, layer in enumerate(self.layers):
+            if not self._fits(layer):
+                raise ValueError(
+                    f"layers[{number}]: its randomiser does not cover what is reported on it, or not at this epsilon "
+                    "and delta"
+                )
 
     @property
     def answers(self) -> int:
@@ -106,20 +112,30 @@ class Design:
         """In how many of a person's reports on a layer two people can differ."""
         return 1 if self.reported == "once" else differing(self.bound, layer.span, self.windows // layer.span)
 
-    def _check(self, layer: Layer) -> None:
-        """Refuse a randomiser that does not cover what the layer reports, at the privacy parameters of the design."""
+    def _check_layers(self) -> None:
+        spans = [layer.span for layer in self.layers]
+        if not spans or spans[0] != 1 or any(a >= b or b % a for a, b in pairwise(spans)) or spans[-1] > self.windows:
+            raise ValueError("layers: spans must begin with 1, each a multiple of the one before, none above windows")
+        shares = [layer.share for layer in self.layers]
+        if min(shares) < 1 or sum(shares) != SHARES:
+            raise ValueError(f"layers: shares must be positive and add up to {SHARES}")
+        if self.reported == "once" and len(spans) > 1:
+            raise ValueError("layers: an answer that is reported once has one layer")
+        if len({type(layer.randomiser) for layer in self.layers}) > 1:
+            raise ValueError("layers: all must have signs, or all symbols")
+
+    def _fits(self, layer: Layer) -> bool:
+        """Whether a randomiser covers what the layer reports, at the privacy parameters of the design."""
         once = self.reported == "once"
         match layer.randomiser:
             case Signs(most=most, ratio=ratio):
                 fits = most == (1 if once else self.bound.changed(layer.span, self.windows // layer.span))
-                fits &= ratio <= exp_below(Fraction(self.epsilon))
+                return fits and ratio <= exp_below(Fraction(self.epsilon))
             case Symbols(count=count, parts=parts):
                 fits = count == (self.answers + 1 if once else self.space.count)
                 fits &= once or layer.span == 1 or self.space.transitions is None  # they do not add up
                 limits = per_report(self.epsilon, self.delta, self.differing(layer))
-                fits &= parts <= best_symbols(count, *limits).parts
-        if not fits or self.basis.answers != self.answers:
-            raise ValueError("a layer's randomiser does not cover what is reported on it")
+                return fits and parts <= best_symbols(count, *limits).parts
 
 
 def per_report(epsilon: float, delta: float, reports: int) -> tuple[Fraction, Fraction]:

@@ -1,32 +1,27 @@
-"""As JSON and back: a design, which devices and the collector go on with for ever, and what a device keeps, private."""
+"""A design as JSON and back, which devices and the collector go on with for ever; and its digest.
 
-from typing import Any
+Each report carries the first digits of the digest, so that the collector can leave out reports of other designs. What a
+device keeps carries all of it, so that the device goes on with no design but the one that it has accepted.
+"""
 
-import numpy as np
+import hashlib
+import json
+from functools import lru_cache
 
 from privacy.exact import Json, Members
 from privacy.local.basis import Basis, Kind
 from privacy.local.bound import LocalBound
-from privacy.local.chance import KEY
-from privacy.local.client import People
 from privacy.local.design import Design, Layer, Reported
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.signs import WORD, Signs, words
+from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 
 VERSION = 1
 
 _REPORTED: tuple[Reported, ...] = ("changes", "once")
 _KINDS: tuple[Kind, ...] = ("bins", "hadamard")
-_KEPT: dict[str, type[np.integer[Any]]] = {
-    "layer": np.uint8,
-    "turn": np.int64,
-    "spent": np.uint16,
-    "counted": np.int64,
-    "began": np.int64,
-    "used": np.int64,
-    "first": np.int64,
-}
+MARK = 16
+"""Digits of the digest that a report carries."""
 
 
 def design_to_json(design: Design) -> Json:
@@ -39,8 +34,9 @@ def design_to_json(design: Design) -> Json:
         "reported": design.reported,
         "questions": design.basis.kind,
         "layers": [_layer_to_json(layer) for layer in design.layers],
-        "epsilon": design.epsilon.hex(),
-        "delta": design.delta.hex(),
+        "epsilon": float(design.epsilon).hex(),
+        "delta": abs(float(design.delta)).hex(),  # designs that are equal have one digest: 0, not -0
+        "survey": design.survey,
     }
 
 
@@ -60,62 +56,35 @@ def design_from_json(members: Members) -> Design:
     answers = members.positive_count("answers")
     transitions = None if members.is_none("transitions") else members.counts("transitions")
     bound = members.of("bound")
+    with bound.naming():
+        limit = LocalBound(at_most=bound.optional_count("at_most"), within=bound.optional_count("within"))
+    bound.end()
     with members.naming():
         design = Design(
             space=MutationSpace(answers=answers, transitions=transitions),
             windows=members.positive_count("windows"),
-            bound=LocalBound(at_most=bound.optional_count("at_most"), within=bound.optional_count("within")),
+            bound=limit,
             reported=members.word("reported", _REPORTED),
             basis=Basis(kind=members.word("questions", _KINDS), answers=answers),
             layers=tuple(_layer_from_json(layer) for layer in members.each("layers")),
             epsilon=members.number("epsilon"),
             delta=members.number("delta"),
+            survey=members.text("survey"),
         )
-    bound.end()
     members.end()
     return design
 
 
-def device_to_json(device: People) -> Json:
-    """What one device keeps from window to window. It has the person's answer in it."""
-    if len(device.layer) != 1:
-        raise ValueError("this is for the device of one person")
-    numbers = {name: int(getattr(device, name)[0]) for name in _KEPT}
-    patterns = sum(int(word) << (WORD * place) for place, word in enumerate(device.patterns[0]))
-    return {"version": VERSION, "window": device.window, "key": device.key.hex(), "patterns": patterns, **numbers}
+@lru_cache(maxsize=64)
+def digest(design: Design) -> str:
+    """SHA-256 of the design's JSON, in hexadecimal."""
+    text = json.dumps(design_to_json(design), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def device_from_json(members: Members, design: Design) -> People:
-    """What `device_to_json` was given.
-
-    Raises:
-        ValueError: it names the place; or no device of the design keeps this.
-
-    >>> from privacy.local.client import enrol, report
-    >>> from privacy.local.plan import tree
-    >>> design = tree(MutationSpace(answers=2), LocalBound(at_most=2), windows=4, arity=2, height=2, epsilon=1.0)
-    >>> _, device = report(design, enrol(design, 1), 0, np.array([1]))
-    >>> again = device_from_json(Members(device_to_json(device)), design)
-    >>> device_to_json(again) == device_to_json(device), again.counted.tolist(), again.window
-    (True, [1], 1)
-    """
-    if members.count("version") != VERSION:
-        raise ValueError("version: a later version of the program has written it; use that one")
-    window, key = members.count("window"), bytes.fromhex(members.text("key"))
-    kept = {name: np.array([members.count(name)]).astype(kind) for name, kind in _KEPT.items()}
-    patterns = members.count("patterns")
-    members.end()
-    places = words(design.most_signs)
-    if not (
-        0 <= patterns < 1 << (WORD * places)
-        and 0 <= window <= design.windows
-        and len(key) == KEY
-        and kept["layer"][0] < len(design.layers)
-        and all(0 <= kept[name][0] <= design.answers for name in ("counted", "began"))
-    ):
-        raise ValueError("this is of a device of another design")
-    each = [patterns >> (WORD * place) & ((1 << WORD) - 1) for place in range(places)]
-    return People(window=window, key=key, patterns=np.array([each], dtype=np.uint64), **kept)
+def mark(design: Design) -> str:
+    """The first digits of the digest, which reports carry."""
+    return digest(design)[:MARK]
 
 
 def _layer_to_json(layer: Layer) -> Json:
@@ -126,12 +95,13 @@ def _layer_to_json(layer: Layer) -> Json:
 
 def _layer_from_json(members: Members) -> Layer:
     randomiser: Signs | Symbols
-    if members.has("signs"):
-        of = members.of("signs")
-        randomiser = Signs(most=of.count("most"), threshold=of.count("threshold"), parts=of.count("parts"))
-    else:
-        of = members.of("symbols")
-        randomiser = Symbols(count=of.count("count"), parts=of.count("parts"))
+    signed = members.has("signs")
+    of = members.of("signs" if signed else "symbols")
+    with of.naming():
+        if signed:
+            randomiser = Signs(most=of.count("most"), threshold=of.count("threshold"), parts=of.count("parts"))
+        else:
+            randomiser = Symbols(count=of.count("count"), parts=of.count("parts"))
     of.end()
     layer = Layer(span=members.count("span"), share=members.count("share"), randomiser=randomiser)
     members.end()

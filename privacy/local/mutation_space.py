@@ -9,10 +9,12 @@ Answers are 0 .. |R| - 1, and |R| is none: not there (yet, or any more).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from privacy.checks import at_least
+from privacy.checks import between
+from privacy.local.basis import MOST_ANSWERS
 from privacy.local.chance import Flags, Ints
 
 
@@ -29,12 +31,16 @@ class MutationSpace:
     transitions: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        at_least("answers", self.answers, 1)
-        if self.transitions is not None:
-            pairs = np.array(self.transitions)
-            before, after = np.divmod(pairs, self.answers + 1)
-            if not (len(pairs) and (np.diff(pairs) > 0).all() and ((before != after) & (before <= self.answers)).all()):
-                raise ValueError("transitions must be different pairs of different answers")
+        between("answers", self.answers, 1, MOST_ANSWERS)
+        pairs, states = self.transitions, self.answers + 1
+        if pairs is not None and not (
+            pairs
+            and all(0 <= pair < states**2 and pair // states != pair % states for pair in pairs)
+            and all(a < b for a, b in pairwise(pairs))
+        ):
+            raise ValueError(
+                "transitions: expected ascending pairs of different answers, each as before * (answers + 1) + after"
+            )
 
     @property
     def count(self) -> int:

@@ -33,7 +33,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.checks import at_least
+from privacy.checks import between
 from privacy.local.chance import WHOLE, Chance, Flags, Ints
 from privacy.upward import exp_below
 
@@ -59,9 +59,9 @@ class Signs:
     parts: int
 
     def __post_init__(self) -> None:
-        at_least("most", self.most, 1)
-        if not (self.most <= MOST_SIGNS and 1 <= self.threshold <= self.most and 0 < self.parts < WHOLE):
-            raise ValueError(f"no distribution of signs: {self}")
+        between("most", self.most, 1, MOST_SIGNS)
+        between("threshold", self.threshold, 1, self.most)
+        between("parts", self.parts, 1, WHOLE - 1)
         if self.ratio < 1:
             raise ValueError("the patterns with fewer signs turned must be the likely ones")
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privacy.checks import at_least
+from privacy.checks import at_least, between
 from privacy.local.chance import WHOLE, Chance, Ints
 from privacy.upward import exp_below
 
@@ -39,8 +39,7 @@ class Symbols:
 
     def __post_init__(self) -> None:
         at_least("count", self.count, 2)
-        if not 0 < self.parts < WHOLE:
-            raise ValueError(f"no randomised response: {self}")
+        between("parts", self.parts, 1, WHOLE - 1)
 
     @property
     def other(self) -> Fraction:

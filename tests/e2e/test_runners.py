@@ -9,7 +9,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -185,8 +184,8 @@ def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runne
         parts = {
             "Estimates": found["estimates"] | "E" >> beam.Map(lambda payload: ("estimates", payload)),
             "Quality": found["quality"]
-            | "Q" >> beam.Map(lambda quality: ("quality", to_bytes(pa.Table.from_pylist([asdict(quality)])))),
-            "Reports": changes | Randomise(LOCAL, people=people),
+            | "Q" >> beam.Map(lambda them: ("quality", to_bytes(pa.table({k[0]: [n] for k, n in them.items()})))),
+            "Reports": changes | Randomise(LOCAL, people=people, most_epsilon=8.0),
             "Sanitised": rows
             | Sanitise(Sanitisation(attributes=(ward,)), entry="who")
             | "S" >> beam.Map(lambda payload: (f"sanitised-{uuid4().hex}", payload)),
@@ -197,7 +196,8 @@ def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runne
     out = {path.stem: pq.read_table(path) for path in (tmp_path / "out").iterdir()}
     here, _ = estimated(collection(people), sent)
     assert out["estimates"].equals(here)
-    assert out["quality"].to_pylist() == [{"unusable": 0, "repeated": sent[1].num_rows, "contradictory": 0}]
+    counts = {"counted": sum(table.num_rows for table in sent), "repeated": sent[1].num_rows, "contradictory": 0}
+    assert out["quality"].to_pylist() == [counts]
     # Half of the people, by chance, report in every window, the others in every second one.
     sizes = [out[f"reports-{window:05d}-00000"].num_rows for window in range(4)]
     assert (sizes[0], sizes[1], sizes[3]) == (sizes[2], people, people)

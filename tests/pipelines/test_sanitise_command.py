@@ -418,3 +418,20 @@ def test_the_page_lists_every_key_with_its_default():
     told = dict(re.findall(r"^\| (`[\w.]+`) \| [^|]* \| ([^|]*) \|", PAGE.read_text(), re.MULTILINE))
 
     assert told == dict(keys_of(SanitiseModel))
+
+
+def test_names_are_text_unless_they_are_declared_whole_numbers(slackwater):
+    """As texts, 7 and 07 are two records, which cost twice."""
+    header = "person,work,age,ills,h0,h1\n"
+    first, second = (slackwater.folder / f"data/{name}.csv" for name in ("first", "second"))
+    for declared, records in ((False, 2), (True, 1)):
+        shutil.rmtree(slackwater.folder / "private", ignore_errors=True)
+        shutil.rmtree(slackwater.folder / "public", ignore_errors=True)
+        spec(slackwater, *([("entry: person", "entry: person, entry_type: int64")] if declared else []))
+        for path, name in ((first, "7"), (second, "07")):
+            path.write_text(f"{header}{name},none,20,asthma,1,1\n")
+        assert json.loads(slackwater("sanitise", "spec.yaml", "--json").out)["records"] == records
+
+    second.write_text(f"{header}7.0,none,20,asthma,1,1\n")
+    said = slackwater("sanitise", "spec.yaml")
+    assert (said.code, "second.csv: row 1: column 'person': value not understood as int64" in said.err) == (3, True)

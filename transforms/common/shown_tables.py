@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,20 @@ def refuse_ending(output: str, *, flag: str = "-o") -> None:
         raise SpecError(f"{flag} {output}: the name must end in {', '.join((*_TABLES, *_TEXTS))}")
 
 
-def write_shown(table: pa.Table, output: str, *, local: Clock) -> None:
-    """One file, of a kind that `refuse_ending` lets pass."""
+def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "") -> None:
+    """One file, of a kind that `refuse_ending` lets pass.
+
+    Args:
+        table: what it holds.
+        output: its path.
+        local: what clocks show, in texts.
+        below: what people read below the table.
+    """
     suffix = Path(output).suffix
     if suffix in _TEXTS:
-        write_text(output, text_of(table, local=local, markdown=suffix == _MARKDOWN) + "\n")
+        markdown = suffix == _MARKDOWN
+        text, below = text_of(table, local=local, markdown=markdown), indent(below, "    " * markdown)
+        write_text(output, "\n\n".join(filter(None, [text, below])) + "\n")
     else:
         write_table(for_spreadsheets(table) if suffix == ".csv" else table, output, format_=_TABLES[suffix])
 

@@ -104,9 +104,7 @@ def new_file(path: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
             yield file
         return
     target = Path(path)
-    with suppress(FileNotFoundError):
-        if not stat.S_ISREG(target.lstat().st_mode):
-            raise RefusedError(f"{path}: is a link or another thing that is not a file; remove it, or name a file")
+    refuse_link(path)
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")
     try:
         with naming(path), os.fdopen(os.open(draft, NEW, mode), "wb") as file:
@@ -118,6 +116,16 @@ def new_file(path: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename == str(draft):
             error.filename = path
         raise
+
+
+def refuse_link(path: str) -> None:
+    """
+    Raises:
+        RefusedError: `path` is a link, or anything else that is not a file.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(Path(path).lstat().st_mode):
+            raise RefusedError(f"{path}: is a link or another thing that is not a file; remove it, or name a file")
 
 
 @contextmanager

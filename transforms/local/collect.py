@@ -1,13 +1,14 @@
 """From reports to estimates, on any runner.
 
     in    bytes: reports as Arrow IPC streams (report_tables.SCHEMA), in any batches and any order
-    out   bytes: one table of estimates; and under QUALITY what was left out
+    out   bytes: one table of estimates; and under QUALITY how many reports count, and what was left out
 
 Reports of one window and one block of people meet at one worker, where each person's counts once; from there on tallies
 add up. Nothing is sampled: a step that is repeated gives what it gave before.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,11 +19,16 @@ import pyarrow as pa
 from privacy.local.client import Reports
 from privacy.local.collector import Estimates, Tally, changes, empty, levels, tally
 from privacy.local.design import Design
+from privacy.local.document import mark
 from privacy.local.plan import Series
+from privacy.local.signatures import SECRET
 from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.kinds import to_mask
 from transforms.common.several import Collections
+from transforms.common.sinks import read_bytes
 from transforms.local.distinct import Quality, distinct
-from transforms.local.report_tables import SCHEMA, usable
+from transforms.local.read import DEAD, FILE
+from transforms.local.report_tables import NUMBERS, SCHEMA, authentic, of_design, usable
 
 BLOCK = 1 << 20
 """People whose reports on a window one worker holds at a time."""
@@ -44,6 +50,7 @@ class Collection:
         start: of the first window, in microseconds since the epoch.
         every: length of a window in microseconds.
         windows: how many have closed.
+        secret: the file with the collector's secret, which every worker reads; None if reports are not signed.
     """
 
     design: Design
@@ -53,10 +60,11 @@ class Collection:
     start: int
     every: int
     windows: int
+    secret: str | None = None
 
 
 class Collect(beam.PTransform):
-    """Reports to estimates, and what was left out: `{"estimates": bytes, "quality": Quality}`."""
+    """Reports to estimates, and what became of them: `{"estimates": bytes, "quality": Quality}`."""
 
     def __init__(self, collection: Collection) -> None:
         super().__init__()
@@ -75,23 +83,21 @@ class Collect(beam.PTransform):
             | "Once" >> beam.Create([b""])
             | "Estimate" >> beam.Map(_estimated, beam.pvalue.AsList(counted.tallies), collection)
         )
-        quality = (
-            (split[QUALITY], counted[QUALITY])
-            | "Both" >> beam.Flatten()
-            | "Sum" >> beam.CombineGlobally(_summed_quality)
-        )
+        quality = (split[QUALITY], counted[QUALITY]) | "Both" >> beam.Flatten() | "Sum" >> beam.CombineGlobally(summed)
         return {"estimates": estimates, QUALITY: quality}
 
 
-def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[int, int], pa.Table]], int]:
+def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[int, int], pa.Table]], Quality]:
     """The reports of closed windows by window and block of people, and how many rows are no reports."""
-    design = collection.design
-    table = table.select(SCHEMA.names)
-    fits = usable(design, table, people=collection.people)
-    unusable = len(fits) - int(fits.sum())
-    if unusable:
-        table = table.filter(pa.array(fits))
-    table = table.cast(SCHEMA)
+    metadata = table.schema.metadata or {}
+    file, dead = metadata.get(FILE, b"").decode(), int(metadata.get(DEAD, 0))
+    quality: Quality = Counter({("unusable", file): dead} if dead else {})
+    for reason, judge in _judges(collection):
+        fits = judge(table)
+        if not fits.all():
+            quality[reason, file] += len(fits) - int(fits.sum())
+            table = table.filter(pa.array(fits))
+    table = table.select(NUMBERS).cast(pa.schema([SCHEMA.field(name) for name in NUMBERS]))
     window, block = table["window"].to_numpy().astype(np.int64), table["person"].to_numpy() // BLOCK
     key = window * (collection.people // BLOCK + 1) + block
     found = []
@@ -101,14 +107,42 @@ def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[
         if place[0] < collection.windows:
             part = table if len(keys) == 1 else table.filter(pa.array(key == one))
             found.append((place, part.drop_columns("window")))
-    return found, unusable
+    return found, quality
+
+
+def _judges(collection: Collection) -> Iterator[tuple[str, Callable[[pa.Table], np.ndarray]]]:
+    """Why rows are left out, and which are not; each of what those before it have left."""
+    design = collection.design
+    yield "other_design", lambda table: of_design(table, mark(design))
+    yield (
+        "unusable",
+        lambda table: to_mask(table["design"].is_valid()) & usable(design, table, people=collection.people),
+    )
+    if collection.secret is not None:
+        secret = secret_of(read_bytes(collection.secret))
+        yield "unsigned", lambda table: authentic(secret, design, table)
+
+
+def secret_of(content: bytes) -> bytes:
+    """The collector's secret from its file: 32 bytes in hexadecimal.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    try:
+        secret = bytes.fromhex(content.decode().strip())
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET:
+        raise ValueError(f"expected {SECRET} bytes in hexadecimal, such as `openssl rand -hex {SECRET}` writes")
+    return secret
 
 
 def counted(design: Design, window: int, tables: Iterable[pa.Table]) -> tuple[dict[Node, Tally], Quality]:
     """Tallies of the reports on a window."""
     table = pa.concat_tables(tables).combine_chunks()
-    person, layer, symbol, sign = (table[name].to_numpy() for name in SCHEMA.names if name != "window")
-    reports, quality = distinct(Reports(person=person, layer=layer, symbol=symbol, sign=sign))
+    person, layer, symbol, sign = (table[name].to_numpy() for name in NUMBERS if name != "window")
+    reports, quality = distinct(Reports(person=person, layer=layer, symbol=symbol, sign=sign, design=mark(design)))
     found = tally(design, reports)
     return {(layer, window // design.layers[layer].span): one for layer, one in found.items()}, quality
 
@@ -145,6 +179,14 @@ def estimates_table(collection: Collection, tallies: dict[Node, Tally]) -> pa.Ta
     return pa.concat_tables(tables)
 
 
+def summed(parts: Iterable[Mapping[tuple[str, str], int]]) -> Quality:
+    """All counts together; runners hand on plain dictionaries."""
+    total: Quality = Counter()
+    for part in parts:
+        total.update(part)
+    return total
+
+
 class _Split(beam.DoFn):
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -152,9 +194,9 @@ class _Split(beam.DoFn):
     def process(
         self, payload: bytes
     ) -> Iterator[tuple[tuple[int, int], bytes] | beam.pvalue.TaggedOutput[Literal["quality"], Quality]]:
-        parts, unusable = parts_of(self._collection, from_bytes(payload))
-        if unusable:
-            yield beam.pvalue.TaggedOutput(QUALITY, Quality(unusable=unusable))
+        parts, quality = parts_of(self._collection, from_bytes(payload))
+        if quality:
+            yield beam.pvalue.TaggedOutput(QUALITY, quality)
         for place, part in parts:
             yield place, to_bytes(part)
 
@@ -180,10 +222,3 @@ def _estimated(_: bytes, parts: list[tuple[Node, int, bytes]], collection: Colle
         sums = np.frombuffer(payload, dtype=np.int64).reshape(none.sums.shape)
         tallies[node] = tallies.get(node, none) + Tally(reports=reports, sums=sums)
     return to_bytes(estimates_table(collection, tallies))
-
-
-def _summed_quality(parts: Iterable[Quality]) -> Quality:
-    total = Quality()
-    for part in parts:
-        total += part
-    return total

@@ -4,40 +4,38 @@ A report that came twice, equal in all that it says, counts once. Where a person
 other none of them counts: a device sends one, so something is wrong, and which of them to take would be a choice.
 """
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from privacy.local.client import Reports
 
+Quality = Counter[tuple[str, str]]
+"""Rows by what became of them, and by file where that is known, else "". Public, like the reports."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """How many rows were no reports, came again, or contradicted each other. Public, like the reports."""
-
-    unusable: int = 0
-    repeated: int = 0
-    contradictory: int = 0
-
-    def __add__(self, other: "Quality") -> "Quality":
-        return Quality(
-            unusable=self.unusable + other.unusable,
-            repeated=self.repeated + other.repeated,
-            contradictory=self.contradictory + other.contradictory,
-        )
+COUNTED = "counted"
+LEFT_OUT = {
+    "unusable": "that no device of this survey sends",
+    "other_design": "of another design",
+    "unsigned": "without a valid signature of the device",
+    "repeated": "that came again",
+    "contradictory": "of people who sent different reports on one window",
+}
+"""Why rows do not count, in the order in which they are looked at."""
 
 
 def distinct(reports: Reports) -> tuple[Reports, Quality]:
     """Of one window.
 
     >>> twice = Reports(person=np.array([4, 2, 4, 3, 3]), layer=np.zeros(5, dtype=np.uint8),
-    ...     symbol=np.array([1, 0, 1, 0, 1], dtype=np.uint32), sign=np.ones(5, dtype=np.int8))
+    ...     symbol=np.array([1, 0, 1, 0, 1], dtype=np.uint32), sign=np.ones(5, dtype=np.int8), design="")
     >>> kept, quality = distinct(twice)
-    >>> kept.person.tolist(), quality
-    ([2, 4], Quality(unusable=0, repeated=1, contradictory=2))
+    >>> kept.person.tolist(), {name: rows for (name, _), rows in quality.items()}
+    ([2, 4], {'counted': 2, 'repeated': 1, 'contradictory': 2})
     """
     if (np.diff(reports.person) > 0).all():
-        return reports, Quality()
+        return reports, Counter({(COUNTED, ""): len(reports.person)})
     order = np.argsort(reports.person, kind="stable")
     reports = _taken(reports, order)
     starts = np.flatnonzero(np.diff(reports.person, prepend=-1))
@@ -47,9 +45,8 @@ def distinct(reports: Reports) -> tuple[Reports, Quality]:
     for column in (reports.layer, reports.symbol, reports.sign):
         same &= column == column[first]
     agree = np.logical_and.reduceat(same, starts)
-    return _taken(reports, starts[agree]), Quality(
-        repeated=int((sizes[agree] - 1).sum()), contradictory=int(sizes[~agree].sum())
-    )
+    found = {COUNTED: agree.sum(), "repeated": (sizes[agree] - 1).sum(), "contradictory": sizes[~agree].sum()}
+    return _taken(reports, starts[agree]), Counter({(name, ""): int(rows) for name, rows in found.items()})
 
 
 def _taken(reports: Reports, rows: np.ndarray) -> Reports:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.local.chance import Chance
-from privacy.local.client import DEVICE, NOT_THERE, enrol, report
+from privacy.local.client import DEVICE, NOT_THERE, enrol, refuse_dearer, report
 from privacy.local.design import Design
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.local.report_tables import table_of
@@ -29,10 +29,17 @@ BLOCK = 1 << 16
 
 
 class Randomise(beam.PTransform):
-    """Changes of answers to reports."""
+    """Changes of answers to reports.
 
-    def __init__(self, design: Design, *, people: int) -> None:
+    Args:
+        design: refused if it costs more than the next two.
+        most_epsilon, most_delta: what the people have agreed to, as of `enrol`.
+        people: how many.
+    """
+
+    def __init__(self, design: Design, *, people: int, most_epsilon: float, most_delta: float = 0.0) -> None:
         super().__init__()
+        refuse_dearer(design, most_epsilon=most_epsilon, most_delta=most_delta)
         self._design = design
         self._people = people
 
@@ -65,7 +72,8 @@ def randomised(
         raise ValueError("a person has two answers at the end of one window")
     order = np.argsort(window, kind="stable")
     ends = np.searchsorted(window[order], np.arange(design.windows + 1))
-    devices, answers = enrol(design, people, chance), np.full(people, NOT_THERE, dtype=np.int64)
+    agreed = {"most_epsilon": design.epsilon, "most_delta": design.delta}  # `Randomise` has looked
+    devices, answers = enrol(design, people, **agreed, chance=chance), np.full(people, NOT_THERE, dtype=np.int64)
     for number in range(design.windows):
         rows = order[ends[number] : ends[number + 1]]
         answers[person[rows]] = answer[rows]

@@ -2,6 +2,9 @@
 
 in    paths
 out   bytes; and under BROKEN (path, why) of files that are not reports
+
+Files are read as changelogs are (`transforms.sources`), value by value: a row that holds anything but whole numbers
+where they must be is dead by itself. The stream's metadata says the file, and how many of its rows are dead.
 """
 
 from collections.abc import Iterator
@@ -9,64 +12,96 @@ from typing import Literal
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.parquet as pq
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
+from transforms.common.batches import Batch
 from transforms.common.ipc import to_bytes
-from transforms.common.published_files import read_published
 from transforms.common.several import Collections
-from transforms.common.sinks import OUTPUT_FORMATS, OutputFormat, read_bytes
-from transforms.local.report_tables import SCHEMA, WIDE
+from transforms.common.sinks import OUTPUT_FORMATS, OutputFormat
+from transforms.common.source import Source
+from transforms.local.report_tables import NUMBERS, SCHEMA, SIGNATURE
+from transforms.sources.changelog import read_split, splits, unreadable
+from transforms.sources.columns.layout import Layout
+from transforms.sources.columns.normalise import Place, Skipped
+from transforms.sources.columns.sides import Side
+from transforms.sources.files.opening import UNREADABLE
 
 BROKEN = "broken"
+
+FILE, DEAD = b"file", b"dead"
+"""In the metadata of a table: the path, and the number of rows of the file that could not be read."""
 
 ROWS = 1 << 20
 """Of a file that are handed on at a time."""
 
 
 class ReadReports(beam.PTransform):
-    """Paths that end in .parquet, .csv or .jsonl to batches: `.batches` and `.broken`."""
+    """Paths that end in .parquet, .csv or .jsonl to batches: `.batches` and `.broken`.
+
+    Args:
+        signed: whether the column of signatures is read.
+    """
+
+    def __init__(self, *, signed: bool = False) -> None:
+        super().__init__()
+        self._signed = signed
 
     def expand(self, paths: beam.PCollection[str]) -> Collections:
-        return paths | "ReadFiles" >> beam.ParDo(_Read()).with_outputs(BROKEN, main="batches")
+        return paths | "ReadFiles" >> beam.ParDo(_Read(signed=self._signed)).with_outputs(BROKEN, main="batches")
 
 
 class _Read(beam.DoFn):
+    def __init__(self, *, signed: bool) -> None:
+        self._signed = signed
+
     def process(self, path: str) -> Iterator[bytes | beam.pvalue.TaggedOutput[Literal["broken"], tuple[str, str]]]:
         try:
-            for table in tables_of(path):
+            for table in tables_of(path, signed=self._signed):
                 yield to_bytes(table)
-        except (KeyError, OSError, ValueError, pa.ArrowException) as error:
-            yield beam.pvalue.TaggedOutput(BROKEN, (path, type(error).__name__))
+        except ValueError as error:
+            yield beam.pvalue.TaggedOutput(BROKEN, (path, str(error)))
 
 
-def tables_of(path: str) -> Iterator[pa.Table]:
+def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
     """The rows of a file, some at a time.
 
     Raises:
-        KeyError, OSError, ValueError, pa.ArrowException: it is not such a file.
+        ValueError: it is not such a file, and why.
     """
     kind = format_of(path)
     if kind is None:
         raise ValueError("no format has this ending")
-    if kind != "parquet":
-        yield _narrowed(read_published(read_bytes(path), kind, dict(zip(WIDE.names, WIDE.types, strict=True))))
-        return
-    with FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as stream:
-        file = pq.ParquetFile(stream)
-        if missing := set(SCHEMA.names) - set(file.schema_arrow.names):
-            raise KeyError(min(missing))
-        for batch in file.iter_batches(batch_size=ROWS, columns=SCHEMA.names):
-            yield _narrowed(pa.Table.from_batches([batch]).select(SCHEMA.names))
-
-
-def _narrowed(table: pa.Table) -> pa.Table:
-    """In the columns' own types, unless a row is none that a device sends: it is to be left out by itself."""
+    layout, dead = _layout(path, kind, signed=signed), 0
+    names = [*SCHEMA.names, *([SIGNATURE] if signed else [])]
     try:
-        return table.cast(SCHEMA)
-    except pa.ArrowInvalid:
-        return table.cast(WIDE)
+        parts = (part for split in splits(Place(path, 0), kind) for part in read_split(layout, split, ROWS))
+        for part in parts:
+            if isinstance(part, Batch):
+                columns = [part.table["entry" if name == "person" else f"after.{name}"] for name in names]
+                yield pa.table(columns, names=names).replace_schema_metadata({FILE: path, DEAD: "0"})
+            elif not isinstance(part, Skipped):
+                if part["row"].null_count:
+                    raise ValueError(part["reason"][0].as_py())
+                dead += part.num_rows
+    except UNREADABLE as error:
+        raise ValueError(unreadable(error)) from None
+    if dead:
+        yield SCHEMA.empty_table().replace_schema_metadata({FILE: path, DEAD: str(dead)})
+
+
+def _layout(path: str, kind: OutputFormat, *, signed: bool) -> Layout:
+    """Whatever the file holds: a fault of it is found when it is read."""
+    numbers = dict.fromkeys(NUMBERS, "int64")
+    kinds = numbers | {"design": "string"} | ({SIGNATURE: "string"} if signed else {})
+    types = tuple(kinds.items())
+    return Layout(
+        source=Source(format=kind, paths=(path,), entry="person", time=None, before=None, after=None, types=types),
+        files=(),
+        entry="int64",
+        order=(),
+        owner=None,
+        sides=(Side(side="after", name="", struct=False),),
+        states=tuple(sorted(item for item in types if item[0] != "person")),
+    )
 
 
 def format_of(path: str) -> OutputFormat | None:

@@ -2,10 +2,16 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from privacy.local.client import Reports
 from privacy.local.design import Design
+from privacy.local.signatures import signatures
 from privacy.local.signs import Signs
+from transforms.common.kinds import one_chunk, to_mask
+
+SIGNATURE = "signature"
+"""An optional column, as in `privacy.local.signatures`."""
 
 SCHEMA = pa.schema(
     [
@@ -14,12 +20,12 @@ SCHEMA = pa.schema(
         ("layer", pa.uint8()),
         ("symbol", pa.uint32()),
         ("sign", pa.int8()),
+        ("design", pa.string()),
     ]
 )
 """Person and window are numbers from 0; the rest as in `privacy.local.client.Reports`."""
 
-WIDE = pa.schema([(name, pa.int64()) for name in SCHEMA.names])
-"""Of rows that no device sends, which fit in no narrower type."""
+NUMBERS = SCHEMA.names[:-1]
 
 
 def table_of(reports: Reports, *, window: int, first: int = 0) -> pa.Table:
@@ -28,19 +34,21 @@ def table_of(reports: Reports, *, window: int, first: int = 0) -> pa.Table:
     Args:
         first: the number of the first of the people.
     """
+    rows = len(reports.person)
     columns = [
         reports.person + first,
-        np.full(len(reports.person), window, dtype=np.int32),
+        np.full(rows, window, dtype=np.int32),
         reports.layer,
         reports.symbol,
         reports.sign,
+        pa.repeat(reports.design, rows),
     ]
     return pa.Table.from_arrays([pa.array(column) for column in columns], schema=SCHEMA)
 
 
 def usable(design: Design, table: pa.Table, *, people: int) -> np.ndarray:
     """Whether each row is a report that some device of the release could have sent."""
-    person, window, layer, symbol, sign = (_numbers(table, name) for name in SCHEMA.names)
+    person, window, layer, symbol, sign = (_numbers(table, name) for name in NUMBERS)
     fits = (person >= 0) & (person < people) & (window >= 0) & (window < design.windows)
     fits &= (layer >= 0) & (layer < len(design.layers))
     known = np.where(fits, layer, 0)
@@ -54,9 +62,22 @@ def usable(design: Design, table: pa.Table, *, people: int) -> np.ndarray:
     return fits & ((sign == 1) | ((sign == -1) & np.array(signed)[known]))
 
 
+def authentic(secret: bytes, design: Design, table: pa.Table) -> np.ndarray:
+    """Whether each row, all of which are usable, has the signature of its person's device."""
+    expected = signatures(secret, design, *(_numbers(table, name) for name in NUMBERS))
+    found = table[SIGNATURE].cast(pa.string())
+    return to_mask(pc.fill_null(pc.equal(found, pa.array(expected, pa.string())), False))
+
+
+def of_design(table: pa.Table, mark: str) -> np.ndarray:
+    """Whether each row has the mark of a design, or none."""
+    texts = one_chunk(table["design"].cast(pa.dictionary(pa.int32(), pa.string())))
+    return to_mask(pc.fill_null(pc.equal(texts.dictionary, mark).take(texts.indices), True))
+
+
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
     """As int64, null as -1, which fits nowhere but in `sign`: there 0."""
-    column = table[name]
+    column = one_chunk(table[name])
     if column.null_count:
         column = column.fill_null(0) if name == "sign" else column.cast(pa.int64()).fill_null(-1)
     return column.to_numpy().astype(np.int64, copy=False)

@@ -4,20 +4,25 @@ import json
 import re
 import runpy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
+from pipelines.local.quality import METADATA
 from pipelines.local.spec import LocalSection, load_local
 from pipelines.local.survey import read_survey
 from privacy.local.bound import LocalBound
-from privacy.local.client import enrol, report
+from privacy.local.client import Reports, enrol, report
+from privacy.local.document import mark
 from privacy.local.plan import candidates
+from privacy.local.signatures import SECRET, device_key, sign
 from transforms.common.errors import SpecError
 from transforms.common.sinks import write_table
 from transforms.local.read import tables_of
@@ -56,14 +61,15 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
     survey = read_survey("design.json")
     Path("reports").mkdir()
-    devices, answers = enrol(survey.design, 4000), np.full(4000, -1)
+    devices, answers = enrol(survey.design, 4000, most_epsilon=8.0), np.full(4000, -1)
     for window in range(4):
         answers[window::10] = window % 2
         reports, devices = report(survey.design, devices, window, answers)
         table = table_of(reports, window=window)
-        if window == 0:  # the first report comes again, and one of nobody
+        if window == 0:  # the first report comes again, and one of nobody, and one of another design
             nobody = table.slice(0, 1).set_column(0, "person", pa.array([4000], table["person"].type))
-            table = pa.concat_tables([table, table.slice(0, 1), nobody])
+            other = table.slice(0, 1).set_column(5, "design", pa.array(["0123456789abcdef"]))
+            table = pa.concat_tables([table, table.slice(0, 1), nobody, other])
         kind = "csv" if window == 1 else "parquet"
         write_table(table, f"reports/{window}.{kind}", format_=kind)  # type: ignore[arg-type]
 
@@ -72,7 +78,13 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
 
     said: dict[str, Any] = json.loads(out)
     assert (code, said["rows"], said["windows"], said["without_reports"]) == (0, 2 * 3 * 2, 3, 0)
-    assert said["left_out"] == {"unusable": 1, "repeated": 1, "contradictory": 0}
+    assert said["left_out"] == {"unusable": 1, "other_design": 1, "unsigned": 0, "repeated": 1, "contradictory": 0}
+    assert said["left_out_by_file"] == [{"file": "reports/0.parquet", "other_design": 1, "unusable": 1}]
+    assert (said["signatures_verified"], said["design"]) == (False, mark(survey.design))
+    assert [warning.split(":")[0] for warning in said["warnings"]] == [
+        "files hold reports of another design",
+        "signatures were not verified (--secret)",
+    ]
     numbers = pyarrow.csv.read_csv("numbers.csv")
     assert numbers.column_names == [
         *("kind", "window_start", "window_end", "answer", "value", "stddev", "ci_low", "ci_high")
@@ -86,7 +98,11 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
     printed = command("estimate", "design.json", "reports/*", *until)[1].splitlines()
     assert printed[0].split() == numbers.column_names
     assert [line.split()[:3] for line in printed[1:3]] == [["level", "2025-01-06", "2025-01-13"]] * 2
-    assert printed[13:15] == ["", "employment: 12 numbers up to 2025-01-27T00:00:00Z"]
+    assert printed[13] == ""
+    assert printed[14] == f"employment: 12 numbers up to 2025-01-27T00:00:00Z from {said['counted']:,} reports"
+    assert printed[15] == "  left out: 1 report that no device of this survey sends (reports/0.parquet: 1)"
+    assert printed[16] == "  left out: 1 report of another design (reports/0.parquet: 1)"
+    assert printed[17] == "  left out: 1 report that came again"
 
     Path("reports/4.parquet").write_text("no reports")
     code, _, err = command("estimate", "design.json", "reports/*", "-o", "more.csv")
@@ -95,6 +111,83 @@ def test_reports_of_devices_become_estimates(command: Command) -> None:
     assert err.startswith("slackwater: ")
     assert err.endswith("mend it, or leave it out; no estimates were written\n")
     assert not Path("more.csv").exists()
+
+
+def sent_files(command: Command) -> list[dict[str, Any]]:
+    """A design, and `good.csv` with a report of each of ten people, signed."""
+    assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
+    design, secret = read_survey("design.json").design, bytes(range(SECRET))
+    Path("secret").write_text(secret.hex())
+    rows = []
+    for person in range(10):
+        sent = Reports(person=np.array([person]), design=mark(design), **_REPORT)
+        (row,) = table_of(sent, window=0).to_pylist()
+        rows.append({**row, "signature": sign(device_key(secret, design, person), sent, window=0)[0]})
+    write_table(pa.Table.from_pylist(rows), "good.csv", format_="csv")
+    return rows
+
+
+_REPORT: dict[str, Any] = {
+    "layer": np.zeros(1, dtype=np.uint8),
+    "symbol": np.zeros(1, dtype=np.uint32),
+    "sign": np.ones(1, dtype=np.int8),
+}
+AT = ("--until", "2025-01-13T00:00:00Z")
+
+
+def test_forged_rows_erase_nobody_s_report_where_signatures_are_verified(command: Command) -> None:
+    rows = sent_files(command)
+    forged = [{**row, "sign": -row["sign"]} for row in rows[:7]]
+    write_table(pa.Table.from_pylist(forged), "forged.csv", format_="csv")
+
+    def numbers(*reports: str, secret: bool) -> dict[str, Any]:
+        flags = ("--secret", "secret") if secret else ()
+        code, out, _ = command("estimate", "design.json", *reports, *AT, *flags, "--json")
+        assert code == 0
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    alone, erased = numbers("good.csv", secret=False), numbers("good.csv", "forged.csv", secret=False)
+    verified = numbers("good.csv", "forged.csv", secret=True)
+
+    assert (alone["counted"], erased["counted"], erased["left_out"]["contradictory"]) == (10, 3, 14)
+    assert erased["warnings"][0].startswith("14 reports contradict others of the same person and window")
+    assert verified["estimates"] == alone["estimates"]
+    assert (verified["left_out"]["unsigned"], verified["signatures_verified"]) == (7, True)
+    assert verified["warnings"] == ["files hold reports that no enrolled device has signed"]
+
+    for content, said in (("00", "--secret secret: expected 32 bytes in hexadecimal"), (None, "FileNotFoundError")):
+        Path("secret").unlink()
+        if content is not None:
+            Path("secret").write_text(content)
+        code, _, err = command("estimate", "design.json", "good.csv", *AT, "--secret", "secret")
+        assert (code, said in err) == (2, True), err
+
+
+def test_what_was_left_out_stands_in_the_table_and_on_the_page(command: Command) -> None:
+    rows = sent_files(command)
+    other = replace(read_survey("design.json").design, survey="another")
+    bad = [{**rows[0], "sign": -1}, {**rows[1], "design": mark(other)}]
+    write_table(pa.Table.from_pylist(bad), "bad.csv", format_="csv")
+    for output in ("numbers.parquet", "numbers.md", "numbers.csv"):
+        assert command("estimate", "design.json", "good.csv", "bad.csv", *AT, "-o", output)[0] == 0
+
+    told = json.loads(pq.read_schema("numbers.parquet").metadata[METADATA])
+    assert told["left_out"] == {"unusable": 0, "other_design": 1, "unsigned": 0, "repeated": 0, "contradictory": 2}
+    assert "\n      left out: 1 report of another design (./bad.csv: 1)\n" in Path("numbers.md").read_text()
+    code, out, _ = command("report", "design.json", "numbers.parquet", "-o", "page.html", "--json")
+    page = Path("page.html").read_text()
+    assert "Left out: 1 report of another design (./bad.csv: 1)." in page
+    assert "2 reports contradict others of the same person and window" in page
+    assert sum("contradict" in warning for warning in json.loads(out)["warnings"]) == 1
+    assert command("report", "design.json", "numbers.csv", "-o", "page.html")[0] == 0
+    assert "does not say which reports were left out" in Path("page.html").read_text()
+
+    table = pq.read_table("numbers.parquet")
+    for wrong in ({**told, "design": mark(other)}, {**told, "counted": "9"}, []):
+        pq.write_table(table.replace_schema_metadata({METADATA: json.dumps(wrong)}), "wrong.parquet")
+        code, _, err = command("report", "design.json", "wrong.parquet", "-o", "wrong.html")
+        assert (code, "wrong.parquet: not the numbers of this design" in err) == (2, True)
 
 
 def test_a_plan_says_what_the_survey_costs_and_which_design_is_best(command: Command) -> None:
@@ -117,7 +210,8 @@ def test_a_plan_says_what_the_survey_costs_and_which_design_is_best(command: Com
     assert len(said["warnings"]) == 1
     survey, spec = read_survey("design.json"), load_local("survey.yaml")
     best, *_ = candidates(spec.space, spec.bound, windows=4, epsilon=8.0, delta=0.001, publish=("level", "change"))
-    assert (survey.design, survey.people, survey.publish) == (best.design, 4000, ("level", "change"))
+    assert survey.design == replace(best.design, survey=survey.asked)
+    assert (survey.people, survey.publish) == (4000, ("level", "change"))
     assert chosen["numbers"] == [
         {"kind": kind, "rmse": pytest.approx(np.sqrt(4000 * variances.mean()))}
         for kind, variances in best.variances.items()
@@ -242,19 +336,21 @@ def test_columns_that_are_missing_make_a_file_none_of_reports(tmp_path: Path) ->
     write_table(pa.table({"person": [1]}), str(tmp_path / "a.csv"), format_="csv")
 
     for name in ("a.parquet", "a.csv"):
-        with pytest.raises((KeyError, ValueError)):
+        with pytest.raises(ValueError, match="the file has no column"):
             list(tables_of(str(tmp_path / name)))
 
 
 def test_the_page_s_spec_and_the_page_s_device_work_as_they_stand(command: Command) -> None:
     page = (Path(__file__).parents[3] / "docs/local.md").read_text()
-    (spec,), (code,) = (re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL) for language in ("yaml", "python"))
+    (spec,), codes = (re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL) for language in ("yaml", "python"))
     told = {row.split("`")[1] for row in re.findall(r"^\| `(?:local|release|schedule).*", page, re.MULTILINE)}
     Path("survey.yaml").write_text(spec)
 
     assert command("plan", "survey.yaml", "-o", "design.json")[0] == 0
-    Path("device.py").write_text(code)
-    assert len(runpy.run_path("device.py")["reports"].sign) in (0, 1)
+    Path("device.py").write_text("".join(codes))
+    Path("secret.key").write_text("0f" * 32 + "\n")
+    made = runpy.run_path("device.py")
+    assert len(made["signatures"]) == len(made["reports"].sign) <= 1
     assert told == {"release", "schedule", *(f"local.{name}" for name in LocalSection.model_fields)}
 
 

@@ -1,6 +1,5 @@
 """`slackwater local report`: what stands in the page of a survey; tests/e2e/test_report_page.py looks at it."""
 
-import hashlib
 import json
 import re
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pipelines.local.promise import CONDITIONS, statement
 from pipelines.local.survey import Survey, read_survey
 from pipelines.pages import words_of_surveys as words
 from privacy.local.bound import LocalBound
+from privacy.local.document import digest
 from privacy.local.plan import candidates
 from tests.pipelines.local.survey_page import WINDOWS, survey_files
 from tests.pipelines.report_page import NASTY
@@ -38,7 +38,7 @@ def test_the_page_says_what_is_promised_and_where_numbers_are_mostly_noise(files
     assert "At most 3 changes of a person can count, to come being one. Then the device goes on" in told
     assert "With delta 1e-06 and 90,000 people, 0.09 of them have a report in the open, on average." in told
     assert "Half of one is typically 4.4 % for level, 4.4 % for change, of 90,000 people." in told
-    assert hashlib.sha256(Path(files[0]).read_bytes()).hexdigest() in told
+    assert f"Design {digest(survey.design)}" in told
     assert (document["until"], "up to 2025-06-23, from reports" in told) == ("2025-06-23T00:00:00Z", True)
     assert f"{2 * 3 * WINDOWS} numbers from {WINDOWS} windows of 7 days" in told
     noisy = [one["noisy"] for one in document["signals"]]
@@ -60,7 +60,7 @@ WRONG = [
     ("estimates.csv", ("2025-01-06", "2025-01-05"), "estimates.csv: not the numbers of this design, of work"),
     ("estimates.csv", ("kind", "kinds"), "estimates.csv: not the numbers of this design, of work"),
     ("estimates.csv", ('"change"', '"level"'), "estimates.csv: not the numbers of this design, of work"),
-    ("design.json", ('"employed"', '"at work"'), "estimates.csv: not the numbers of this design, of work"),
+    ("design.json", ('"employed"', '"at work"'), "design.json: design.survey: is of other answers, people or windows"),
     ("design.json", ('"people": 90000', '"people": 0'), "design.json: people: expected"),
 ]
 

@@ -74,7 +74,7 @@ def draws_of(design: Design, layer: int) -> Draws:
     found = []
     for answer in range(-1, design.answers):
         chance = Recorded(public=public(design, layer))
-        people = enrol(design, 1, chance)
+        people = enrol(design, 1, most_epsilon=design.epsilon, most_delta=design.delta, chance=chance)
         for window in range(design.windows):
             _, people = report(design, people, window, np.array([answer if window % 2 else -1]), chance)
         found.append((chance.limits, chance.parts))
@@ -88,7 +88,7 @@ def played(design: Design, layer: int, draws: Draws, answers: Sequence[int]) -> 
     """What is sent in each window, a row for each combination of draws."""
     branches = prod(limit or 2 for limit in draws.limits)
     chance = Played(public=public(design, layer), columns=iter(draws.columns))
-    people, sent = enrol(design, branches, chance), []
+    people, sent = enrol(design, branches, most_epsilon=design.epsilon, most_delta=design.delta, chance=chance), []
     for window, answer in enumerate(answers):
         reports, people = report(design, people, window, np.full(branches, answer), chance)
         sent.append(reports)

@@ -1,6 +1,12 @@
 """What a device keeps."""
 
 import json
+import re
+from dataclasses import replace
+from functools import reduce
+from itertools import product
+from operator import getitem
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,16 +14,19 @@ import pytest
 from privacy.exact import Members
 from privacy.local.bound import LocalBound
 from privacy.local.client import enrol, report
-from privacy.local.document import device_from_json, device_to_json
-from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import candidates, tree
+from privacy.local.design import Design
+from privacy.local.document import design_from_json, design_to_json
+from privacy.local.kept import device_from_json, device_to_json
+from privacy.local.mutation_space import MutationSpace, declared
+from privacy.local.plan import Method, candidates, tree
 
-DESIGN = tree(MutationSpace(answers=2), LocalBound(at_most=2), windows=4, arity=2, height=2, epsilon=1.0)
+SHAPE: dict[str, Any] = {"windows": 4, "arity": 2, "height": 2, "epsilon": 1.0}
+DESIGN = tree(MutationSpace(answers=2), LocalBound(at_most=2), **SHAPE)
 LIVED = (0, 1, 0, 1)
 
 
 def test_a_device_that_was_kept_as_text_sends_what_it_would_have_sent() -> None:
-    for device in (enrol(DESIGN, 1) for _ in range(20)):
+    for device in (enrol(DESIGN, 1, most_epsilon=1.0) for _ in range(20)):
         sent = []
         for kept in (False, True):
             state = device
@@ -30,23 +39,126 @@ def test_a_device_that_was_kept_as_text_sends_what_it_would_have_sent() -> None:
 
 
 def test_a_device_of_another_design_is_refused() -> None:
-    told = device_to_json(enrol(DESIGN, 1))
+    device = enrol(DESIGN, 1, most_epsilon=1.0)
+    other = replace(DESIGN, survey="another one")
 
-    for name, value in (("layer", 2), ("counted", 3), ("window", 5), ("version", 9), ("key", "00")):
-        with pytest.raises(ValueError, match=r"another design|later version"):
-            device_from_json(Members({**told, name: value}), DESIGN)
+    with pytest.raises(ValueError, match=r"^design: .* a device of another design"):
+        device_from_json(Members(device_to_json(device)), other)
+    with pytest.raises(ValueError, match=r"^design: the device is enrolled in another one"):
+        report(other, device, 0, np.array([1]))
+
+
+def test_a_design_that_costs_more_than_its_owner_agreed_to_is_refused() -> None:
+    with_delta = tree(MutationSpace(answers=2), LocalBound(at_most=2), **SHAPE, delta=0.5, method="mutations")
+
+    enrol(DESIGN, 1, most_epsilon=1.0)
+    enrol(with_delta, 1, most_epsilon=1.0, most_delta=0.5)
+    for design, agreed, key in (
+        (DESIGN, {"most_epsilon": 0.99}, "epsilon"),
+        (DESIGN, {"most_epsilon": float("nan")}, "epsilon"),
+        (with_delta, {"most_epsilon": 1.0}, "delta"),
+        (with_delta, {"most_epsilon": 1.0, "most_delta": 0.49}, "delta"),
+    ):
+        with pytest.raises(ValueError, match=rf"^{key}: the design asks for .* \(most_{key}\)"):
+            enrol(design, 1, **agreed)
+
+
+def test_what_no_device_keeps_is_refused_and_not_cut_to_what_fits() -> None:
+    """70,000 used signs would be 4,464 in 16 bits, and a sign that is not kept is the truth."""
+    device = enrol(DESIGN, 1, most_epsilon=1.0)
+    for window, answer in enumerate(LIVED[:3]):
+        _, device = report(DESIGN, device, window, np.array([answer]))
+    told = device_to_json(device)
+    assert device_to_json(device_from_json(Members(told), DESIGN)) == told
+    wrong = {
+        "version": (0, 9),
+        "window": (-1, 5, 10**20),
+        "layer": (-1, 2, 256, 10**20),
+        "turn": (1, 2**63),
+        "spent": (-1, told["used"] + 1, 3, 65_536, 70_000, 10**20),
+        "counted": (-1, 3, 2**64),
+        "began": (-1, 3),
+        "used": (-1, 3, 10**20),
+        "first": (-1, 3, 10**20),
+        "patterns": (-1, 4, 1 << 64),
+        "key": ("00", "Z" * 64, "é" * 64, 7),
+        "design": ("", "0" * 64),
+    }
+    assert wrong.keys() == told.keys()
+    for name, values in wrong.items():
+        for value in (*values, None, True, "1", 1.0, []):
+            with pytest.raises(ValueError, match=name):
+                device_from_json(Members({**told, name: value}), DESIGN)
+
+
+def test_a_state_with_more_signs_used_than_changes_counted_is_refused() -> None:
+    """Its next change would be reported with a sign that was not drawn. Each device of a history is accepted."""
+    for bound in (LocalBound(at_most=2), LocalBound(within=1)):
+        design = tree(MutationSpace(answers=1), bound, **(SHAPE | {"windows": 6}))
+        for history in product((-1, 0), repeat=6):
+            device = enrol(design, 1, most_epsilon=1.0)
+            for window, answer in enumerate(history):
+                _, device = report(design, device, window, np.array([answer]))
+                told = device_to_json(device)
+                assert device_to_json(device_from_json(Members(told), design)) == told
+                if told["spent"] + (told["counted"] != told["began"]) == told["used"]:
+                    with pytest.raises(ValueError, match="spent"):
+                        device_from_json(Members({**told, "spent": told["spent"] + 1}), design)
+
+
+NASTY = (None, True, -1, 0, 1, 2, 256, 2**31, 2**64, 10**20, 1.5, "", "1", "0x1.0p+0", "nan", [], [-1, 1], {}, [{}])
+TRANSITIONS = ([], [-1, 1], [0], [1, 1], [2, 1], [1, 9], [1, 2, 10**20], [[1]], [True], [1.0])
+
+
+@pytest.mark.parametrize("method", ["signs", "mutations"])
+def test_a_design_of_anything_else_is_refused_with_its_place(method: Method) -> None:
+    """Each member in turn is something else, or not there; what is accepted is a design, and goes on as one."""
+    design = tree(declared(2, [(2, 0), (0, 1)]), LocalBound(at_most=2), **SHAPE | {"height": 1}, method=method)
+    told = design_to_json(design)
+    for path in _paths(told):
+        key = [each for each in path if isinstance(each, str)][-1]
+        for value in (*NASTY, *(TRANSITIONS if key == "transitions" else ())):
+            changed = json.loads(json.dumps(told))
+            place = reduce(getitem, path[:-1], changed)
+            place[path[-1]] = value
+            if (found := _accepted(changed)) is not None:
+                enrol(found, 1, most_epsilon=50.0, most_delta=1.0)
+        del (missing := json.loads(json.dumps(told)))[path[0]]
+        with pytest.raises(ValueError, match=f"^{path[0]}"):
+            design_from_json(Members(missing))
+
+
+@pytest.mark.parametrize("transitions", [(), (-1, 1), (1, 2, 10**20), (1, 9), (0, 1), (2, 1), (1, 1)])
+def test_transitions_that_are_no_ascending_changes_are_refused(transitions: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"^transitions: expected ascending pairs"):
+        MutationSpace(answers=2, transitions=transitions)
+
+
+def _accepted(told: Any) -> Design | None:
+    try:
+        return design_from_json(Members(told))
+    except ValueError as error:
+        if not re.match(r"[a-z]+(\[|\.|:|=)", str(error)):
+            raise AssertionError(f"no member is named: {error}") from error
+        return None
+
+
+def _paths(told: Any) -> list[tuple[Any, ...]]:
+    """Of all members, those of members too."""
+    items = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    return [path for key, value in items for path in ((key,), *((key, *rest) for rest in _paths(value)))]
 
 
 def test_no_two_devices_draw_from_one_key() -> None:
     """Who knew it could take the noise off every report."""
-    assert len({enrol(DESIGN, 1).key for _ in range(20)}) == 20  # of 32 bytes each
+    assert len({enrol(DESIGN, 1, most_epsilon=1.0).key for _ in range(20)}) == 20  # of 32 bytes each
 
 
 def test_who_reports_once_does_so_in_one_window() -> None:
     """Of 500 devices at least one has its turn before the last window, but with probability 2^-500."""
     found = candidates(MutationSpace(answers=2), LocalBound(at_most=2), windows=2, epsilon=1.0)
     for design in (candidate.design for candidate in found if candidate.method == "once"):
-        state, sent = enrol(design, 500), []
+        state, sent = enrol(design, 500, most_epsilon=1.0), []
         for window in range(design.windows):
             reports, state = report(design, state, window, np.zeros(500, dtype=np.int64))
             sent += reports.person.tolist()

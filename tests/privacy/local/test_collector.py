@@ -38,6 +38,7 @@ def of_one_person(design: Design, layer: int, answers: list[int]) -> tuple[Float
         for window, reports in enumerate(sent):
             mine = slice(branch, branch + 1)
             one = Reports(
+                design="",
                 **{name: getattr(reports, name)[mine] for name in ("person", "layer", "symbol", "sign")},
             )
             for number, found in tally(design, one).items():
@@ -107,6 +108,7 @@ def test_the_covariance_of_mutations_is_exact_where_the_paper_s_is_off(space: Mu
         layer=np.zeros(300, dtype=np.uint8),
         symbol=symbols.astype(np.uint32),
         sign=np.ones(300, dtype=np.int8),
+        design="",
     )
     found = changes(design, {(0, 0): tally(design, reports)[0]}, people=300, windows=1)
     np.testing.assert_allclose(found.variances[0], np.diag(covariance(space, randomiser, drawn)).clip(0), rtol=1e-9)
@@ -117,12 +119,16 @@ PEOPLE = 40_000
 
 def simulated(design: Design, truth: np.ndarray, absent: float = 0.0) -> dict[tuple[int, int], Tally]:
     """Reports of people whose answers are columns of [windows, people]; some of those never sent."""
-    people, tallies = enrol(design, truth.shape[1]), {}
+    people, tallies = enrol(design, truth.shape[1], most_epsilon=8.0), {}
     for window, answers in enumerate(truth):
         reports, people = report(design, people, window, answers)
         keep = np.random.default_rng().random(len(reports.person)) >= absent
         kept = Reports(
-            person=reports.person[keep], layer=reports.layer[keep], symbol=reports.symbol[keep], sign=reports.sign[keep]
+            design="",
+            person=reports.person[keep],
+            layer=reports.layer[keep],
+            symbol=reports.symbol[keep],
+            sign=reports.sign[keep],
         )
         for layer, found in tally(design, kept).items():
             tallies[layer, window // design.layers[layer].span] = found
@@ -171,7 +177,7 @@ def test_a_thousand_answers_take_no_matrix_of_that_size() -> None:
         epsilon=8.0,
     )
     answers = np.random.default_rng().permutation(np.repeat(np.arange(1000), 20))
-    reports, _ = report(design, enrol(design, len(answers)), 0, answers)
+    reports, _ = report(design, enrol(design, len(answers), most_epsilon=8.0), 0, answers)
 
     found = changes(design, {(0, 0): tally(design, reports)[0]}, people=len(answers), windows=1)
 

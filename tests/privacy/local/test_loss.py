@@ -15,7 +15,7 @@ from privacy.local.bound import LocalBound, loss_of_all_layers
 from privacy.local.chance import WHOLE, Device, Flags, Ints
 from privacy.local.client import enrol, report
 from privacy.local.design import SHARES, Design, Layer
-from privacy.local.document import device_from_json, device_to_json
+from privacy.local.kept import device_from_json, device_to_json
 from privacy.local.mutation_space import MutationSpace, declared
 from privacy.local.plan import Method, candidates, tree
 from privacy.local.signs import Signs, best_signs, draw_patterns
@@ -187,7 +187,7 @@ def test_the_hundredth_change_is_reported_with_the_hundredth_sign() -> None:
     That none of the last 36 signs is turned has probability e / 2^36 at most.
     """
     design = tree(ONE, LocalBound(at_most=100), windows=130, arity=2, height=1, epsilon=1.0)
-    device = enrol(design, 1)
+    device = enrol(design, 1, most_epsilon=1.0)
     expected = [int(device.patterns[0, j // 64] >> np.uint64(j % 64)) & 1 for j in range(100)]
     assert 1 in expected[64:]
     told = []
@@ -203,7 +203,7 @@ def test_the_hundredth_change_is_reported_with_the_hundredth_sign() -> None:
     every = np.array([[2**64 - 1, 2**36 - 1]], dtype=np.uint64)  # a sign that is not kept would be the truth
     kept = device_to_json(replace(device, patterns=every))
     assert device_from_json(Members(kept), design).patterns.tolist() == every.tolist()
-    with pytest.raises(ValueError, match="another design"):
+    with pytest.raises(ValueError, match="patterns"):
         device_from_json(Members({**device_to_json(device), "patterns": 1 << 128}), design)
 
 
@@ -233,14 +233,18 @@ HALF = replace(ONE_SIGN, share=SHARES // 2)
         ({"bound": LocalBound(within=2)}, "does not cover"),
         ({"layers": (replace(ONE_SIGN, randomiser=best_symbols(6, Fraction(1, 2))),)}, "does not cover"),
         ({"reported": "once", "layers": (replace(ONE_SIGN, randomiser=best_symbols(2, Fraction(1))),)}, "not cover"),
-        ({"basis": Basis(kind="hadamard", answers=3)}, "does not cover"),
-        ({"layers": (HALF,)}, "make a whole"),
-        ({"layers": (HALF, replace(HALF, span=4))}, "have nodes"),
+        ({"basis": Basis(kind="hadamard", answers=3)}, "questions: of 3 answers"),
+        ({"layers": (HALF,)}, "add up to 65536"),
+        ({"layers": (HALF, replace(HALF, span=4))}, "none above windows"),
+        ({"layers": (HALF, replace(HALF, span=2, randomiser=best_symbols(7, Fraction(1, 2))))}, "all must have signs"),
+        ({"windows": 10**15}, "windows=1000000000000000 must lie between 1 and 10,000,000"),
         ({"layers": (HALF, HALF)}, "spans must begin with 1"),
         ({"layers": (replace(ONE_SIGN, span=2),)}, "spans must begin with 1"),
         ({"reported": "once", "layers": (HALF, replace(HALF, span=2))}, "has one layer"),
-        ({"delta": 1.0}, "delta at least 0 and below 1"),
-        ({"epsilon": 51.0}, "at most 50"),
+        ({"delta": 1.0}, "delta=1.0 must be at least 0 and below 1"),
+        ({"delta": float("nan")}, "delta=nan must be"),
+        ({"epsilon": 51.0}, "epsilon=51.0 must be above 0 and at most 50"),
+        ({"epsilon": float("nan")}, "epsilon=nan must be"),
     ],
 )
 def test_a_design_that_is_none_is_refused(change: dict[str, Any], why: str) -> None:
@@ -283,7 +287,7 @@ def test_a_step_that_is_repeated_gives_the_same_report_and_no_second_look(design
 
     Of 500 reports on other windows all are the same with probability 2^-100 at most.
     """
-    state, rows = enrol(design, 500), []
+    state, rows = enrol(design, 500, most_epsilon=1.0), []
     for window in range(design.windows):
         answers = np.full(500, window % 2)
         (first, kept), (again, _) = report(design, state, window, answers), report(design, state, window, answers)
@@ -300,7 +304,7 @@ def test_a_step_that_is_repeated_gives_the_same_report_and_no_second_look(design
 def test_answers_that_are_no_integers_are_refused() -> None:
     for answers in (np.array([np.nan]), np.array([0.5]), np.array([2]), np.array([0, 0])):
         with pytest.raises(ValueError, match="answers must be integers"):
-            report(HADAMARD, enrol(HADAMARD, 1), 0, answers)
+            report(HADAMARD, enrol(HADAMARD, 1, most_epsilon=1.0), 0, answers)
 
 
 def test_the_paper_s_randomised_response_is_what_it_says_but_for_rounding() -> None:
