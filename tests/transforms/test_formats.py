@@ -13,7 +13,7 @@ NAMED = {
     "transforms/common/sinks.py": {"parquet", "csv", "jsonl"},  # the table of what is written
     "transforms/common/published_files.py": {"parquet", "csv", "jsonl"},  # and of what is read back of that
     "pipelines/changelog/simulate.py": {"parquet"},  # a spec that reads what it writes
-    "transforms/local/read.py": {"parquet"},  # reports are read in pieces where a file has them
+    "pipelines/local/estimated.py": {"csv"},  # of which formulas are told apart from texts
     "transforms/sources/rows.py": {"parquet"},  # rows of a pipeline are read as its files are
     **{f"transforms/sources/formats/{name}.py": {name} for name in FORMATS},
 }
