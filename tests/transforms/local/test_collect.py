@@ -178,6 +178,11 @@ def test_what_follows_a_draw_is_behind_a_reshuffle() -> None:
     }
 
 
+def test_a_gateway_refuses_a_design_that_costs_more_than_its_people_agreed_to() -> None:
+    with pytest.raises(ValueError, match=r"^epsilon: the design asks for 8; the owner agreed to 7 \(most_epsilon\)"):
+        Randomise(DESIGN, people=10, most_epsilon=7.0)
+
+
 def test_two_answers_of_a_person_on_one_window_are_refused() -> None:
     """Which of them counts would depend on the order of rows."""
     twice = pa.concat_tables([everybody_comes(10)] * 2)
