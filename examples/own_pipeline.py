@@ -59,10 +59,7 @@ def plan() -> Plan:
     """The noise, for exactly what `AGGREGATION` bounds and sums."""
     return make_plan(
         [query.demand for query in AGGREGATION.queries],
-        constraint=AGGREGATION.constraint,
-        window=AGGREGATION.timeline.every,
-        windows=AGGREGATION.timeline.windows,
-        owner=AGGREGATION.owner is not None,
+        AGGREGATION.promise(),
         budget=Budget(epsilon=0.5),
         mechanism="laplace",
         accounting="naive",

@@ -20,6 +20,7 @@ from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis, Space
 from privacy.measure import Measure
 from privacy.planning.adaptive_part import AdaptivePart, adaptive_of, calibrated, decisions_over, over_of
+from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection, Span
 from transforms.release.adaptive_sketches import released_anew
 
@@ -114,7 +115,9 @@ def made(way: CellChoice, choice: AdaptiveChoice, space: Space, protects: Protec
     over = over_of(way, space)
     cells = decisions_over(over, math.prod(axis.cells for axis in space))
     count = Measure(kind="count")
-    policy = adaptive_of(choice, cells=cells, measure=count, protects=protects, window=1, windows=WINDOWS)
+    policy = adaptive_of(
+        choice, promise=Promise(window=1, windows=WINDOWS, protects=protects, owner=False), cells=cells, measure=count
+    )
     return calibrated(0, policy, scale=1.0, sensitivity=1, noise="laplace", over=over)
 
 

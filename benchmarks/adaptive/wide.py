@@ -20,6 +20,7 @@ from privacy.cells.choice import CellChoice, CellName
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.series import Series
 from transforms.aggregation.leaf_sums import LeafSums
 from transforms.aggregation.node_sums import Aggregation, encode
@@ -45,10 +46,7 @@ def release_of(side: int, windows: int, choice: AdaptiveChoice, cells: CellName)
     )
     plan = make_plan(
         [query.demand],
-        constraint=AtOnce(),
-        window=DAY,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=AtOnce(), window=DAY, windows=windows, owner=False),
         budget=Budget(epsilon=1.0),
         mechanism="laplace",
         accounting="naive",

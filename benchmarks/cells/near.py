@@ -18,6 +18,7 @@ from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.choice import Choice
@@ -46,11 +47,13 @@ def plan_of(
     )
     return make_plan(
         [demand],
-        constraint=AtOnce(),
-        protects=Span(1, (("x", str(apart)),) if apart else ()),
-        window=1,
-        windows=None,
-        owner=False,
+        promise=Promise(
+            constraint=AtOnce(),
+            window=1,
+            windows=None,
+            owner=False,
+            protects=Span(1, (("x", str(apart)),) if apart else ()),
+        ),
         budget=Budget(epsilon=epsilon, delta=0.0),
         mechanism="laplace",
         accounting=None,

@@ -20,6 +20,7 @@ from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.series import Series
 from transforms.release.release import step
 
@@ -54,10 +55,7 @@ def plan_of(space: Space, name: CellName, mechanism: Mechanism, windows: int) ->
     )
     return make_plan(
         [demand],
-        constraint=AtMost(CHANGES),
-        window=1,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=AtMost(CHANGES), window=1, windows=windows, owner=False),
         budget=Budget(epsilon=1.0, delta=DELTA[mechanism]),
         mechanism=mechanism,
         accounting=None,

@@ -9,6 +9,7 @@ from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Question, certified, options
+from privacy.planning.promise import Promise
 from privacy.series import Series
 
 MECHANISMS: tuple[Mechanism, ...] = ("gaussian", "laplace")
@@ -62,13 +63,15 @@ def _options(
     series = Series(kind="level") if width is None else Series(kind="sliding", width=width)
     assert changes is not None or span is not None
     question = Question(
+        promise=Promise(
+            constraint=AtMost(changes) if changes is not None else Within(span or 0),
+            window=1,
+            windows=windows,
+            owner=False,
+        ),
         demand=Demand(
             name="error", measure=Measure(kind="count", fine=mechanism == "gaussian"), cells=1, series=(series,)
         ),
-        constraint=AtMost(changes) if changes is not None else Within(span or 0),
-        window=1,
-        windows=windows,
-        owner=False,
         mechanism=mechanism,
     )
     return tuple(certified(option, question) for option in options(question))  # as a plan does

@@ -25,6 +25,7 @@ from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.series import Ints, Series
 from privacy.strategies.base import Nodes
 from privacy.strategies.choice import Choice
@@ -70,10 +71,7 @@ def release_of(cells: int, strategy: str) -> ReleasePlan:
     )
     plan = make_plan(
         [query.demand],
-        constraint=AtMost(3),
-        window=DAY,
-        windows=SCHEDULE,
-        owner=False,
+        promise=Promise(constraint=AtMost(3), window=DAY, windows=SCHEDULE, owner=False),
         budget=Budget(epsilon=1.0, delta=1e-9),
         mechanism="gaussian",
         accounting=None,

@@ -23,6 +23,7 @@ from privacy.noise.weighted import half_width
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_covariances
 from privacy.smoothing.segments import segments
@@ -109,10 +110,7 @@ def main() -> None:
         demand = Demand(name="n", measure=Measure(kind="count"), cells=1, series=(series,), choice=choice)
         plan = make_plan(
             [demand],
-            constraint=AtMost(4),
-            window=1,
-            windows=WINDOWS,
-            owner=False,
+            promise=Promise(constraint=AtMost(4), window=1, windows=WINDOWS, owner=False),
             budget=Budget(epsilon=1.0, delta=delta),
             mechanism="auto",
             accounting=None,

@@ -80,7 +80,7 @@ def refuse_shorter(plan: Plan, bounds: Windows) -> None:
     Raises:
         RefusedError: noise is scaled to how many windows a time touches, and that may be more by these bounds.
     """
-    if bounds.slack > plan.slack and plan.counts_windows:
+    if bounds.slack > plan.promise.slack and plan.promise.counts_windows:
         raise RefusedError(
             f"by {tzdata()} windows are shorter than noise was scaled to when the release was planned, so that a span "
             "of time would touch more of them; continue with the version of tzdata that the release began with, or run "

@@ -116,7 +116,7 @@ def job_of(
     plan = before.plan if before is not None else plan or plan_of(spec)
     refuse_shorter(plan, timeline.bounds)
     queries = planned(spec.queries, plan)
-    constraint, owner = plan.constraint, spec.privacy.owner
+    constraint, owner = plan.promise.constraint, spec.privacy.owner
     numbers, times = numbers_and_times(queries)
     others = frozenset[str]().union(*(query.columns for query in queries))
     if isinstance(constraint, ByClass):

@@ -5,20 +5,18 @@ and reports go by is the one in the first commit record: nobody can change that 
 that is lost or changed is put back.
 """
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
+from pipelines.store.kept_plan import KeptPlan, read_plan
 from privacy.accounting.accounting import Budget
-from privacy.constraint import AtOnce, Constraint
-from privacy.exact import Members
+from privacy.constraint import AtOnce
 from privacy.planning.demand import Demand
-from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.planning.spent import covered, proved
 from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError
@@ -32,17 +30,12 @@ def plan_of(spec: Spec) -> Plan:
     try:
         return make_plan(
             _demands(spec),
-            constraint=spec.privacy.constraint,
-            window=spec.schedule.every,
-            windows=spec.schedule.windows,
-            owner=spec.privacy.owner is not None,
-            protects=spec.privacy.protects,
+            spec.promise,
             budget=Budget(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
             mechanism=spec.privacy.mechanism,
             accounting=spec.privacy.accounting,
             split=spec.privacy.split,
             adaptive_data=spec.privacy.adaptive_data,
-            slack=spec.schedule.slack,
         )
     except ValueError as error:
         raise SpecError(f"{spec.path}: {error}") from None
@@ -63,12 +56,8 @@ def has_begun(spec: Spec, commits: Sequence[Commit]) -> bool:
 
 
 def plan_json(spec: Spec, plan: Plan) -> str:
-    """What is committed and published as `plan.json`; lists of numbers stand on one line."""
-    document = plan_to_json(plan)
-    document = {"version": document.pop("version"), "release": spec.release, "spec_sha256": spec.sha256, **document}
-    # No text can be meant: in a text a line's end is escaped.
-    lists = re.compile(r"\[\n\s*(-?\d+(?:,\n\s*-?\d+)*)\n\s*\]")
-    return lists.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(document, indent=1)) + "\n"
+    """What is committed and published as `plan.json`."""
+    return KeptPlan(spec.release, spec.sha256, plan).to_text()
 
 
 def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
@@ -81,10 +70,10 @@ def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
     first = commits[0]
     where = f"the plan of release {first.release!r}, in the record of epoch 1 and in plan.json"
     try:
-        members = Members(json.loads(first.plan))
-        if (members.text("release"), members.text("spec_sha256")) != (first.release, first.spec_sha256):
+        kept = read_plan(first.plan)
+        if (kept.release, kept.spec_sha256) != (first.release, first.spec_sha256):
             raise ValueError("release, spec_sha256: of another release")
-        plan = plan_from_json(members.rest())
+        plan = kept.plan
     except (ValueError, RecursionError) as error:
         raise RefusedError(
             f"{where}: {error}; use the version of the program that began the release, or restore the private folder "
@@ -108,9 +97,7 @@ def is_for(plan: Plan, spec: Spec) -> bool:
 
     return (
         [asked(demand) for demand in plan.demands] == [asked(demand) for demand in _demands(spec)]
-        and _enforced(plan.constraint, spec) == _enforced(spec.privacy.constraint, spec)
-        and (plan.window, plan.windows) == (spec.schedule.every, spec.schedule.windows)
-        and (plan.owner, plan.protects) == (spec.privacy.owner is not None, spec.privacy.protects)
+        and _enforced(plan.promise, spec) == _enforced(spec.promise, spec)
         and plan.budget.epsilon <= spec.privacy.epsilon
         and plan.budget.delta <= spec.privacy.delta
     )
@@ -132,11 +119,12 @@ def _refuse_unproved(plan: Plan, where: str) -> None:
         )
 
 
-def _enforced(constraint: Constraint, spec: Spec) -> Constraint:
-    """Without how long a block is in a calendar: the plan stands, whatever today's calendar makes of a span."""
-    if spec.schedule.calendar is None or not isinstance(constraint, AtOnce):
-        return constraint
-    return replace(constraint, block=constraint.block and spec.schedule.every)
+def _enforced(promise: Promise, spec: Spec) -> object:
+    """What the plan and the spec must agree on; today's calendar may give blocks and windows other lengths."""
+    constraint: object = promise.constraint
+    if spec.schedule.calendar is not None and isinstance(promise.constraint, AtOnce):
+        constraint = promise.constraint.entries, promise.constraint.changes
+    return constraint, promise.window, promise.windows, promise.owner, promise.protects
 
 
 def _demands(spec: Spec) -> list[Demand]:

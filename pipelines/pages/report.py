@@ -73,7 +73,9 @@ def _page(release: Published, parts: Sequence[Part], signals: Sequence[dict[str,
     budget = f"epsilon = {shown(plan.budget.epsilon)}" + (
         f", delta = {shown(plan.budget.delta)}" if plan.budget.delta else ""
     )
-    times = Times(start=release.local(release.bounds.start), window=plan.window, boundaries=_boundaries(release))
+    times = Times(
+        start=release.local(release.bounds.start), window=plan.promise.window, boundaries=_boundaries(release)
+    )
     drawn = [
         chart_document(part.query, part.numbers, plan, times=times, queries=len(parts), name=part.name)
         for part in parts
@@ -151,7 +153,7 @@ def _privacy(release: Published) -> str:
         html.heading("How well"),
         *(html.paragraph(text) for text in words.how_well(spec, plan.budget.epsilon, plan.budget.delta)),
         html.heading(f"The most that one {one} can do"),
-        html.paragraph(words.bound(plan.constraint, spec)),
+        html.paragraph(words.bound(plan.promise.constraint, spec)),
         html.table(
             f"How far one {one} can move the noisy sums, in units of the largest value that one state adds to a sum",
             ("numbers", "L1 sensitivity", "L2 sensitivity", "standard deviation of the noise on each sum"),

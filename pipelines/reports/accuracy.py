@@ -168,10 +168,14 @@ def warnings(spec: Spec, plan: Plan, windows: int, accuracies: Sequence[Sequence
             "far less than one in the number of people, such as 1.0e-9"
         )
     constraint = spec.privacy.constraint
-    if isinstance(constraint, AtMost) and plan.windows is not None and constraint.changes > plan.windows + 1:
+    if (
+        isinstance(constraint, AtMost)
+        and plan.promise.windows is not None
+        and constraint.changes > plan.promise.windows + 1
+    ):
         yield (
-            f"privacy.constraint.at_most: {constraint.changes} changes for {counted(plan.windows, 'window')}: noise is "
-            f"as for {plan.windows + 1}; a smaller bound takes less noise"
+            f"privacy.constraint.at_most: {constraint.changes} changes for {counted(windows, 'window')}: noise is "
+            f"as for {windows + 1}; a smaller bound takes less noise"
         )
     goes_on = spec.schedule.until is None or spec.schedule.until > now()
     if spec.changelog.freshness is None and spec.changelog.shrink is None and goes_on:

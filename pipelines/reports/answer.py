@@ -221,9 +221,9 @@ def _series(query: Query, plan: Plan, kind: str | None, width: int | None) -> Se
     if not found:
         raise SpecError(f"--kind {kind}: query {query.name} publishes {', '.join(kinds)}")
     if width is not None:
-        found = [series for series in found if series.width * plan.window == width]
+        found = [series for series in found if series.width * plan.promise.window == width]
     if len(found) != 1:
-        widths = [duration_text(s.width * plan.window) for s in query.publish if s.kind == kind]
+        widths = [duration_text(s.width * plan.promise.window) for s in query.publish if s.kind == kind]
         raise SpecError(f"--width: {kind} numbers of query {query.name} have {', '.join(widths)}; name one of these")
     return found[0]
 

@@ -139,7 +139,7 @@ def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -
             }
             for (series, of), found in errors.items()
         ]
-        strategy = job.plan.options[number][0].name if part is None else f"adaptive {part.adaptive.policy}"
+        strategy = job.plan.strategies[number]
         queries.append({"name": query.name, "strategy": strategy, "numbers": numbers})
     return queries
 

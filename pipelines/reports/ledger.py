@@ -66,7 +66,7 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
         ledger_text(document, plan),
         f"{_RESTS} {plan.conditions[0]}",
         *(["", together.text(begun=history is not None)] if together.others else []),
-        *(["", *text_of(apart, plan.protects)] if apart else []),
+        *(["", *text_of(apart, plan.promise.protects)] if apart else []),
     ]
     return {
         **document,
@@ -129,7 +129,7 @@ def ledger_document(commits: Sequence[Mapping[str, Any]], spec: Spec, plan: Plan
     return {
         "release": spec.release,
         "spec_sha256": spec.sha256,
-        "protects": protected(plan.protects),
+        "protects": protected(plan.promise.protects),
         "total": {"epsilon": total.epsilon, "delta": total.delta},
         "spent": {"epsilon": now.epsilon, "delta": now.delta},
         "remaining": {
@@ -184,7 +184,11 @@ def _check(commit: Mapping[str, Any], number: int, released: int, spec: Spec, pl
         if commit["spec_sha256"] != spec.sha256:
             raise RefusedError(f"{where}: it was released under another spec; use that spec, or a new release")
         windows = commit["windows"]
-        fits = type(windows) is int and released < windows and (plan.windows is None or windows <= plan.windows)
+        fits = (
+            type(windows) is int
+            and released < windows
+            and (plan.promise.windows is None or windows <= plan.promise.windows)
+        )
         by_calendar = schedule.calendar is not None  # then each epoch says where its windows end
         if not fits or not (by_calendar or commit["until"] == schedule.start + windows * schedule.every):
             raise RefusedError(f"{where}: its windows do not fit the schedule; restore the private folder")

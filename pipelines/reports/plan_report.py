@@ -11,6 +11,7 @@ from privacy.adaptive.grouping import LONGEST
 from privacy.cells.kdtree import KdTree
 from privacy.constraint import Within
 from privacy.planning.adaptive_part import AdaptivePart, above_least
+from privacy.planning.alternatives import alternatives
 from privacy.planning.paper import nodes_claimed_in_layers
 from privacy.planning.plan import Plan, Released, stddev
 from privacy.planning.planner import Option, Part
@@ -41,8 +42,8 @@ def plan_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
                 "cells": query.cells,
                 "share": plan.weights[place],
                 "candidates": [
-                    *(_candidate(query, plan, place, number, windows) for number in range(len(plan.options[place]))),
-                    *([] if (part := plan.adaptive_of(place)) is None else [_adaptive(part, plan)]),
+                    *(_adaptive(part, plan) for part in plan.adaptive if part.query == place),
+                    *_candidates(spec, plan, place, windows),
                 ],
             }
             for place, query in enumerate(spec.queries)
@@ -56,8 +57,8 @@ def series_document(series: Series, plan: Plan) -> dict[str, Any]:
         return {"kind": series.kind}
     return {
         "kind": series.kind,
-        "width": duration_text(series.width * plan.window),
-        "every": duration_text(series.every * plan.window),
+        "width": duration_text(series.width * plan.promise.window),
+        "every": duration_text(series.every * plan.promise.window),
     }
 
 
@@ -70,8 +71,18 @@ def series_text(number: dict[str, Any]) -> str:
     return f"{number['kind']} {number['width']}/{number['every']}" if "width" in number else str(number["kind"])
 
 
-def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) -> dict[str, Any]:
-    option = plan.options[place][number]
+def _candidates(spec: Spec, plan: Plan, place: int, windows: int) -> list[dict[str, Any]]:
+    """The strategy that was taken, and what others would cost; none if the query is published adaptively."""
+    if plan.adaptive_of(place) is not None:
+        return []
+    found = alternatives(plan, place, adaptive_data=spec.privacy.adaptive_data)
+    return [_candidate(spec.queries[place], plan, place, found, number, windows) for number in range(len(found))]
+
+
+def _candidate(
+    query: Query, plan: Plan, place: int, options: tuple[Option, ...], number: int, windows: int
+) -> dict[str, Any]:
+    option = options[number]
     chosen = number == 0
     released = [r for r in plan.released if r.query == place] if chosen else []
     epsilons = [r.paper_epsilon for r in released]
@@ -80,22 +91,25 @@ def _candidate(query: Query, plan: Plan, place: int, number: int, windows: int) 
         "parameters": _parameters(option, plan),
         "mechanism": f"discrete_{plan.mechanism}",
         "chosen": chosen,
-        "why": _why(plan.options[place], number, query.strategy.name),
+        "why": _why(options, number, query.strategy.name),
         "carried": {"numbers": _carried(plan, place, option, windows), "bounded": option.bounded},
         "paper_epsilon": None if not chosen or None in epsilons else math.fsum(e for e in epsilons if e is not None),
         "share": {plan.share_unit: math.fsum(r.share for r in released)} if chosen else None,
         "families": [_family(r, plan) for r in released],
-        "numbers": [_number(plan, place, option, series, windows) for series in query.publish],
+        "numbers": [_number(plan, place, options[0], option, series, windows) for series in query.publish],
     }
 
 
 def _adaptive(part: AdaptivePart, plan: Plan) -> dict[str, Any]:
     """A policy in the place of candidates: its error depends on the data, but for that of a sampled window."""
     grid = plan.demands[part.query].measure.components[0].grid
-    apart = ("policy", "gains", "spread", "reserve")
-    settings = {name: value for name, value in part.adaptive.to_json().items() if name not in apart}
+    names = ("windows", "span", "samples", "threshold", "interval")
+    given = {name: getattr(part.adaptive, name) for name in names}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if part.adaptive.decisions is not None:
         settings["decisions"] = part.adaptive.decisions
+    if part.adaptive.smooth != "mean":
+        settings["smooth"] = part.adaptive.smooth
     if part.adaptive.threshold is not None:
         settings["threshold"] = part.adaptive.threshold * grid
     number: dict[str, Any] = {"kind": "level"}
@@ -136,7 +150,7 @@ def _parameters(option: Option, plan: Plan) -> dict[str, Any]:
 
 
 def _of_part(part: Part, plan: Plan) -> dict[str, Any]:
-    leaf = {"leaf": duration_text(part.leaf * plan.window)} if part.leaf > 1 else {}
+    leaf = {"leaf": duration_text(part.leaf * plan.promise.window)} if part.leaf > 1 else {}
     over = {} if part.over is None else {"cells": part.over.name}
     return {**part.strategy.parameters, **leaf, **over}
 
@@ -146,7 +160,8 @@ def _why(options: tuple[Option, ...], number: int, said: str) -> str:
         return "the spec says so" if said != "auto" else "the only strategy for these numbers"
     best, other = options[0].error, options[max(number, 1)].error
     if number and other < best:
-        return f"{1 - other / best:.1%} less error than the chosen one, but its state grows with the schedule"
+        but = "" if options[number].bounded else ", but its state grows with the schedule"
+        return f"{1 - other / best:.1%} less error than the chosen one{but}"
     if number:
         return f"{other / best - 1:.1%} more error than the chosen one"
     among = "" if said == "auto" else f" among those that the spec's {said} allows"
@@ -193,17 +208,17 @@ def _family(released: Released, plan: Plan) -> dict[str, Any]:
 
 def _paper(released: Released, plan: Plan) -> dict[str, Any] | None:
     """How many nodes a unit touches, as the paper counts them, corrected; and what its theorem 4.3 says for a span."""
-    strategy, constraint = released.strategy, plan.constraint
+    strategy, constraint = released.strategy, plan.promise.constraint
     if not strategy.sparse:
         return None
     charged: dict[str, Any] = {"nodes": released.sensitivity.nodes}
     if strategy.disjoint_layers and isinstance(constraint, Within) and released.family == "net":
-        window = plan.window * released.leaf
+        window = plan.promise.window * released.leaf
         charged["nodes_claimed"] = nodes_claimed_in_layers(constraint.span, window, strategy.disjoint_layers)
     return charged
 
 
-def _number(plan: Plan, place: int, option: Option, series: Series, windows: int) -> dict[str, Any]:
+def _number(plan: Plan, place: int, chosen: Option, option: Option, series: Series, windows: int) -> dict[str, Any]:
     """Errors of one series under an option; null for ratios, whose error depends on the data."""
     document: dict[str, Any] = series_document(series, plan)
     if any(part.over is not None for part in option.parts if series in part.series):
@@ -211,10 +226,10 @@ def _number(plan: Plan, place: int, option: Option, series: Series, windows: int
     none = {"rmse": None, "stddev_first": None, "stddev_last": None}
     if len(plan.demands[place].measure.components) > 1:
         return {**document, **none}
-    if option is plan.options[place][0]:
+    if option is chosen:
         deviations = stddev(plan, place, series, windows)
     else:
-        deviations = _tried(plan, place, option, series, windows)
+        deviations = _tried(plan, place, chosen, option, series, windows)
     if len(deviations) == 0:
         return {**document, **none}
     return {
@@ -225,10 +240,9 @@ def _number(plan: Plan, place: int, option: Option, series: Series, windows: int
     }
 
 
-def _tried(plan: Plan, place: int, option: Option, series: Series, windows: int) -> np.ndarray:
+def _tried(plan: Plan, place: int, chosen: Option, option: Option, series: Series, windows: int) -> np.ndarray:
     """Errors under an option that was not taken: its noise at the share of the query, by proportion."""
     taken = next(r for r in plan.released if r.query == place)
-    chosen = plan.options[place][0]
     part = next(p for p in option.parts if series in p.series)
     component = plan.demands[place].measure.components[0]
     node, share = (node_deviation(p.sensitivity, plan.mechanism, plan.accounting) for p in (part, taken))

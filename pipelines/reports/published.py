@@ -22,10 +22,9 @@ from pipelines.spec.times import MICROSECOND, moment_text, parse_time
 from pipelines.store.attempt import own_name
 from pipelines.store.commit import Commit
 from pipelines.store.folder import Folder, folder_at, is_folder, read_public, read_public_table
+from pipelines.store.kept_plan import read_plan
 from pipelines.store.manifest import commits_of
 from pipelines.store.store import MANIFEST, PLAN, SPEC
-from privacy.exact import Members, parsed
-from privacy.planning.document import plan_from_json
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
@@ -191,10 +190,7 @@ class Published:
 
     def _planned(self, content: bytes) -> Plan:
         try:
-            members = Members(parsed(content))
-            members.text("release")
-            members.text("spec_sha256")
-            return plan_from_json(members.rest())
+            return read_plan(content).plan
         except (ArithmeticError, ValueError) as error:
             raise RefusedError(
                 f"{self._folder.path(PLAN)}: {error}; use the version of the program that made the release"

@@ -34,6 +34,7 @@ from privacy.automaton import Bound
 from privacy.cells.choice import CellChoice
 from privacy.constraint import Constraint
 from privacy.planning.make_plan import Split
+from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection
 from privacy.series import Series
 from privacy.strategies.choice import Choice
@@ -169,6 +170,18 @@ class Spec:
     base: Path
     text: str = field(compare=False, repr=False)
     sha256: str
+
+    @property
+    def promise(self) -> Promise:
+        """Whom the release protects, from what, over which windows, and the bound that is enforced."""
+        return Promise(
+            constraint=self.privacy.constraint,
+            window=self.schedule.every,
+            windows=self.schedule.windows,
+            owner=self.privacy.owner is not None,
+            protects=self.privacy.protects,
+            slack=self.schedule.slack,
+        )
 
 
 def load(path: str | Path) -> Spec:
@@ -339,49 +352,12 @@ def _choice(section: QuerySection, strategy: Strategy) -> Choice:
     return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
 
 
-_CAME_LATER = (
-    ("changelog", "nulls"),
-    ("changelog", "owner"),
-    ("privacy", "adaptive_data"),
-    ("privacy", "protects"),
-    ("schedule", "timezone"),
-)
-"""Section and key; the default is None, False or everything."""
-
-
 def _sha256(model: SpecModel) -> str:
-    """Over the checked values and not the text; defaults count as if they were written.
+    """SHA-256 of the checked values and not of the text; defaults count as if they were written.
 
-    What only says when bad input stops a run, or when a window is published, is left out: it must be possible to let a
-    run go on that was stopped. So is where passwords are, and into which tables files are loaded besides. A key that
-    came later counts where it is given, so that older releases go on.
+    Keys that do not change what is published or protected are left out, so that they can be changed during a release:
+    when bad input stops a run, when a window is published, where passwords are, which tables files are loaded into.
     """
     left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": {"bigquery"}}
-    values = model.model_dump(exclude=left_out)
-    for section, key in _CAME_LATER:
-        if values[section][key] in (None, False, "everything"):
-            del values[section][key]
-    for query in values["queries"]:
-        if query["over"] is None:  # so did this key
-            del query["over"]
-            continue
-        for key in ("height", "splits"):  # and these in it
-            if query["over"][key] is None:
-                del query["over"][key]
-    for strategy in (values["strategy"], *(query["strategy"] for query in values["queries"])):
-        for kind in ("adaptive", "direct"):  # that came later
-            if isinstance(strategy, dict) and strategy[kind] is None:
-                del strategy[kind]
-        if isinstance(strategy, dict) and (strategy.get("adaptive") or {"weights": 1})["weights"] is None:
-            del strategy["adaptive"]["weights"]  # and this key in it
-        if isinstance(strategy, dict) and (strategy.get("adaptive") or {"smooth": 1})["smooth"] is None:
-            del strategy["adaptive"]["smooth"]  # and this one
-    protects = values["privacy"].get("protects")
-    if protects is not None and protects["distance"] is None:  # and this one
-        del protects["distance"]
-    constraint = values["privacy"]["constraint"] or {}
-    for part in (constraint, *(constraint.get("classes") or {}).values()):
-        if part and part["entries"] is None:  # this key came later too
-            del part["entries"]
-    content = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    content = json.dumps(model.model_dump(exclude=left_out), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()

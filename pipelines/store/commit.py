@@ -17,8 +17,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from transforms.common.errors import RefusedError
 
-VERSION = 3
-"""Of commit records and manifests; 1 were releases made in one run, 2 kept no plan. Neither can be continued."""
+VERSION = 1
+"""Version of commit records and manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,7 @@ class Commit:
     ends: tuple[int, ...] = ()
 
     def to_json(self) -> bytes:
-        document = {"version": VERSION, **asdict(self)}
-        if not self.ends:  # a key that came later
-            del document["ends"]
-        return json_of(document)
+        return json_of({"version": VERSION, **asdict(self)})
 
     @staticmethod
     def from_json(content: bytes, where: str) -> "Commit":
@@ -182,16 +179,6 @@ def document_in(content: bytes, where: str, what: str) -> dict[str, Any]:
         document = None
     if not isinstance(document, dict):
         raise RefusedError(f"{where}: cannot be read as {what}")
-    if document.get("version") == 1:
-        raise RefusedError(
-            f"{where}: an earlier version of this program made this release in one run, and it cannot be continued; "
-            "keep it as it is, choose other output folders and add up both budgets"
-        )
-    if document.get("version") == 2:
-        raise RefusedError(
-            f"{where}: an earlier version of this program made this release and kept no plan with it, so only that "
-            "version can go on with it; or keep it as it is, choose other output folders and add up both budgets"
-        )
     if document.get("version") != VERSION:
         raise RefusedError(f"{where}: of a version that this program does not know; use the program that wrote it")
     return document

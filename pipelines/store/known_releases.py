@@ -21,10 +21,9 @@ from ruamel.yaml import YAML
 from pipelines.spec.load import Spec, load
 from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
+from pipelines.store.kept_plan import read_plan
 from pipelines.store.store import Store
 from pipelines.store.together import Known, Record
-from privacy.exact import Members
-from privacy.planning.terms import protection_from_json
 from privacy.protection import Span
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import SpecError
@@ -156,7 +155,7 @@ def _look(record: Record) -> _Found | None:
 def _frozen(record: Record, first: Commit) -> Record:
     """A release as it began, whatever its spec says by now."""
     privacy = YAML(typ="safe", pure=True).load(first.spec)["privacy"]
-    protects = protection_from_json(Members(json.loads(first.plan or "{}").get("protects", {})))
+    protects = read_plan(first.plan).plan.promise.protects
     return replace(
         record,
         release=first.release,

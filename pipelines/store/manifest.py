@@ -42,7 +42,7 @@ def manifest_json(commits: Sequence[Commit], compactions: Sequence[Compaction] =
                     "windows": commit.windows,
                     "start": commit.start,
                     "until": commit.until,
-                    **({"ends": list(commit.ends)} if commit.ends else {}),
+                    "ends": list(commit.ends),
                     "files": {name: asdict(digest) for name, digest in files.items()},
                 }
                 for commit, files in zip(commits, shown_files(commits, compactions), strict=True)

@@ -44,9 +44,6 @@ from transforms.release.release import ESTIMATES, NODES
 MANIFEST = "manifest.json"
 SPEC = "spec.yaml"
 PLAN = "plan.json"
-EARLIER = "committed.json"
-"""What the version before this one committed."""
-
 COMPACTIONS = "compactions"
 
 FileNames = Mapping[str, Sequence[str]]
@@ -117,11 +114,6 @@ class Store:
         Raises:
             RefusedError: one is missing or cannot be read, or they do not follow on each other.
         """
-        if self._private.read(EARLIER) is not None:
-            raise RefusedError(
-                f"{self._private.path(EARLIER)}: an earlier version of this program made this release in one run, and "
-                "it cannot be continued; keep it as it is, choose other output folders and add up both budgets"
-            )
         names = [name for name in self._private.files("commits") if name.endswith(".json")]
         expected = [_commit_name(epoch) for epoch in range(1, len(names) + 1)]
         if names != expected:

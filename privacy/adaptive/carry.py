@@ -1,13 +1,14 @@
 """What one step of adaptive publication leaves for the next: private, since the threshold's noise is in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacy.adaptive.policy import Adaptive
-from privacy.exact import Json, Members
+from privacy.codec import APART
 
 Ints = NDArray[np.int64]
 
@@ -28,44 +29,18 @@ class AdaptiveCarry:
     """
 
     windows: int
-    published: Ints
+    published: Ints = field(metadata=APART)
     spent: tuple[tuple[int, int], ...]
     rho: int | None
     ahead: float
     ahead_so_far: float
 
-    def to_json(self) -> Json:
-        """All but `published`, which is kept as an array."""
-        return {
-            "windows": self.windows,
-            "spent": [{"window": window, "units": units} for window, units in self.spent],
-            "rho": self.rho,
-            "ahead": self.ahead.hex(),
-            "ahead_so_far": self.ahead_so_far.hex(),
-        }
-
-
-def carry_from_json(members: Members, published: Ints) -> AdaptiveCarry:
-    """The carry of a document and the array that was kept with it."""
-    windows = members.positive_count("windows")
-    spent = []
-    for each in members.each("spent"):
-        spent.append((each.count("window"), each.positive_count("units")))
-        each.end()
-    if not spent or sorted({window for window, _ in spent}) != [window for window, _ in spent]:
-        raise members.wrong("spent", "windows in order, the last one that was sampled among them")
-    if not 0 <= spent[0][0] <= spent[-1][0] < windows:
-        raise members.wrong("spent", "windows that have closed")
-    carry = AdaptiveCarry(
-        windows=windows,
-        published=published,
-        spent=tuple(spent),
-        rho=members.optional_count("rho"),
-        ahead=members.number("ahead"),
-        ahead_so_far=members.number("ahead_so_far"),
-    )
-    members.end()
-    return carry
+    def __post_init__(self) -> None:
+        at = [window for window, _ in self.spent]
+        if any(before >= after for before, after in pairwise((-1, *at, self.windows))) or any(
+            units < 1 for _, units in self.spent
+        ):
+            raise ValueError("spent: expected windows that have closed, in order, each with its units")
 
 
 def offered(adaptive: Adaptive, carry: AdaptiveCarry | None) -> int:

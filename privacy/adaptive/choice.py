@@ -4,19 +4,15 @@ from dataclasses import dataclass
 
 from privacy.adaptive.policy import (
     NEEDS,
-    POLICIES,
     RESERVE,
-    SMOOTHS,
     Adaptive,
     Gains,
     Noise,
     Policy,
     Smooth,
     Spread,
-    gains_from_json,
     usual_decisions,
 )
-from privacy.exact import Json, Members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,37 +78,3 @@ class AdaptiveChoice:
             reserve=RESERVE if self.policy == "dsat" and span is not None else 0.0,
             smooth=self.smooth,
         )
-
-    def to_json(self) -> Json:
-        """As a document that `choice_from_json` reads back."""
-        return {
-            "policy": self.policy,
-            "samples": self.samples,
-            "threshold": None if self.threshold is None else float(self.threshold).hex(),
-            "decisions": None if self.decisions is None else float(self.decisions).hex(),
-            "gains": None if self.gains is None else self.gains.to_json(),
-            "interval": self.interval,
-            **({"weights": [float(weight).hex() for weight in self.weights]} if self.weights else {}),
-            **({} if self.smooth == "mean" else {"smooth": self.smooth}),
-        }
-
-
-def choice_from_json(members: Members) -> AdaptiveChoice:
-    """The choice of a document.
-
-    >>> chosen = AdaptiveChoice(policy="dsat", samples=9, gains=Gains(integral=0.5))
-    >>> choice_from_json(Members(chosen.to_json())) == chosen
-    True
-    """
-    choice = AdaptiveChoice(
-        policy=members.word("policy", POLICIES),
-        samples=members.optional_count("samples"),
-        threshold=members.optional_number("threshold"),
-        decisions=members.optional_number("decisions"),
-        gains=None if members.is_none("gains") else gains_from_json(members.of("gains")),
-        interval=members.optional_count("interval"),
-        weights=members.numbers("weights") if members.has("weights") else (),
-        smooth=members.word("smooth", SMOOTHS) if members.has("smooth") else "mean",
-    )
-    members.end()
-    return choice

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from privacy.checks import at_least, proportion
-from privacy.exact import Json, Members
 
 Policy = Literal["fixed", "dsft", "dsat", "bd", "ba", "pegasus"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -67,25 +66,6 @@ class Gains:
             if not 0 <= getattr(self, name) <= 1000:
                 raise ValueError(f"gains.{name}={getattr(self, name)} must lie between 0 and 1000")
 
-    def to_json(self) -> Json:
-        """As a document that `gains_from_json` reads back."""
-        return {
-            "proportional": float(self.proportional).hex(),
-            "integral": float(self.integral).hex(),
-            "dead_band": float(self.dead_band).hex(),
-        }
-
-
-def gains_from_json(members: Members) -> Gains:
-    """The gains of a document."""
-    gains = Gains(
-        proportional=members.number("proportional"),
-        integral=members.number("integral"),
-        dead_band=members.number("dead_band"),
-    )
-    members.end()
-    return gains
-
 
 PARTS = 1 << 32
 """Into so many units the budget is divided where samples get different ones."""
@@ -114,24 +94,6 @@ class Spread:
             raise ValueError("units: expected one for each weight")
         if not 1 <= min(self.units) <= max(self.units) <= PARTS:
             raise ValueError(f"units: expected 1 to {PARTS} for each sample")
-
-    def to_json(self) -> Json:
-        """As a document that `spread_from_json` reads back."""
-        return {
-            "weights": [float(weight).hex() for weight in self.weights],
-            "units": list(self.units),
-            "least": self.least.hex(),
-        }
-
-
-def spread_from_json(members: Members) -> Spread:
-    """What `Spread.to_json` gave."""
-    with members.naming():
-        spread = Spread(
-            weights=members.numbers("weights"), units=members.counts("units"), least=members.number("least")
-        )
-    members.end()
-    return spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,24 +190,6 @@ class Adaptive:
         """Whether decisions are those of AboveThreshold: a noisy threshold, and only 'above' is paid for each time."""
         return self.samples is not None or self.policy == "pegasus"
 
-    def to_json(self) -> Json:
-        """As a document that `adaptive_from_json` reads back."""
-        found: Json = {"policy": self.policy}
-        for name in ("windows", "span", "samples", "threshold", "interval"):
-            if getattr(self, name) is not None:
-                found[name] = getattr(self, name)
-        if self.decisions is not None:
-            found["decisions"] = self.decisions.hex()
-        if self.gains is not None:
-            found["gains"] = self.gains.to_json()
-        if self.spread is not None:
-            found["spread"] = self.spread.to_json()
-        if self.reserve:
-            found["reserve"] = self.reserve.hex()
-        if self.smooth != "mean":
-            found["smooth"] = self.smooth
-        return found
-
 
 def usual_decisions(policy: Policy, cells: int, noise: Noise = "laplace") -> float | None:
     """A share of the budget for decisions that does well where nothing else is known: it is no look at the data.
@@ -268,31 +212,3 @@ def usual_decisions(policy: Policy, cells: int, noise: Noise = "laplace") -> flo
     if noise == "laplace":
         return 1 / (3 + math.sqrt(cells))
     return 0.15 if policy == "ba" else 1 / (1.5 + math.sqrt(cells))
-
-
-def adaptive_from_json(members: Members) -> Adaptive:
-    """The policy of a document.
-
-    Raises:
-        ValueError: a member is missing, unknown or wrong, or they make no policy.
-
-    >>> ba = Adaptive(policy="ba", span=7, decisions=0.5)
-    >>> adaptive_from_json(Members(ba.to_json())) == ba
-    True
-    """
-    policy = members.word("policy", POLICIES)
-    counts = {
-        name: members.count(name)
-        for name in ("windows", "span", "samples", "threshold", "interval")
-        if members.has(name)
-    }
-    decisions = members.number("decisions") if members.has("decisions") else None
-    gains = gains_from_json(members.of("gains")) if members.has("gains") else None
-    spread = spread_from_json(members.of("spread")) if members.has("spread") else None
-    reserve = members.number("reserve") if members.has("reserve") else 0.0
-    smooth = members.word("smooth", SMOOTHS) if members.has("smooth") else "mean"
-    members.end()
-    with members.naming():
-        return Adaptive(
-            policy=policy, decisions=decisions, gains=gains, spread=spread, reserve=reserve, smooth=smooth, **counts
-        )

@@ -40,9 +40,8 @@ differs from its source: docs/proofs/adaptive.md.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privacy.adaptive.policy import NOISES, Adaptive, Noise
+from privacy.adaptive.policy import Adaptive, Noise
 from privacy.checks import at_least, positive
-from privacy.exact import Json, Members
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.upward import above, root_above
@@ -76,6 +75,12 @@ class Scales:
     splits: float | None = None
     rounds: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("sensitivity", "units", "column"):
+            at_least(name, getattr(self, name), 1)
+        if (self.splits is None) != (self.rounds == 0):
+            raise ValueError("scales: splits and rounds belong together")
+
     def sample(self, units: int) -> NoiseDistribution:
         """The noise of each cell of a sample that takes so many units.
 
@@ -97,41 +102,6 @@ class Scales:
         if self.noise == "gaussian":
             return root_above(Fraction(self.splits) ** 2 * self.units / units)
         return above(Fraction(self.splits) * self.units / units)
-
-    def to_json(self) -> Json:
-        """As a document that `scales_from_json` reads back; the first ones knew Laplace noise of cells alone."""
-        found: Json = {
-            "sensitivity": self.sensitivity,
-            "threshold": None if self.threshold is None else self.threshold.hex(),
-            "test": None if self.test is None else self.test.hex(),
-            "whole": self.whole.hex(),
-            "units": self.units,
-            **({} if self.noise == "laplace" else {"noise": self.noise}),
-        }
-        if self.column != 1:
-            found["column"] = self.column
-        if self.splits is not None:
-            found |= {"splits": self.splits.hex(), "rounds": self.rounds}
-        return found
-
-
-def scales_from_json(members: Members) -> Scales:
-    """Scales of a document; `spent` says what they cost."""
-    scales = Scales(
-        sensitivity=members.positive_count("sensitivity"),
-        threshold=members.optional_number("threshold"),
-        test=members.optional_number("test"),
-        whole=members.number("whole"),
-        units=members.positive_count("units"),
-        noise=members.word("noise", NOISES) if members.has("noise") else "laplace",
-        column=members.positive_count("column") if members.has("column") else 1,
-        splits=members.number("splits") if members.has("splits") else None,
-        rounds=members.positive_count("rounds") if members.has("rounds") else 0,
-    )
-    if (scales.splits is None) != (scales.rounds == 0):
-        raise ValueError("scales: splits and rounds belong together")
-    members.end()
-    return scales
 
 
 def scales_for(

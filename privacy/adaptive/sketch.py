@@ -28,9 +28,8 @@ from privacy.adaptive.policy import Noise
 from privacy.adaptive.scales import Scales
 from privacy.cells import kdtree_reading
 from privacy.cells.kdtree import KdTree
-from privacy.cells.product import Product, product_from_json
+from privacy.cells.product import Product
 from privacy.counted import counted
-from privacy.exact import Json, Members
 from privacy.noise.choices import Choice
 from privacy.noise.distributions import NoiseDistribution
 
@@ -169,17 +168,3 @@ def typical_deviation(over: Over | None) -> float:
 
 def _no_noise(size: int) -> Ints:
     return np.zeros(size, dtype=np.int64)
-
-
-def over_to_json(over: Over) -> Json:
-    """As a document that `over_from_json` reads back."""
-    return {"kind": "kdtree" if isinstance(over, KdTree) else "nodes", **over.to_json()}
-
-
-def over_from_json(members: Members) -> Over:
-    """What samples of a document are made with."""
-    kind = members.word("kind", ("nodes", "kdtree"))
-    if kind == "nodes":
-        return product_from_json(members)
-    with members.naming():
-        return KdTree.from_json(members)

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Protocol
 from privacy.cells.averages import Workload
 from privacy.cells.corners import Corner
 from privacy.cells.sums import Floats, Ints
-from privacy.exact import Json
 
 
 class Along(Protocol):
@@ -76,8 +75,4 @@ class Along(Protocol):
 
     def average(self, workload: Workload) -> float:
         """The mean variance of the queries of a workload."""
-        ...
-
-    def to_json(self) -> Json:
-        """As a document, but for its kind."""
         ...

@@ -13,7 +13,6 @@ import numpy as np
 from privacy.cells.along import Along
 from privacy.cells.quadtree import Quadtree
 from privacy.cells.sums import Floats, Ints
-from privacy.exact import Members
 
 Range = tuple[int, int]
 """Cells along one axis: the first, and one past the last."""
@@ -98,19 +97,3 @@ def queries_of(ranges: Sequence[Range], cells: int) -> Floats:
     places: Ints = np.arange(cells)
     held: Floats = ((begins <= places) & (places < ends)).astype(np.float64)
     return held
-
-
-def boxes_from_json(members: Members, name: str) -> tuple[tuple[Range | None, ...], ...]:
-    """Of a document: lists of [first, one past the last], or null.
-
-    Raises:
-        ValueError: the member is something else.
-    """
-    found = members.take(name)
-    expected = "lists of [first cell, one past the last] or null"
-    if not isinstance(found, list) or not all(isinstance(box, list) for box in found):
-        raise members.wrong(name, expected)
-    for one in (cells for box in found for cells in box if cells is not None):
-        if not (isinstance(one, list) and len(one) == 2 and all(type(cell) is int and cell >= 0 for cell in one)):
-            raise members.wrong(name, expected)
-    return tuple(tuple(None if cells is None else (cells[0], cells[1]) for cells in box) for box in found)

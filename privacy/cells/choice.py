@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from privacy.cells.averages import Workload
-from privacy.cells.boxes import Range, boxes_from_json
-from privacy.exact import Json, Members
+from privacy.cells.boxes import Range
 
 Purpose = Workload | Literal["listed"]
 """What cells are for: a workload, or each cell and the ranges that are listed, alike."""
@@ -47,28 +46,3 @@ class CellChoice:
     def asks(self) -> bool:
         """Whether anything but noise of its own for each cell is asked for."""
         return self != CellChoice()
-
-    def to_json(self) -> Json:
-        """As a document."""
-        found: Json = {"name": self.name, "branching": self.branching, "workload": self.workload}
-        if self.listed:
-            found["listed"] = [[None if cells is None else list(cells) for cells in box] for box in self.listed]
-        if self.height is not None:
-            found["height"] = self.height
-        if self.splits is not None:
-            found["splits"] = float(self.splits).hex()
-        return found
-
-    @staticmethod
-    def from_json(members: Members) -> "CellChoice":
-        """The choice of a document."""
-        choice = CellChoice(
-            name=members.word("name", CELL_NAMES),
-            branching=members.optional_count("branching"),
-            workload=members.word("workload", PURPOSES),
-            listed=boxes_from_json(members, "listed") if members.has("listed") else (),
-            height=members.count("height") if members.has("height") else None,
-            splits=members.number("splits") if members.has("splits") else None,
-        )
-        members.end()
-        return choice

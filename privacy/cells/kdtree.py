@@ -31,7 +31,6 @@ from privacy.cells.quadtree import geometric
 from privacy.cells.space import Space
 from privacy.cells.sums import Ints
 from privacy.checks import at_least, proportion
-from privacy.exact import Json, Members
 
 SPLITS = 0.3
 """Share of a sample's budget for splits, where the spec does not say (Cormode et al. 2012)."""
@@ -201,27 +200,6 @@ class KdTree:
         ends = range(len(listed), len(self.shape))
         split = [axis for axis, one in enumerate(self.ordered) if one]
         return np.ascontiguousarray(np.moveaxis(found.reshape(*listed, *along), ends, split)).ravel()
-
-    def to_json(self) -> Json:
-        return {
-            "shape": list(self.shape),
-            "ordered": [int(one) for one in self.ordered],
-            "height": self.height,
-            "weights": list(self.weights),
-            "share": float(self.share).hex(),
-        }
-
-    @staticmethod
-    def from_json(members: Members) -> "KdTree":
-        tree = KdTree(
-            shape=members.counts("shape"),
-            ordered=tuple(bool(one) for one in members.counts("ordered")),
-            height=members.count("height"),
-            weights=members.counts("weights"),
-            share=members.number("share"),
-        )
-        members.end()
-        return tree
 
     def _sizes(self) -> tuple[int, int, int]:
         sizes = [size for size, split in zip(self.shape, self.ordered, strict=True) if split]

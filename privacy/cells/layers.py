@@ -32,7 +32,6 @@ from privacy.cells.averages import Workload, averages
 from privacy.cells.corners import Corner
 from privacy.cells.sums import Floats, Ints, summed
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +144,3 @@ class Layers:
     def average(self, workload: Workload) -> float:
         """The mean variance of the queries of a workload."""
         return averages(self.cells, self.sizes, self.weights)[workload]
-
-    def to_json(self) -> Json:
-        return {"cells": self.cells, "sizes": list(self.sizes), "weights": list(self.weights)}
-
-    @staticmethod
-    def from_json(members: Members) -> "Layers":
-        return Layers(cells=members.count("cells"), sizes=members.counts("sizes"), weights=members.counts("weights"))

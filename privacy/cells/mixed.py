@@ -30,7 +30,6 @@ from privacy.cells.corners import Corner
 from privacy.cells.quadratic import applied, diagonal, queries
 from privacy.cells.sums import Floats, Ints
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 
 MOST_MIXED = 1024
 """Cells of an axis with such a strategy: its columns are compared two by two, and it is kept as p numbers a cell."""
@@ -147,18 +146,6 @@ class Mixed:
         whole = (diagonal(workload, self.cells) * model.squares).sum()
         whole -= (applied(workload, model.rows * model.squares) * model.heart).sum()
         return float(whole / queries(workload, self.cells))
-
-    def to_json(self) -> Json:
-        return {"alone": self.alone.hex(), "rows": [row.hex() for row in self.rows]}
-
-    @staticmethod
-    def from_json(members: Members) -> "Mixed":
-        try:
-            alone = bytes.fromhex(members.text("alone"))
-            rows = tuple(bytes.fromhex(row) for row in members.texts("rows"))
-        except ValueError as error:
-            raise ValueError(f"weights are two hexadecimal digits each: {error}") from None
-        return Mixed(alone=alone, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from privacy.cells.averages import Workload
 from privacy.cells.corners import Corner
 from privacy.cells.sums import Floats, Ints
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +87,3 @@ class Prefixes:
         """The ranges that begin with the first cell are one node each, the others a difference of two."""
         d = self.cells
         return {"cells": 2.0 - 1.0 / d, "prefixes": 1.0, "ranges": 2.0 - 2.0 / (d + 1)}[workload]
-
-    def to_json(self) -> Json:
-        return {"cells": self.cells}
-
-    @staticmethod
-    def from_json(members: Members) -> "Prefixes":
-        return Prefixes(cells=members.count("cells"))

@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 
 from privacy.cells.along import Along
-from privacy.cells.averages import WORKLOADS, Workload
-from privacy.cells.boxes import Range, boxes_from_json, of_boxes
+from privacy.cells.averages import Workload
+from privacy.cells.boxes import Range, of_boxes
 from privacy.cells.corners import Corner, products
 from privacy.cells.layers import Layers
 from privacy.cells.mixed import Mixed
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.quadtree import Quadtree
 from privacy.cells.sums import Floats, Ints
-from privacy.exact import Json, Members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +145,6 @@ class Product:
         """
         return " x ".join(_described(axis) for axis in self.axes)
 
-    def to_json(self) -> Json:
-        """As a document."""
-        axes = [{"kind": axis.kind, **axis.to_json()} for axis in self.axes]
-        listed = [[None if cells is None else list(cells) for cells in box] for box in self.listed]
-        return {"axes": axes, "workload": list(self.workload), **({"listed": listed} if listed else {})}
-
     def _walked(self, values: Any, sizes: list[int], steps: list[Callable[[Any], Any]]) -> Any:
         """Each axis' step along its own dimension."""
         grid = values.reshape(*values.shape[:-1], *sizes)
@@ -187,28 +180,6 @@ def _average(product: Product) -> float:
 KINDS: dict[str, type[Layers] | type[Prefixes] | type[Mixed] | type[Quadtree]] = {
     kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree)
 }
-
-
-def product_from_json(members: Members) -> Product:
-    """The strategy of a document.
-
-    Raises:
-        ValueError: a member is missing, unknown or wrong, or they make no strategy.
-    """
-    axes: list[Along] = []
-    for each in members.each("axes"):
-        kind = KINDS[each.word("kind", tuple(KINDS))]
-        with each.naming():
-            axes.append(kind.from_json(each))
-        each.end()
-    words = members.texts("workload")
-    if not set(words) <= set(WORKLOADS):
-        raise members.wrong("workload", f"a list of {', '.join(WORKLOADS)}")
-    listed = boxes_from_json(members, "listed") if members.has("listed") else ()
-    members.end()
-    with members.naming():
-        workload = tuple(w for word in words for w in WORKLOADS if w == word)
-        return Product(axes=tuple(axes), workload=workload, listed=listed)
 
 
 def _described(axis: Along) -> str:

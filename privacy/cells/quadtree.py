@@ -23,7 +23,6 @@ from privacy.cells.averages import Workload
 from privacy.cells.corners import Corner
 from privacy.cells.space import Space
 from privacy.cells.sums import Floats, Ints, summed
-from privacy.exact import Json, Members
 
 COARSEST = 8
 """Weight of the whole, so that the weights of layers are near to geometric ones."""
@@ -164,14 +163,6 @@ class Quadtree:
     def average(self, workload: Workload) -> float:
         """The mean variance of each cell; of prefixes and ranges that of some boxes, the same ones always."""
         return _average(self, workload)
-
-    def to_json(self) -> Json:
-        return {"shape": list(self.shape), "ordered": [int(one) for one in self.ordered], "weights": list(self.weights)}
-
-    @staticmethod
-    def from_json(members: Members) -> "Quadtree":
-        ordered = tuple(bool(one) for one in members.counts("ordered"))
-        return Quadtree(shape=members.counts("shape"), ordered=ordered, weights=members.counts("weights"))
 
     def _halved(self, values: Any) -> Any:
         """Sums over two neighbours along each ordered axis; one that is whole stays."""

@@ -21,7 +21,7 @@ from privacy.cells.space import Space
 from privacy.constraint import AtOnce, Constraint, Within, parts
 from privacy.counted import counted
 from privacy.measure import Measure
-from privacy.protection import EVERYTHING, Protection, Span
+from privacy.planning.promise import Promise
 from privacy.strategies.choice import MOST_WEIGHTS
 from privacy.strategies.window_budgets import WHOLE, best_shares
 from privacy.upward import above, below, root_above
@@ -96,25 +96,23 @@ def decisions_over(over: Over | None, cells: int) -> int:
 
 
 def adaptive_of(
-    choice: AdaptiveChoice,
-    *,
-    cells: int,
-    measure: Measure,
-    protects: Protection,
-    window: int,
-    windows: int | None,
-    noise: Mechanism = "laplace",
-    slack: int = 0,
+    choice: AdaptiveChoice, promise: Promise, *, cells: int, measure: Measure, noise: Mechanism = "laplace"
 ) -> Adaptive:
     """The policy for a release.
+
+    Args:
+        promise: of the release.
+        cells: over how many numbers distances are added up.
+        measure: with one component, whose grid the noise is on.
+        noise: of the samples.
 
     Raises:
         ValueError: everything is protected and the release has no end, or a parameter does not fit.
     """
-    span = protects.boundaries(window, slack) if isinstance(protects, Span) else None
-    if span is None and windows is None:
+    span = promise.boundaries
+    if span is None and promise.windows is None:
         raise ValueError("adaptive publication needs an end of the schedule, or a span that is protected")
-    whole = windows if span is None else None
+    whole = promise.windows if span is None else None
     # Levels at the ends of windows: those of the release, and not that at its start.
     return choice.settled(
         windows=whole,
@@ -196,7 +194,7 @@ def scale_of(part: AdaptivePart) -> float:
     return below(1 / (Fraction(root_above(2 * cost)) if part.scales.noise == "gaussian" else cost))
 
 
-def at_once(measure: Measure, constraint: Constraint, *, owner: bool, protects: Protection = EVERYTHING) -> int:
+def at_once(measure: Measure, promise: Promise) -> int:
     """How far neighbours' histograms are apart in L1 at any one time: what one unit is then at most, in grid steps.
 
     Args:
@@ -206,17 +204,16 @@ def at_once(measure: Measure, constraint: Constraint, *, owner: bool, protects: 
         ValueError: that is not so, since both of two neighbours may be there, or differ beyond what is protected.
 
     >>> from privacy.constraint import AtMost
-    >>> at_once(Measure(kind="count"), AtMost(4), owner=False), at_once(Measure(kind="count"), AtMost(4, 2), owner=True)
-    (1, 2)
+    >>> promise = Promise(constraint=AtMost(4, entries=2), window=1, windows=9, owner=True)
+    >>> at_once(Measure(kind="count"), promise)
+    2
     """
-    if isinstance(protects, Span) and protects.near:
+    if promise.span is not None and promise.span.near:
         raise ValueError("adaptive publication protects whether a unit is there, not where; use another strategy")
-    if isinstance(protects, Span) and not isinstance(constraint, AtOnce):  # it remembers what a unit did in the span
-        raise ValueError("adaptive publication in a span of time is bounded by what a unit is at once: give AtOnce")
-    if isinstance(constraint, AtOnce) and constraint.changes is not None:  # what is held back goes on beyond the span
+    if promise.span is not None and promise.counts_changes:  # what is held back goes on beyond the span
         raise ValueError("adaptive publication needs no bound of changes in a span; remove at_most")
     (component,) = measure.components
-    return component.largest * (_entries(constraint) if owner else 1)
+    return component.largest * (_entries(promise.constraint) if promise.owner else 1)
 
 
 def _entries(constraint: Constraint) -> int:

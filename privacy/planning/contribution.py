@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from privacy.cells.corners import Corner
 from privacy.cells.product import Product
-from privacy.constraint import AtOnce, Constraint
+from privacy.constraint import AtOnce
 from privacy.counted import counted
 from privacy.measure import Component
-from privacy.protection import EVERYTHING, Protection, Span
+from privacy.planning.demand import Demand
+from privacy.planning.promise import MISMATCH, Promise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,29 +39,35 @@ def charged_as_one(l2: float, *, nodes: int, coordinates: int) -> Sensitivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one unit contributes, whatever the strategy.
+    """What one unit contributes to a query, whatever the strategy.
 
     Attributes:
+        promise: its windows are the leaves of the strategy in time.
         components: of the measure.
         cells: of the query.
         over: the strategy over cells; None where each cell has noise of its own.
-        constraint: what is enforced.
-        window: length of a leaf in microseconds.
-        slack: m leaves in a row are at least m * window - slack long.
-        owner: whether a unit may own several entries.
-        protects: all that it does, or whatever it does in a span of time, or where it is.
-        apart: where only that is protected, how many cells neighbours are apart along each axis, at most.
+        apart: where only a place is protected, how many cells neighbours are apart along each axis, at most.
+
+    Raises:
+        ValueError: the strategy over cells or the distances do not fit the query or the promise.
     """
 
+    promise: Promise
     components: tuple[Component, ...]
     cells: int
-    constraint: Constraint
-    window: int
-    owner: bool
-    protects: Protection = EVERYTHING
     over: Product | None = None
     apart: tuple[int, ...] = ()
-    slack: int = 0
+
+    @classmethod
+    def of(cls, demand: Demand, promise: Promise, *, leaf: int = 1, over: Product | None = None) -> "Contribution":
+        """The contribution to a query under a strategy whose leaves have `leaf` windows."""
+        return cls(
+            promise=promise.in_leaves(leaf),
+            components=demand.measure.components,
+            cells=demand.cells,
+            over=over,
+            apart=demand.apart,
+        )
 
     @property
     def columns(self) -> int:
@@ -78,20 +85,12 @@ class Contribution:
         return () if self.over is None else self.over.corners(power, self.apart or None)
 
     def __post_init__(self) -> None:
-        block = self.constraint.block if isinstance(self.constraint, AtOnce) else None
-        if isinstance(self.protects, Span) and block is not None and block < self.protects.length + self.slack:
-            raise ValueError("a block in which changes are counted is at least as long as the span")
-        near = isinstance(self.protects, Span) and bool(self.protects.near)
+        near = self.promise.span is not None and bool(self.promise.span.near)
         if near != bool(self.apart) or (near and (self.over is None or not any(self.apart))):
             raise ValueError("to protect where a unit is, say how many cells are near along each axis, some above 0")
-        if near and isinstance(self.constraint, AtOnce) and self.constraint.changes is not None:
-            raise ValueError("at_most: units that are near each other may use up their changes at different times")
-        if isinstance(self.protects, Span) != isinstance(self.constraint, AtOnce):
-            raise ValueError(
-                "what a unit does in a span of time is bounded by what it is at once, and all that it ever does by its "
-                "changes: give AtOnce with a Span, and another constraint without"
-            )
-        if isinstance(self.protects, Span) and self.over is not None and not self.over.blocks:
+        if self.promise.span is None and isinstance(self.promise.constraint, AtOnce):
+            raise ValueError(MISMATCH)
+        if self.promise.span is not None and self.over is not None and not self.over.blocks:
             raise ValueError("a mixed strategy over cells is not for a span of time: its rows fall into no blocks")
         if self.over is not None and self.over.cells != self.cells:
             raise ValueError(f"the strategy covers {counted(self.over.cells, 'cell')}, but the query has {self.cells}")

@@ -17,7 +17,6 @@ from privacy.accounting.accounting import (
     paper_epsilon,
 )
 from privacy.cells.kdtree import KdTree
-from privacy.constraint import Constraint
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.planning.adaptive_part import (
@@ -32,8 +31,8 @@ from privacy.planning.demand import Demand
 from privacy.planning.plan import ADAPTIVELY, Plan, Released
 from privacy.planning.planner import Option, Part, Question, certified, nominal, options
 from privacy.planning.pricing import measured, share, share_for, total_variance
+from privacy.planning.promise import Promise
 from privacy.planning.statement import conditions, protected
-from privacy.protection import EVERYTHING, Protection
 from privacy.strategies.base import of_one_width
 from privacy.strategies.table import OFFERS
 
@@ -45,35 +44,25 @@ DECIDING = " Decisions when to publish anew have discrete Laplace noise."
 
 def make_plan(
     demands: Sequence[Demand],
+    promise: Promise,
     *,
-    constraint: Constraint,
-    window: int,
-    windows: int | None,
-    owner: bool,
-    protects: Protection = EVERYTHING,
     budget: Budget,
     mechanism: Mechanism | Literal["auto"],
     accounting: Accounting | None,
     split: Split = "weights",
     adaptive_data: bool = False,
-    slack: int = 0,
 ) -> Plan:
     """Choose the strategies and calibrate the noise of a release.
 
     Args:
         demands: one for each query.
-        constraint: what is enforced on each privacy unit.
-        window: length in microseconds.
-        windows: how many, or None if the release has no end.
-        owner: whether a unit may own several entries.
-        protects: all that a unit ever does, or whatever it does in a span of time; that takes the constraint AtOnce.
+        promise: what is protected, over which windows, and the bound that is enforced.
         budget: see privacy.accounting.
         mechanism: `auto` takes the one with the least error: Laplace noise without a delta or where a unit touches few
             nodes, Gaussian elsewhere.
         accounting: None is `naive` for Laplace noise and `pld` for Gaussian, `zcdp` if a query is published adaptively.
         split: by the demands' weights, or so that all errors are the same share of `expected`.
         adaptive_data: whether data may react to what is published; `conditions` says if the plan holds for it anyway.
-        slack: windows may be of unequal lengths, if m of them in a row are at least m * window - slack long.
 
     Raises:
         ValueError: a budget, mechanism and accounting that do not fit together, or a query without any sensitivity.
@@ -88,17 +77,12 @@ def make_plan(
         try:
             made = _plan(
                 demands,
-                constraint=constraint,
-                window=window,
-                windows=windows,
-                owner=owner,
-                protects=protects,
+                promise,
                 budget=budget,
                 mechanism=tried,
                 accounting=accounting or usual_accounting(tried, adaptive=any(d.adaptive is not None for d in demands)),
                 split=split,
                 adaptive=adaptive_data,
-                slack=slack,
             )
         except ValueError as error:  # such as a delta that is too small for Gaussian noise on these bounds
             refused.append(error)
@@ -133,18 +117,13 @@ def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:
 
 def _plan(
     demands: Sequence[Demand],
+    promise: Promise,
     *,
-    constraint: Constraint,
-    window: int,
-    windows: int | None,
-    owner: bool,
-    protects: Protection,
     budget: Budget,
     mechanism: Mechanism,
     accounting: Accounting,
     split: Split,
     adaptive: bool,
-    slack: int,
 ) -> Plan:
     demands = [replace(d, measure=replace(d.measure, fine=mechanism == "gaussian")) for d in demands]
     if any(d.adaptive is not None for d in demands) and accounting not in ADAPTIVELY[mechanism]:
@@ -153,18 +132,7 @@ def _plan(
             f"{' or '.join(ADAPTIVELY[mechanism])}, not {accounting}"
         )
     questions = [
-        Question(
-            demand=demand,
-            constraint=constraint,
-            window=window,
-            windows=windows,
-            owner=owner,
-            protects=protects,
-            mechanism=mechanism,
-            adaptive=adaptive,
-            accounting=accounting,
-            slack=slack,
-        )
+        Question(demand=demand, promise=promise, mechanism=mechanism, adaptive=adaptive, accounting=accounting)
         for demand in demands
     ]
     found: list[tuple[Option, ...]] = []
@@ -184,13 +152,10 @@ def _plan(
             place,
             adaptive_of(
                 demand.adaptive,
+                promise,
                 cells=decisions_over(overs[place], demand.cells),
                 measure=demand.measure,
-                protects=protects,
-                window=window,
-                windows=windows,
                 noise=mechanism,
-                slack=slack,
             ),
         )
         for place, demand in enumerate(demands)
@@ -207,7 +172,7 @@ def _plan(
         mechanism=mechanism,
         accounting=accounting,
         steps=steps,
-        protected=protected(protects),
+        protected=protected(promise.protects),
     )
     stated = [
         paper_epsilon([m], [scale], mechanism=mechanism, delta=budget.delta * m.weight)
@@ -216,11 +181,7 @@ def _plan(
         for (_, part), m, scale in zip(planned, measurements, calibration.scales, strict=False)
     ]
     return Plan(
-        constraint=constraint,
-        window=window,
-        windows=windows,
-        owner=owner,
-        protects=protects,
+        promise=promise,
         demands=tuple(demands),
         released=_released(demands, planned, calibration, mechanism, stated),
         adaptive=tuple(
@@ -228,13 +189,16 @@ def _plan(
                 place,
                 policy,
                 scale=scale,
-                sensitivity=at_once(demands[place].measure, constraint, owner=owner, protects=protects),
+                sensitivity=at_once(demands[place].measure, promise),
                 noise=mechanism,
                 over=overs[place],
             )
             for (place, policy), scale in zip(policies, calibration.scales[len(planned) :], strict=True)
         ),
-        options=tuple(found),
+        strategies=tuple(
+            f"adaptive {demand.adaptive.policy}" if demand.adaptive is not None else tried[0].name
+            for demand, tried in zip(demands, found, strict=True)
+        ),
         weights=weights,
         mechanism=mechanism,
         accounting=accounting,
@@ -244,11 +208,10 @@ def _plan(
         conditions=conditions(
             mechanism,
             [(demands[place].name, part.strategy) for place, part in planned],
-            protects,
+            promise.protects,
             [demands[place].name for place, over in overs.items() if isinstance(over, KdTree)],
             [demands[place].name for place, policy in policies if policy.policy == "pegasus"],
         ),
-        slack=slack,
     )
 
 
@@ -323,7 +286,7 @@ def _typical_error(plan: Plan) -> float:
             for released in plan.released
             if released.query == place
         ]
-        squares, numbers = total_variance(noisy, nominal(plan.windows, demand.series))
+        squares, numbers = total_variance(noisy, nominal(plan.promise.windows, demand.series))
         if (part := plan.adaptive_of(place)) is not None:
             squares, numbers = (part.deviation / demand.measure.components[0].largest) ** 2, 1
         if squares == 0:  # no number is published yet, or the noise vanishes

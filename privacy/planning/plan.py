@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from privacy.accounting.accounting import Accounting, Budget, Mechanism
 from privacy.cells.product import Product
-from privacy.constraint import AtOnce, Constraint, Within, parts
 from privacy.noise.distributions import NoiseDistribution, widened
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
-from privacy.planning.planner import Option, mean_variances
-from privacy.protection import Protection, Span
+from privacy.planning.planner import mean_variances
+from privacy.planning.promise import Promise
 from privacy.series import Family, Series
 from privacy.strategies.base import Strategy
 
@@ -59,28 +58,20 @@ class Released:
 class Plan:
     """All that is fixed before data is read; the guarantee is `statement`.
 
-    It holds for sums that were bounded by `constraint`, over windows of length `window`, at most `windows` of them.
-
     Attributes:
-        slack: windows may be of unequal lengths: m of them in a row are at least m * window - slack long.
-        owner: whether a unit may own several entries.
-        protects: all that a unit ever does, or whatever it does in a span of time.
+        promise: what the guarantee is for: it holds for sums that were bounded by the promise's constraint.
         adaptive: the parts where the data decide which windows are published anew.
-        options: for each query, the best way of each kind to release it; the first is taken. None for adaptive ones.
+        strategies: name of the strategy of each query.
         weights: the share of the budget of each query, 1 in sum.
         claim: the guarantee in words, without what it rests on.
         conditions: what it rests on, a sentence each.
     """
 
-    constraint: Constraint
-    window: int
-    windows: int | None
-    owner: bool
-    protects: Protection
+    promise: Promise
     demands: tuple[Demand, ...]
     released: tuple[Released, ...]
     adaptive: tuple[AdaptivePart, ...]
-    options: tuple[tuple[Option, ...], ...]
+    strategies: tuple[str, ...]
     weights: tuple[float, ...]
     mechanism: Mechanism
     accounting: Accounting
@@ -88,19 +79,10 @@ class Plan:
     share_unit: str
     claim: str
     conditions: tuple[str, ...]
-    slack: int = 0
 
     def adaptive_of(self, query: int) -> AdaptivePart | None:
         """How a query is published where the data decide when; None if a strategy publishes all windows."""
         return next((part for part in self.adaptive if part.query == query), None)
-
-    @property
-    def counts_windows(self) -> bool:
-        """Whether noise is scaled to how many windows some time touches, and so to how short they may be."""
-        if isinstance(self.protects, Span):
-            return True
-        constraint = self.constraint
-        return not isinstance(constraint, AtOnce) and any(isinstance(part, Within) for part in parts(constraint))
 
     @property
     def statement(self) -> str:

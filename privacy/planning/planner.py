@@ -22,19 +22,17 @@ from dataclasses import dataclass, replace
 from privacy.accounting.composition import Accounting, Mechanism
 from privacy.cells.fitting import strategies
 from privacy.cells.product import Product
-from privacy.constraint import AtOnce, Constraint, parts
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.pricing import root_mean_square
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import entry_squared, of_family, of_net
 from privacy.planning.statement import unproved
-from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Family, Series
 from privacy.strategies.base import Floats, Strategy
 from privacy.strategies.candidates import Asked, Candidate
 from privacy.strategies.choice import Name
 from privacy.strategies.table import EVENTS, OFFERS
-from privacy.strategies.touched import touched
 
 NOMINAL = 1024
 """Over so many windows the error of a release without end is averaged."""
@@ -61,6 +59,11 @@ class Part:
     sensitivity: Sensitivity
     over: Product | None = None
 
+    @property
+    def over_name(self) -> str:
+        """Name of the strategy over cells; empty if each cell has its own noise."""
+        return "" if self.over is None else " ".join(axis.name for axis in self.over.axes)
+
     def variances(self, series: Series, windows: int) -> Floats:
         """[numbers]: sums of squares of weights, see privacy.strategies.base; in the mean over what cells are for."""
         return mean_variances(self.strategy, self.over, series.merged(self.leaf), windows // self.leaf)
@@ -80,6 +83,11 @@ class Option:
     error: float
 
     @property
+    def kind(self) -> tuple[str, ...]:
+        """What options of one kind have in common: they differ in their numbers alone."""
+        return (self.name, *(part.strategy.variant + part.over_name for part in self.parts))
+
+    @property
     def bounded(self) -> bool:
         """Whether what is carried from run to run stays of one size however long the release goes on."""
         return all(part.strategy.bounded for part in self.parts)
@@ -90,24 +98,17 @@ class Question:
     """What is planned for: what a query asks, what a unit contributes, and the horizon.
 
     Attributes:
-        windows: how many, or None if the release has no end.
         adaptive: whether data may react to what is published, so that only strategies will do that are proved for it.
         accounting: how measurements will be composed; `paper` charges every touched node alone.
         over: the strategy over cells that is looked at.
-        slack: as of a plan.
     """
 
     demand: Demand
-    constraint: Constraint
-    window: int
-    windows: int | None
-    owner: bool
+    promise: Promise
     mechanism: Mechanism
-    protects: Protection = EVERYTHING
     adaptive: bool = False
     accounting: Accounting = "naive"
     over: Product | None = None
-    slack: int = 0
 
     @property
     def net(self) -> tuple[Series, ...]:
@@ -120,29 +121,19 @@ class Question:
 
     @property
     def nominal(self) -> int:
-        return nominal(self.windows, self.demand.series)
+        return nominal(self.promise.windows, self.demand.series)
 
     @property
     def changes(self) -> int:
         """How many changes of an entry cost its diameter, about."""
-        if isinstance(self.constraint, AtOnce):  # only its radius counts
+        if self.promise.span is not None:  # only its radius counts
             return 1
-        most = max(touched(part, self.window, self.slack).appearing for part in parts(self.constraint))
-        return most if self.windows is None else min(most, self.windows + 1)
+        most = max(leaves.appearing for leaves in self.promise.touched)
+        return most if self.promise.windows is None else min(most, self.promise.windows + 1)
 
     def unit(self, leaf: int) -> Contribution:
         """What a unit contributes to net changes in leaves of so many windows."""
-        return Contribution(
-            components=self.demand.measure.components,
-            cells=self.demand.cells,
-            constraint=self.constraint,
-            window=self.window * leaf,
-            owner=self.owner,
-            protects=self.protects,
-            over=self.over,
-            apart=self.demand.apart,
-            slack=self.slack,
-        )
+        return Contribution.of(self.demand, self.promise, leaf=leaf, over=self.over)
 
 
 def mean_variances(strategy: Strategy, over: Product | None, series: Series, windows: int) -> Floats:
@@ -156,7 +147,7 @@ def nominal(windows: int | None, series: Sequence[Series]) -> int:
     return max([NOMINAL, *(2 * s.width for s in series)]) if windows is None else windows
 
 
-def options(question: Question) -> list[Option]:
+def options(question: Question) -> tuple[Option, ...]:
     """The best option of each kind that the choice allows, the least error first.
 
     One whose carry grows with the schedule comes after one with up to `GROWING` more error whose carry does not.
@@ -166,7 +157,7 @@ def options(question: Question) -> list[Option]:
     """
     events = tuple(_events_part(question, family) for family in _event_families(question))
     if not question.net:
-        return [_option("tree" if question.demand.choice.name == "tree" else "disjoint", events, question)]
+        return (_option("tree" if question.demand.choice.name == "tree" else "disjoint", events, question),)
     found = [
         _option(name, (*_net_parts(asked, candidate), *events), asked)
         for asked in _over_cells(question)
@@ -176,14 +167,8 @@ def options(question: Question) -> list[Option]:
         raise ValueError(f"strategy {question.demand.choice.name} cannot be had here: {_lacking(question)}")
     best: dict[tuple[str, ...], Option] = {}
     for option in sorted(found, key=_cost):
-        # Options of one kind differ in their numbers alone.
-        variants = (part.strategy.variant + _over_name(part) for part in option.parts)
-        best.setdefault((option.name, *variants), option)
-    return list(best.values())
-
-
-def _over_name(part: Part) -> str:
-    return "" if part.over is None else " ".join(axis.name for axis in part.over.axes)
+        best.setdefault(option.kind, option)
+    return tuple(best.values())
 
 
 def _over_cells(question: Question) -> Iterator[Question]:
@@ -193,7 +178,7 @@ def _over_cells(question: Question) -> Iterator[Question]:
         yield question
         return
     power = 1 if question.mechanism == "laplace" else 2
-    blocks = isinstance(question.protects, Span)
+    blocks = question.promise.span is not None
     for over in strategies(
         demand.axes, demand.over, power=power, changes=question.changes, apart=demand.apart, blocks=blocks
     ):
@@ -206,8 +191,9 @@ def _cost(option: Option) -> float:
 
 
 def certified(option: Option, question: Question) -> Option:
-    """The option with closer bounds of its sensitivities, where they can be computed: for filters on a short line."""
-    return _option(option.name, [_certified(part, question) for part in option.parts], question)
+    """The option that is released: with all numbers written out, and closer bounds of sensitivities where possible."""
+    parts_ = [_certified(part, question) for part in option.parts]
+    return _option(option.name, [replace(part, strategy=part.strategy.settled()) for part in parts_], question)
 
 
 def _certified(part: Part, question: Question) -> Part:
@@ -253,14 +239,12 @@ def _asked(question: Question) -> Asked:
 
     return Asked(
         series=question.net,
-        windows=question.windows,
+        windows=question.promise.windows,
         nominal=question.nominal,
         initial_level=question.initial_level,
         choice=question.demand.choice,
-        boundaries=question.protects.boundaries(question.window, question.slack)
-        if isinstance(question.protects, Span)
-        else None,
-        counted=not isinstance(question.constraint, AtOnce) or question.constraint.changes is not None,
+        boundaries=question.promise.boundaries,
+        counted=question.promise.counts_changes,
         gaussian=question.mechanism == "gaussian",
         squared_norm=lambda strategy, leaf: entry_squared(strategy, question.unit(leaf)),
         error=error,
@@ -297,7 +281,7 @@ def _event_families(question: Question) -> list[Family]:
 
 def _events_part(question: Question, family: Family) -> Part:
     """With the strategy over cells that is the best for these numbers by themselves."""
-    strategy = EVENTS(question.demand.choice, question.windows)
+    strategy = EVENTS(question.demand.choice, question.promise.windows)
 
     def part(over: Product | None) -> Part:
         return Part(
@@ -309,7 +293,7 @@ def _events_part(question: Question, family: Family) -> Part:
             over=over,
         )
 
-    renewed = isinstance(question.constraint, AtOnce) and question.constraint.changes is not None
+    renewed = question.promise.span is not None and question.promise.counts_changes
     if not question.demand.over.asks or renewed:
         return part(None)
     found: list[tuple[float, int, Part]] = []

@@ -45,7 +45,6 @@ import numpy as np
 from privacy.constraint import AtMost, Within, parts
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_span import events_apart, fullest, net_apart, squared_apart
-from privacy.protection import Span
 from privacy.series import Family
 from privacy.states import States, in_l1, in_l2_squared
 from privacy.strategies.base import Strategy
@@ -71,15 +70,17 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
         closely: whether it may take longer to be smaller, where the strategy is certifiable.
 
     >>> from privacy.measure import Component
+    >>> from privacy.planning.promise import Promise
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> unit = Contribution(components=count, cells=1, constraint=AtMost(4), window=1, owner=False)
+    >>> promise = Promise(constraint=AtMost(4), window=1, windows=None, owner=False)
+    >>> unit = Contribution(promise=promise, components=count, cells=1)
     >>> of_net(Tree(branching=2, height=1, refine="none", windows=365, initial_level=True), unit).l1
     4.0
     >>> of_net(Tree(branching=2, height=9, refine="none", windows=365, initial_level=False), unit).l1
     30.0
     """
-    if isinstance(unit.protects, Span):
+    if unit.promise.span is not None:
         return net_apart(strategy, unit, closely=closely)
     _refuse_spans_of_owners(unit)
     in_one, in_two = _states(unit, 1), _states(unit, 2)
@@ -87,19 +88,19 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     largest = [c.largest for c in unit.components]
     moved = [
         strategy.moved(
-            touched(part, unit.window, unit.slack),
+            leaves,
             cells=unit.columns,
             each=unit.filled,
             largest=largest,
-            shared=unit.owner,
+            shared=unit.promise.owner,
         )
-        for part in parts(unit.constraint)
+        for leaves in unit.promise.touched
     ]
     l2 += max(each.rounding for each in moved)
     nodes, coordinates = max(each.nodes for each in moved), max(each.coordinates for each in moved)
     if not strategy.sparse:
         return charged_as_one(l2, nodes=nodes, coordinates=coordinates)
-    together = max(_together(part) for part in parts(unit.constraint)) if unit.owner else 1
+    together = max(_together(part) for part in parts(unit.promise.constraint)) if unit.promise.owner else 1
     return Sensitivity(
         l1=_worst(strategy, unit, in_one, above, closely),
         l2=l2,
@@ -114,23 +115,25 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     """Sensitivity of the entries that entered or left, per node and cell.
 
     >>> from privacy.measure import Component
+    >>> from privacy.planning.promise import Promise
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> unit = Contribution(components=count, cells=1, constraint=AtMost(5), window=1, owner=False)
+    >>> promise = Promise(constraint=AtMost(5), window=1, windows=None, owner=False)
+    >>> unit = Contribution(promise=promise, components=count, cells=1)
     >>> of_events("entered", Tree(branching=2, height=1, refine="none", windows=365, initial_level=False), unit).l1
     3.0
     """
     if not strategy.disjoint_layers:
         raise ValueError(f"{family}: nodes of {strategy.name} do not count single windows; use disjoint or tree")
-    if isinstance(unit.protects, Span):
+    if unit.promise.span is not None:
         return events_apart(strategy, unit)
     _refuse_spans_of_owners(unit)
     r1 = in_l1(unit.components, unit.cells, unit.corners(1)).radius
     r2_squared = in_l2_squared(unit.components, unit.cells, unit.corners(2)).radius
-    most = max(_events(family, part, strategy.windows, unit) for part in parts(unit.constraint))
+    most = max(_events(family, part, strategy.windows, unit) for part in parts(unit.promise.constraint))
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
-    shared = unit.owner or unit.over is not None  # events may fall into one node
+    shared = unit.promise.owner or unit.over is not None  # events may fall into one node
     in_layers = [[most] if shared else fullest(most, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
     in_node = most if shared else min(most, unit.cells * strategy.disjoint_layers[-1])
@@ -146,10 +149,10 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
 
 def entry_squared(strategy: Strategy, unit: Contribution) -> float:
     """Squared L2 norm of what one entry moves, but for rounding; near enough for owners to choose by."""
-    if isinstance(unit.protects, Span):
+    if unit.promise.span is not None:
         return squared_apart(strategy, unit)
     states = _states(unit, 2)
-    return max(float(strategy.norm(states, touched(part, unit.window, unit.slack))) for part in parts(unit.constraint))
+    return max(float(strategy.norm(states, leaves)) for leaves in unit.promise.touched)
 
 
 def _states(unit: Contribution, power: int) -> States:
@@ -162,9 +165,9 @@ def _worst(
 ) -> float:
     """The unit's norm: `length` of one entry's bounds, or the worst split of changes among an owner's entries."""
     worst = 0.0
-    for part in parts(unit.constraint):
-        if not unit.owner or isinstance(part, Within):
-            bound = strategy.norm(states, touched(part, unit.window, unit.slack), closely=closely)
+    for part, leaves in zip(parts(unit.promise.constraint), unit.promise.touched, strict=True):
+        if not unit.promise.owner or isinstance(part, Within):
+            bound = strategy.norm(states, leaves, closely=closely)
             worst = max(worst, length(bound))
             continue
         if part.changes > MOST_OF_OWNER:
@@ -178,13 +181,13 @@ def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: 
     """N of the proof."""
     nodes = math.inf if windows is None else windows
     if isinstance(part, Within):
-        return touched(part, unit.window, unit.slack).nodes(1, nodes).appearing * unit.cells
+        return touched(part, unit.promise.window, unit.promise.slack).nodes(1, nodes).appearing * unit.cells
     k = part.changes
     if unit.cells == 1:
-        events = (k + (_together(part) if unit.owner else 1)) // 2 if family == "entered" else k // 2
+        events = (k + (_together(part) if unit.promise.owner else 1)) // 2 if family == "entered" else k // 2
     else:
         events = k if family == "entered" else k - 1
-    return events if unit.owner else int(min(events, nodes * unit.cells))
+    return events if unit.promise.owner else int(min(events, nodes * unit.cells))
 
 
 def _together(part: AtMost | Within) -> int:
@@ -194,7 +197,7 @@ def _together(part: AtMost | Within) -> int:
 
 
 def _refuse_spans_of_owners(unit: Contribution) -> None:
-    if unit.owner and any(isinstance(part, Within) for part in parts(unit.constraint)):
+    if unit.promise.owner and any(isinstance(part, Within) for part in parts(unit.promise.constraint)):
         raise ValueError("a time span does not bound an owner's entries; use at_most")
 
 

@@ -42,12 +42,13 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
         unit: of an owner, the entries that count at once.
 
     >>> from privacy.measure import Component
+    >>> from privacy.planning.promise import Promise
     >>> from privacy.protection import Span
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> unit = Contribution(
-    ...     components=count, cells=1, constraint=AtOnce(changes=2, block=365), window=1, owner=False,
-    ...     protects=Span(365))
+    >>> constraint = AtOnce(changes=2, block=365)
+    >>> promise = Promise(constraint=constraint, window=1, windows=None, owner=False, protects=Span(365))
+    >>> unit = Contribution(promise=promise, components=count, cells=1)
     >>> net_in_blocks(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
     6.0
     """
@@ -128,13 +129,17 @@ def _differences(unit: Contribution, states: States) -> States:
 
 def _entries(unit: Contribution) -> int:
     """How many entries of a unit count at once."""
-    assert isinstance(unit.constraint, AtOnce)
-    return unit.constraint.entries
+    return _at_once(unit).entries
 
 
 def _blocks(unit: Contribution) -> tuple[int, int]:
     """How many changes there are in two blocks, and at most how many ends of leaves."""
-    assert isinstance(unit.constraint, AtOnce)
-    assert unit.constraint.changes is not None
-    assert unit.constraint.block is not None
-    return 2 * unit.constraint.changes, -(-2 * unit.constraint.block // unit.window)
+    constraint = _at_once(unit)
+    assert constraint.changes is not None
+    assert constraint.block is not None
+    return 2 * constraint.changes, -(-2 * constraint.block // unit.promise.window)
+
+
+def _at_once(unit: Contribution) -> AtOnce:
+    assert isinstance(unit.promise.constraint, AtOnce)
+    return unit.promise.constraint

@@ -30,7 +30,6 @@ import math
 from privacy.constraint import AtOnce
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_blocks import events_in_blocks, net_in_blocks, squared_in_blocks
-from privacy.protection import Span
 from privacy.states import States, apart_in_l1, apart_in_l2_squared, near_in_l1, near_in_l2_squared
 from privacy.strategies.base import Strategy
 from privacy.upward import above, root_above
@@ -43,10 +42,12 @@ def net_apart(strategy: Strategy, unit: Contribution, *, closely: bool = False) 
     """Sensitivity of net changes.
 
     >>> from privacy.measure import Component
+    >>> from privacy.planning.promise import Promise
+    >>> from privacy.protection import Span
     >>> from privacy.strategies.direct import Direct
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> unit = Contribution(
-    ...     components=count, cells=9, constraint=AtOnce(), window=1, owner=False, protects=Span(14))
+    >>> promise = Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(14))
+    >>> unit = Contribution(promise=promise, components=count, cells=9)
     >>> net_apart(Direct(windows=None), unit).l1
     14.0
     """
@@ -80,10 +81,12 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     """Sensitivity of the entries that entered or left, per node and cell.
 
     >>> from privacy.measure import Component
+    >>> from privacy.planning.promise import Promise
+    >>> from privacy.protection import Span
     >>> from privacy.strategies.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
-    >>> unit = Contribution(
-    ...     components=count, cells=9, constraint=AtOnce(), window=1, owner=False, protects=Span(14))
+    >>> promise = Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(14))
+    >>> unit = Contribution(promise=promise, components=count, cells=9)
     >>> events_apart(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
     15.0
 
@@ -136,11 +139,11 @@ def _states(unit: Contribution, power: int) -> States:
 
 def _renewed(unit: Contribution) -> bool:
     """Whether changes are counted block by block, so that what counts may differ for longer."""
-    return isinstance(unit.constraint, AtOnce) and unit.constraint.changes is not None
+    return unit.promise.counts_changes
 
 
 def _apart(unit: Contribution) -> tuple[int, int]:
     """w and n."""
-    assert isinstance(unit.protects, Span)
-    assert isinstance(unit.constraint, AtOnce)
-    return unit.protects.boundaries(unit.window, unit.slack), unit.constraint.entries
+    assert unit.promise.boundaries is not None
+    assert isinstance(unit.promise.constraint, AtOnce)
+    return unit.promise.boundaries, unit.promise.constraint.entries

@@ -70,16 +70,17 @@ def spent(plan: Plan, windows: int) -> Spent:
     >>> from privacy.measure import Measure
     >>> from privacy.planning.demand import Demand
     >>> from privacy.planning.make_plan import make_plan
+    >>> from privacy.planning.promise import Promise
     >>> from privacy.series import Series
     >>> changes = Demand(name="stays", measure=Measure(kind="count"), cells=1, series=(Series(kind="change"),))
-    >>> plan = make_plan([changes], constraint=AtMost(4), window=1, windows=None, owner=False,
+    >>> plan = make_plan([changes], Promise(constraint=AtMost(4), window=1, windows=None, owner=False),
     ...     budget=Budget(epsilon=1), mechanism="laplace", accounting="naive")
     >>> [round(spent(plan, windows).epsilon, 6) for windows in (0, 1, 2, 4, 1000)]
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
     at_least("windows", windows, 0)
-    if plan.windows is not None and windows > plan.windows:
-        raise ValueError(f"{windows} windows are more than the horizon of {plan.windows}")
+    if plan.promise.windows is not None and windows > plan.promise.windows:
+        raise ValueError(f"{windows} windows are more than the horizon of {plan.promise.windows}")
     charged = [
         (released, so_far)
         for released in plan.released
@@ -147,18 +148,7 @@ def _sensitivity(plan: Plan, released: Released, windows: int) -> Sensitivity | 
         return None
     if strategy == released.strategy:
         return released.sensitivity
-    demand = plan.demands[released.query]
-    unit = Contribution(
-        components=demand.measure.components,
-        cells=demand.cells,
-        constraint=plan.constraint,
-        window=plan.window * released.leaf,
-        owner=plan.owner,
-        protects=plan.protects,
-        over=released.over,
-        apart=demand.apart,
-        slack=plan.slack,
-    )
+    unit = Contribution.of(plan.demands[released.query], plan.promise, leaf=released.leaf, over=released.over)
     near = of_family(released.family, strategy, unit)
     return Sensitivity(
         **{f.name: min(getattr(near, f.name), getattr(released.sensitivity, f.name)) for f in fields(Sensitivity)}

@@ -26,7 +26,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.exact import Json, Members
 from privacy.series import Ints, Series
 from privacy.states import States
 from privacy.strategies.touched import Touched
@@ -152,18 +151,8 @@ class Strategy(Protocol):
         """Whether numbers use noise of nodes that are not complete yet."""
         ...
 
-    def to_json(self, *, exactly: bool) -> Json:
-        """The strategy as a document that `from_json` of its class reads back.
-
-        Args:
-            exactly: whether all that noise is calibrated to is in it, whatever a later version would compute; else
-                what its description needs.
-        """
-        ...
-
-    @staticmethod
-    def from_json(members: Members) -> "Strategy":
-        """The strategy of a document, but for its kind."""
+    def settled(self) -> "Strategy":
+        """The strategy with all numbers written out that a later version might compute otherwise."""
         ...
 
     @property

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, get_args
-
-from privacy.exact import Json, Members
 
 Name = Literal["auto", "disjoint", "sliding", "tree", "factorised", "direct"]
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
@@ -42,27 +40,6 @@ class Choice:
     refine: Refine | None = None
     form: Form | None = None
     weights: tuple[float, ...] | None = None
-
-    def to_json(self) -> Json:
-        """As a document; with weights only where there are any, which older documents do not know."""
-        found = asdict(self)
-        if self.weights is None:
-            del found["weights"]
-        else:
-            found["weights"] = [weight.hex() for weight in self.weights]
-        return found
-
-    @staticmethod
-    def from_json(members: Members) -> "Choice":
-        """The choice of a document."""
-        return Choice(
-            name=members.word("name", NAMES),
-            branching=members.optional_count("branching"),
-            height=members.optional_count("height"),
-            refine=members.optional_word("refine", REFINES),
-            form=members.optional_word("form", FORMS),
-            weights=members.numbers("weights") if members.has("weights") else None,
-        )
 
 
 def check_weights(weights: Sequence[float]) -> None:

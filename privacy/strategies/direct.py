@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
@@ -64,12 +63,8 @@ class Direct:
     def in_advance(self) -> bool:
         return False
 
-    def to_json(self, *, exactly: bool) -> Json:
-        return {"windows": self.windows}
-
-    @staticmethod
-    def from_json(members: Members) -> "Direct":
-        return Direct(windows=members.optional_count("windows"))
+    def settled(self) -> "Direct":
+        return self
 
     @property
     def bounded(self) -> bool:

@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.checks import at_least, positive
-from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
@@ -87,21 +86,8 @@ class WeightedLevels:
     def in_advance(self) -> bool:
         return False
 
-    def to_json(self, *, exactly: bool) -> Json:
-        return {
-            "windows": self.windows,
-            "weights": [weight.hex() for weight in self.worth],
-            "shares": list(self.shares.parts),
-            "least": self.shares.least.hex(),
-        }
-
-    @staticmethod
-    def from_json(members: Members) -> "WeightedLevels":
-        return WeightedLevels(
-            windows=members.optional_count("windows"),
-            worth=members.numbers("weights"),
-            shares=Shares(parts=members.counts("shares"), least=members.number("least")),
-        )
+    def settled(self) -> "WeightedLevels":
+        return self
 
     @property
     def bounded(self) -> bool:

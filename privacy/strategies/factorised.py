@@ -41,7 +41,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 from privacy.series import BEFORE_ALL, Ints, Series
 from privacy.states import States
 from privacy.strategies import factorised_apart
@@ -74,7 +73,7 @@ class Factorised:
         initial_level: whether the initial level is released.
         leak: 1 - lam of the leaky and the window filter, 0 for the other two.
         poles: of arma; the first is (0, 0, u), the level, the last (1, 0, u), the leaf alone.
-        integers: 2^20 c, rounded, where a plan that is integers holds others than form and leak give here; else None.
+        integers: 2^20 c, rounded, of a strategy that is settled; None: as form and leak give them here.
 
     >>> year = Factorised(form="leaky", windows=365, initial_level=True, leak=0.01)
     >>> year.leaves(30), len(year.coefficients)
@@ -132,25 +131,8 @@ class Factorised:
     def node_name(self, series: Sequence[Series]) -> str:
         return ""
 
-    def to_json(self, *, exactly: bool) -> Json:
-        document: Json = {"form": self.form, "windows": self.windows, "initial_level": self.initial_level}
-        if self.form == "arma":
-            return {**document, "poles": [list(pole) for pole in self.poles]}
-        leak = {} if self.form == "square_root" else {"leak": self.leak.hex()}
-        return {**document, **leak, "coefficients": _integers(self).tolist() if exactly else None}
-
-    @staticmethod
-    def from_json(members: Members) -> "Factorised":
-        form, windows = members.word("form", FORMS), members.optional_count("windows")
-        initial_level = members.flag("initial_level")
-        if form == "arma":
-            return Factorised(form=form, windows=windows, initial_level=initial_level, poles=members.triples("poles"))
-        leak = 0.0 if form == "square_root" else members.number("leak")
-        found = Factorised(form=form, windows=windows, initial_level=initial_level, leak=leak)
-        if members.is_none("coefficients"):
-            return found
-        integers = members.counts("coefficients")
-        return found if integers == tuple(_integers(found).tolist()) else replace(found, integers=integers)
+    def settled(self) -> "Factorised":
+        return self if self.form == "arma" else replace(self, integers=tuple(_integers(self).tolist()))
 
     @property
     def coefficients(self) -> Floats:

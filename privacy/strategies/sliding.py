@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 from privacy.series import Ints, Series
 from privacy.states import States
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped, before_each
@@ -68,14 +67,8 @@ class Sliding:
     def in_advance(self) -> bool:
         return False
 
-    def to_json(self, *, exactly: bool) -> Json:
-        return {"width": self.width, "every": self.every, "windows": self.windows}
-
-    @staticmethod
-    def from_json(members: Members) -> "Sliding":
-        return Sliding(
-            width=members.count("width"), every=members.count("every"), windows=members.optional_count("windows")
-        )
+    def settled(self) -> "Sliding":
+        return self
 
     @property
     def bounded(self) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from privacy.exact import Json, Members
 from privacy.strategies.base import Strategy
 from privacy.strategies.candidates import Offer
 from privacy.strategies.choice import Choice, Name
@@ -29,25 +28,3 @@ OFFERS: dict[Name, Offer] = {
 
 EVENTS: Callable[[Choice, int | None], Strategy] = for_events
 """The strategy for what entered and left, by what the spec says and the number of windows."""
-
-
-def strategy_to_json(strategy: Strategy, *, exactly: bool) -> Json:
-    """A strategy as a document; `exactly`: see privacy.strategies.base.
-
-    >>> strategy_to_json(Sliding(width=7, every=1, windows=None), exactly=True)
-    {'kind': 'sliding', 'width': 7, 'every': 1, 'windows': None}
-    """
-    return {"kind": strategy.kind, **strategy.to_json(exactly=exactly)}
-
-
-def strategy_from_json(members: Members) -> Strategy:
-    """The strategy of a document.
-
-    Raises:
-        ValueError: a member is missing, unknown or wrong, or they make no strategy.
-    """
-    kind = STRATEGIES[members.word("kind", tuple(STRATEGIES))]
-    with members.naming():
-        strategy = kind.from_json(members)
-    members.end()
-    return strategy

@@ -46,12 +46,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.checks import at_least
-from privacy.exact import Json, Members
 from privacy.series import Ints, Series
 from privacy.states import States
 from privacy.strategies import tree_apart, tree_norms
 from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped
-from privacy.strategies.choice import REFINES, Refine
+from privacy.strategies.choice import Refine
 from privacy.strategies.touched import Touched, at_most
 from privacy.strategies.tree_layering import Ahead, Layering, joined
 from privacy.strategies.tree_refine import (
@@ -122,25 +121,6 @@ class Tree:
     def node_name(self, series: Sequence[Series]) -> str:
         return ""
 
-    def to_json(self, *, exactly: bool) -> Json:
-        return {
-            "branching": self.branching,
-            "height": self.height,
-            "refine": self.refine,
-            "windows": self.windows,
-            "initial_level": self.initial_level,
-        }
-
-    @staticmethod
-    def from_json(members: Members) -> "Tree":
-        return Tree(
-            branching=members.count("branching"),
-            height=members.count("height"),
-            refine=members.word("refine", REFINES),
-            windows=members.optional_count("windows"),
-            initial_level=members.flag("initial_level"),
-        )
-
     @property
     def layers(self) -> int:
         """How many layers there are: those above would have no node, or repeat one that spans all windows."""
@@ -168,6 +148,9 @@ class Tree:
             return self.windows
         span = self._span(self.layers - 1)
         return -(-self.windows // span) * span
+
+    def settled(self) -> "Tree":
+        return self
 
     @property
     def bounded(self) -> bool:

@@ -16,6 +16,7 @@ from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_weights
 from tests.e2e.specs import DAY, NO_NOISE, START, CommandLine, changelog, write, write_spec
@@ -119,7 +120,7 @@ def test_sums_under_a_strategy_over_cells_have_the_noise_of_its_nodes(tmp_path, 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked(RELEASES / "0.1.0/everything", tmp_path_factory.mktemp("kept")) / "public"
+    return unpacked(RELEASES / "0.3.0/everything", tmp_path_factory.mktemp("kept")) / "public"
 
 
 def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
@@ -189,10 +190,7 @@ def test_under_sums_over_cells_a_range_is_as_far_off_as_their_matrix_says(mechan
     )
     plan = make_plan(
         [query.demand],
-        constraint=AtMost(4),
-        window=1,
-        windows=20,
-        owner=False,
+        promise=Promise(constraint=AtMost(4), window=1, windows=20, owner=False),
         budget=Budget(epsilon=1.0, delta=0.0 if mechanism == "laplace" else 1e-9),
         mechanism=mechanism,
         accounting=None,

@@ -114,7 +114,7 @@ def _stand(slackwater: CommandLine, ends: list[datetime]) -> None:
     epochs, plan = (json.loads((public / name).read_text()) for name in ("manifest.json", "plan.json"))
     shown = [end for epoch in epochs["epochs"] for end in epoch["ends"]]
     assert [datetime.fromtimestamp(end / 1e6, UTC) for end in shown] == ends[1:]
-    assert (plan["version"], plan["slack"]) == (5, 3_600_000_000)
+    assert (plan["version"], plan["promise"]["slack"]) == (1, 3_600_000_000)
     numbers = slackwater("show", "public").out
     assert "2026-03-29    2026-03-30" in numbers
     assert ":00" not in numbers
@@ -189,7 +189,10 @@ def test_the_span_is_said_wherever_the_claim_is(tmp_path: Path, capsys) -> None:
     says = "for whatever one privacy unit does in any 3 days"
     assert says in planned.out
     assert says in json.loads((tmp_path / "public" / "manifest.json").read_text())["statement"]
-    assert json.loads((tmp_path / "public" / "plan.json").read_text())["protects"] == {"span": 3 * 86_400_000_000}
+    assert json.loads((tmp_path / "public" / "plan.json").read_text())["promise"]["protects"] == {
+        "kind": "span",
+        "length": 3 * 86_400_000_000,
+    }
     assert "in any 3 days" in ledger.out
     assert "direct" in planned.out
 

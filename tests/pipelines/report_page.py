@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.releases.continued import unpacked
 
-RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
+RELEASE = Path(__file__).parents[1] / "releases/0.3.0/everything"
 NASTY = '</script><img src=x onerror="document.title=1">&amp;'
 """In the place of cell `b`."""
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import main
+from pipelines.epochs.plans import plan_json, plan_of
 from pipelines.reports.other_promises import beside, text_of
 from pipelines.spec.load import Spec, load
 from pipelines.store.known_releases import known, write_down
 from pipelines.store.store import Store
-from privacy.planning.terms import protection_to_json
 from privacy.protection import EVERYTHING, Span
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from tests.pipelines.releases import attempt_at, planned, record
@@ -29,7 +29,7 @@ def begin(spec: Spec) -> None:
     """Commit a first epoch, as a run would, after it has noted what it knows."""
     write_down(known(spec))
     store = Store(spec.output.public, spec.output.private)
-    plan = json.dumps({"protects": protection_to_json(spec.privacy.protects)})
+    plan = plan_json(spec, plan_of(spec))
     store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text, plan=plan), planned())
 
 

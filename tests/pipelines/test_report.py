@@ -20,6 +20,7 @@ from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.planning.statement import ALWAYS
 from privacy.protection import Span
 from privacy.series import Series
@@ -47,10 +48,7 @@ def page(public: Path) -> Elements:
 def plan_of(query: Query, *, budget: Budget, windows: int = 12, owner: bool = False) -> Plan:
     return make_plan(
         [query.demand],
-        constraint=AtMost(2),
-        window=DAY,
-        windows=windows,
-        owner=owner,
+        promise=Promise(constraint=AtMost(2), window=DAY, windows=windows, owner=owner),
         budget=budget,
         mechanism="laplace" if budget.delta == 0 else "gaussian",
         accounting=None,

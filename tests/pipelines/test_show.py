@@ -15,7 +15,7 @@ from pipelines import cli
 from tests.releases.continued import rows_of, unpacked
 from transforms.common.shown_tables import text_of, write_shown
 
-RELEASE = Path(__file__).parents[1] / "releases/0.1.0/everything"
+RELEASE = Path(__file__).parents[1] / "releases/0.3.0/everything"
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.series import Series
 from tests.releases.continued import rows_of, unpacked
 from tests.transforms.plans import laplace_plan
@@ -36,7 +37,7 @@ from transforms.release.release import add_noise
 from transforms.release.smoothed_tables import smoothed_table, why_not
 
 RELEASES = Path(__file__).parents[1] / "releases"
-RELEASE = RELEASES / "0.1.0/everything"
+RELEASE = RELEASES / "0.3.0/everything"
 ADDED = ["smoothed", "model_low", "model_high"]
 Row = dict[str, str]
 
@@ -221,10 +222,7 @@ def test_numbers_whose_noise_is_not_known_are_left_out(consistent, adaptive, why
     query = Query(name="beds", measure=Measure(kind="count"), publish=(level,), consistent=consistent)
     plan = make_plan(
         [replace(query.demand, adaptive=adaptive)],
-        constraint=AtMost(2),
-        window=1,
-        windows=8,
-        owner=False,
+        promise=Promise(constraint=AtMost(2), window=1, windows=8, owner=False),
         budget=Budget(epsilon=1.0),
         mechanism="laplace",
         accounting=None,

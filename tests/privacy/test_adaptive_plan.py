@@ -18,6 +18,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.planning.spent import covered, proved, spent
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Series
@@ -50,11 +51,7 @@ def planned(
             )
             for place, one in enumerate(adaptive)
         ],
-        constraint=constraint,
-        window=1,
-        windows=windows,
-        owner=owner,
-        protects=protects,
+        promise=Promise(constraint=constraint, window=1, windows=windows, owner=owner, protects=protects),
         **{"budget": Budget(epsilon=1.0), "mechanism": "laplace", "accounting": "naive"} | others,
     )
 
@@ -136,7 +133,7 @@ def test_samples_that_matter_more_have_more_of_the_budget_and_no_run_of_them_has
     assert deviations[2] < 0.8 * deviations[0]
     assert plan_from_json(plan_to_json(plan)) == plan
     document = plan_to_json(plan)
-    document["queries"][0]["adaptive"]["policy"]["spread"]["units"][0] += 1
+    document["queries"][0]["adaptive"]["adaptive"]["spread"]["units"][0] += 1
     assert digest(plan_from_json(document)) != digest(plan)
 
 
@@ -195,7 +192,10 @@ def test_a_span_is_protected_by_all_ends_of_windows_that_it_can_hold(span, windo
     for end in (None, 365):
         choice = AdaptiveChoice(policy="ba")
         adaptive = adaptive_of(
-            choice, cells=1, measure=Measure(kind="count"), protects=Span(span), window=window, windows=end
+            choice,
+            promise=Promise(constraint=AtOnce(), window=window, windows=end, protects=Span(span), owner=False),
+            cells=1,
+            measure=Measure(kind="count"),
         )
         assert (adaptive.windows, adaptive.span) == (None, windows)
 

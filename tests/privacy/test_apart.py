@@ -9,6 +9,7 @@ import pytest
 from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Component
 from privacy.planning.contribution import Contribution
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.sensitivity_in_span import MOST_FULL, fullest
 from privacy.protection import EVERYTHING, Span
@@ -144,7 +145,9 @@ def test_no_trajectory_moves_a_filter_further_than_charged(boundaries):
     g = on_a_line(boundaries)
     for strategy in FILTERS:
         unit = Contribution(
-            components=FINE, cells=1, constraint=AtOnce(), window=1, owner=False, protects=Span(boundaries)
+            promise=Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(boundaries)),
+            components=FINE,
+            cells=1,
         )
         farthest = np.sqrt((nodes_of(strategy, g, 2**24) ** 2).sum(axis=0).max())
         claimed = of_net(strategy, unit).l2
@@ -185,7 +188,9 @@ def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height,
     boundaries, random = 3, np.random.default_rng(1)
     tree = Tree(branching=2, height=height, refine="none", windows=windows, initial_level=False)
     unit = Contribution(
-        components=COUNT, cells=3, constraint=AtOnce(), window=2, owner=False, protects=Span(2 * boundaries)
+        promise=Promise(constraint=AtOnce(), window=2, windows=None, owner=False, protects=Span(2 * boundaries)),
+        components=COUNT,
+        cells=3,
     )
     found = {"entered": 0.0, "left": 0.0}
     for _ in range(4000):
@@ -211,7 +216,11 @@ def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height,
 def test_events_of_many_entries_of_several_components_may_share_a_node(cells):
     """Of three windows two fill a node: 3 entries of 2 components add up, in one cell or in several."""
     tree = Tree(branching=2, height=2, refine="none", windows=None, initial_level=False)
-    unit = Contribution(components=COUNT * 2, cells=cells, constraint=AtOnce(3), window=1, owner=True, protects=Span(2))
+    unit = Contribution(
+        promise=Promise(constraint=AtOnce(3), window=1, windows=None, owner=True, protects=Span(2)),
+        components=COUNT * 2,
+        cells=cells,
+    )
     found = of_events("entered", tree, unit)
     assert (found.l1, found.l2**2) == (2 * 3 * 6, pytest.approx((3 * 1 + 4 + 1) * 9 * 2))
     assert (found.node_l1, found.node_l2**2) == (2 * 6, pytest.approx(4 * 9 * 2))
@@ -233,12 +242,18 @@ def test_a_long_span_is_cut_off_at_the_horizon():
 
 def test_a_span_and_a_number_of_changes_do_not_go_together():
     for constraint, protects in ((AtMost(3), Span(4)), (AtOnce(), EVERYTHING)):
-        with pytest.raises(ValueError, match="span of time is bounded by what it is at once"):
-            Contribution(components=COUNT, cells=1, constraint=constraint, window=1, owner=False, protects=protects)
+        with pytest.raises(ValueError, match="span of time is bounded by what a unit is at once"):
+            Contribution(
+                promise=Promise(constraint=constraint, window=1, windows=None, owner=False, protects=protects),
+                components=COUNT,
+                cells=1,
+            )
 
 
 def test_levels_by_themselves_are_charged_for_all_windows_without_a_span():
-    unit = Contribution(components=COUNT, cells=4, constraint=AtMost(2), window=1, owner=False)
+    unit = Contribution(
+        promise=Promise(constraint=AtMost(2), window=1, windows=None, owner=False), components=COUNT, cells=4
+    )
     found = of_net(Direct(windows=9), unit)
     assert (found.l1, found.l2**2) == (10.0, pytest.approx(10.0))
     with pytest.raises(ValueError, match="protect a span of time"):

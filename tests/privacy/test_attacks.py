@@ -23,6 +23,7 @@ from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, Released
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_net
 from privacy.series import Series
 from privacy.states import in_l2_squared
@@ -48,7 +49,11 @@ POLES = ((0, 0, 9000), (5, 8, 20000), (77, 9, 16536), (1, 0, 20000))
 def contribution(
     components: tuple[Component, ...], cells: int, constraint: Constraint, *, owner: bool = False
 ) -> Contribution:
-    return Contribution(components=components, cells=cells, constraint=constraint, window=WINDOW, owner=owner)
+    return Contribution(
+        promise=Promise(constraint=constraint, window=WINDOW, windows=None, owner=owner),
+        components=components,
+        cells=cells,
+    )
 
 
 def states(measure: Measure, values: list[float], cells: int) -> np.ndarray:
@@ -292,10 +297,7 @@ def plan(
     ]
     return make_plan(
         demands,
-        constraint=AtMost(4),
-        window=WINDOW,
-        windows=20,
-        owner=owner,
+        promise=Promise(constraint=AtMost(4), window=WINDOW, windows=20, owner=owner),
         budget=Budget(epsilon=1.0, delta=delta),
         mechanism=mechanism,
         accounting=accounting,
@@ -364,10 +366,7 @@ def auto_plan() -> Plan:
     series = (Series(kind="level"), Series(kind="sliding", width=7), Series(kind="left"))
     return make_plan(
         [Demand(name="beds", measure=Measure(kind="count"), cells=2, series=series)],
-        constraint=AtMost(4),
-        window=WINDOW,
-        windows=30,
-        owner=False,
+        promise=Promise(constraint=AtMost(4), window=WINDOW, windows=30, owner=False),
         budget=Budget(epsilon=1.0, delta=1e-9),
         mechanism="auto",
         accounting=None,

@@ -15,6 +15,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.sensitivity_in_blocks import squared_in_blocks
 from privacy.planning.spent import proved, spent
@@ -71,13 +72,22 @@ def differences(changes: int, block: int, cells: int) -> np.ndarray:
 
 def unit(changes: int, block: int, cells: int, strategy: Strategy) -> Contribution:
     return Contribution(
+        promise=Promise(
+            constraint=AtOnce(changes=changes, block=block), window=1, windows=None, owner=False, protects=Span(block)
+        ),
         components=COUNT if strategy.sparse else FINE,
         cells=cells,
-        constraint=AtOnce(changes=changes, block=block),
-        window=1,
-        owner=False,
-        protects=Span(block),
     )
+
+
+def owned(unit: Contribution, *, entries: int) -> Contribution:
+    """The contribution of an owner of several entries."""
+    constraint = replace(unit.promise.constraint, entries=entries)
+    return replace(unit, promise=replace(unit.promise, constraint=constraint, owner=True))
+
+
+def leaves_of(unit: Contribution, windows: int) -> Contribution:
+    return replace(unit, promise=unit.promise.in_leaves(windows))
 
 
 MANY = 6_000
@@ -134,7 +144,7 @@ def test_no_owners_are_further_apart_than_charged(block, changes, cells):
         scale = 1 if strategy.sparse else 2**24
         nodes = nodes_of(strategy, g.reshape(len(g), -1), scale).reshape(-1, *g.shape[1:])
         one = unit(changes, block, cells, strategy)
-        claimed = of_net(strategy, replace(one, constraint=replace(one.constraint, entries=2), owner=True))
+        claimed = of_net(strategy, owned(one, entries=2))
         assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12), strategy
         assert (nodes != 0).sum(axis=(0, 2)).max() <= claimed.coordinates, strategy
         if strategy.sparse:
@@ -153,7 +163,7 @@ def test_each_entry_of_an_owner_is_charged_in_every_norm(block):
     tree = Tree(branching=2, height=2, refine="none", windows=2 * block, initial_level=False)
     filtered = Factorised(form="square_root", windows=2 * block, initial_level=True)
     one, of_filter = unit(2, block, 64, tree), unit(2, block, 64, filtered)
-    three, of_three = (replace(a, constraint=replace(a.constraint, entries=3), owner=True) for a in (one, of_filter))
+    three, of_three = (owned(a, entries=3) for a in (one, of_filter))
 
     for asked, strategy in ((of_net, tree), (partial(of_events, "entered"), tree), (partial(of_events, "left"), tree)):
         norms, charged = (
@@ -240,7 +250,7 @@ def test_leaves_of_several_windows_need_not_fit_the_blocks(leaf):
         tree = Tree(branching=2, height=1, refine="none", windows=windows, initial_level=True)
         for strategy in (tree, Direct(windows=windows)):
             nodes = nodes_of(strategy, at_leaves.reshape(len(at_leaves), -1)).reshape(-1, *g.shape[1:])
-            claimed = of_net(strategy, replace(unit(2, 3, 2, strategy), window=leaf))
+            claimed = of_net(strategy, leaves_of(unit(2, 3, 2, strategy), leaf))
             assert np.abs(nodes).sum(axis=(0, 2)).max() <= claimed.l1, strategy
             assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12), strategy
             assert (nodes != 0).any(axis=2).sum(axis=0).max() <= claimed.nodes, strategy
@@ -265,11 +275,13 @@ def planned(series: Series, changes: int | None, name: Name = "auto") -> Plan:
     demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(series,), choice=Choice(name=name))
     return make_plan(
         [demand],
-        constraint=AtOnce() if changes is None else AtOnce(changes=changes, block=365),
-        window=1,
-        windows=None,
-        owner=False,
-        protects=Span(365),
+        promise=Promise(
+            constraint=AtOnce() if changes is None else AtOnce(changes=changes, block=365),
+            window=1,
+            windows=None,
+            owner=False,
+            protects=Span(365),
+        ),
         budget=Budget(epsilon=1.0),
         mechanism="laplace",
         accounting="naive",
@@ -287,7 +299,7 @@ def test_a_plan_with_blocks_is_kept_and_spent():
     plan = planned(CHANGE, 3)
     document = plan_to_json(plan)
 
-    assert document["constraint"] == {"at_once": 1, "changes": 3, "block": 365}
+    assert document["promise"]["constraint"] == {"kind": "at_once", "changes": 3, "block": 365}
     assert plan_from_json(document) == plan
     assert proved(plan) <= 1.0
     assert 0 < spent(plan, 1).epsilon < spent(plan, 10).epsilon <= 1.0
@@ -296,6 +308,6 @@ def test_a_plan_with_blocks_is_kept_and_spent():
 def test_blocks_are_as_long_as_the_span():
     tree = Direct(windows=None)
     with pytest.raises(ValueError, match="at least as long as the span"):
-        replace(unit(2, 3, 1, tree), protects=Span(4))
+        replace(unit(2, 3, 1, tree).promise, protects=Span(4))
     with pytest.raises(ValueError, match="at_most"):
         AtOnce(changes=1, block=3)

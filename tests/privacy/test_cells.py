@@ -12,10 +12,10 @@ from privacy.cells.layers import Layers
 from privacy.cells.mixed import Mixed
 from privacy.cells.mixing import fits, mixed
 from privacy.cells.prefixes import Prefixes
-from privacy.cells.product import Product, product_from_json
+from privacy.cells.product import Product
 from privacy.cells.quadtree import Quadtree, quadtree
 from privacy.cells.wanted import Wanted
-from privacy.exact import Members
+from privacy.planning.document import CODEC
 
 ALONG: list[Along] = [
     Layers(cells=1),
@@ -181,11 +181,11 @@ def test_a_quadtree_is_over_two_keys_and_for_no_distance():
 def test_documents_are_read_back():
     for product in PRODUCTS:
         asked = replace(product, workload=("ranges",) * len(product.axes))
-        assert product_from_json(Members(asked.to_json())) == asked
+        assert CODEC.read(Product, CODEC.write(asked)) == asked
         boxes = (((0, 1), (1, 2), None), ((0, 1), None, None))
         listed = replace(product, listed=tuple(box[: len(product.shape)] for box in boxes))
-        assert product_from_json(Members(listed.to_json())) == listed
-        assert product_from_json(Members(product.to_json())) == product
+        assert CODEC.read(Product, CODEC.write(listed)) == listed
+        assert CODEC.read(Product, CODEC.write(product)) == product
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_mixed_strategies_name_what_is_wrong_with_them():
         with pytest.raises(ValueError, match=error):
             Mixed(alone=alone, rows=rows)
     with pytest.raises(ValueError, match="hexadecimal"):
-        Mixed.from_json(Members({"alone": "0g", "rows": []}))
+        CODEC.read(Mixed, {"alone": "0g", "rows": []})
 
 
 def test_mixing_makes_ranges_nearer_than_the_tree_it_begins_with_and_nears_the_lower_bound():

@@ -21,6 +21,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import digest, plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.planning.spent import proved, spent
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Series
@@ -52,11 +53,13 @@ def plan_of(
     )
     return make_plan(
         [demand],
-        constraint=AtMost(4) if protects == EVERYTHING else AtOnce(),
-        protects=protects,
-        window=1,
-        windows=20,
-        owner=False,
+        promise=Promise(
+            constraint=AtMost(4) if protects == EVERYTHING else AtOnce(),
+            window=1,
+            windows=20,
+            owner=False,
+            protects=protects,
+        ),
         budget=Budget(epsilon=1, delta=1e-9 if mechanism == "gaussian" else 0.0),
         mechanism=mechanism,
         accounting=None,
@@ -101,22 +104,8 @@ def test_a_plan_keeps_its_strategy_over_cells_exactly(protects):
     assert plan_from_json(plan_to_json(plan)) == plan
 
 
-def test_sums_over_cells_stand_once_in_a_document_and_may_stand_in_full_in_every_option():
+def test_another_strategy_over_cells_is_another_plan():
     plan = plan_of(CellChoice(name="tree", workload="ranges"), choice=Choice(name="tree"))
-    document = plan_to_json(plan)
-
-    (query,) = document["queries"]
-    over = query["parts"][0]["over"]
-    others = [part for option in query["others"] for part in option["parts"]]
-    assert len(others) > 1
-    assert [("over" in part, part["over_of"]) for part in others] == [(False, 0)] * len(others)
-    others[0]["over_of"] = 1
-    with pytest.raises(ValueError, match=r"over_of: expected the number of sums over cells that stand before it"):
-        plan_from_json(document)
-    for part in others:
-        part["over"] = over
-        del part["over_of"]
-    assert plan_from_json(document) == plan
     assert proved(plan) <= 1 + 1e-9
     assert spent(plan, 1).epsilon <= spent(plan, 20).epsilon <= 1 + 1e-9
     other = Product(axes=(Layers(cells=2), Layers(cells=22)))

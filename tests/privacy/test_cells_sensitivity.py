@@ -14,6 +14,7 @@ from privacy.cells.product import Product
 from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Component
 from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.strategies.base import Strategy
@@ -78,12 +79,9 @@ def claimed(
     owner: bool = False,
 ) -> Sensitivity:
     unit = Contribution(
+        promise=Promise(constraint=constraint, window=1, windows=None, owner=owner, protects=protects),
         components=components,
         cells=over.cells,
-        constraint=constraint,
-        window=1,
-        owner=owner,
-        protects=protects,
         over=over,
     )
     return of_net(strategy, unit)
@@ -198,7 +196,12 @@ def events_of(family: str, cells: int, changes: int) -> np.ndarray:
 @pytest.mark.parametrize("family", ["entered", "left"])
 def test_no_entry_enters_or_leaves_sums_over_cells_further_than_charged_and_one_does_as_far(over, family):
     for k in (2, 3, 4):
-        unit = Contribution(components=COUNT, cells=over.cells, constraint=AtMost(k), window=1, owner=False, over=over)
+        unit = Contribution(
+            promise=Promise(constraint=AtMost(k), window=1, windows=None, owner=False),
+            components=COUNT,
+            cells=over.cells,
+            over=over,
+        )
         disjoint = Tree(branching=2, height=1, refine="none", windows=2, initial_level=False)
         layers = Tree(branching=2, height=2, refine="none", windows=2, initial_level=False)
         ways = events_of(family, over.cells, k)
@@ -225,12 +228,9 @@ def test_what_enters_or_leaves_within_a_span_is_charged_and_reached(over, bounda
     ways = trajectories(over.cells, (1.0,))
     columns = over.spread(np.eye(over.cells, dtype=np.int64))
     unit = Contribution(
+        promise=Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(boundaries)),
         components=COUNT,
         cells=over.cells,
-        constraint=AtOnce(),
-        window=1,
-        owner=False,
-        protects=Span(boundaries),
         over=over,
     )
     strategy = Tree(branching=2, height=1, refine="none", windows=WINDOWS, initial_level=False)
@@ -250,7 +250,7 @@ def test_what_enters_or_leaves_within_a_span_is_charged_and_reached(over, bounda
         assert most[1] <= charged.l2 * (1 + 1e-12)
         if all(axis.name != "prefix" for axis in over.axes):  # whose longest column cannot be entered twice in a row
             assert most[0] == pytest.approx(charged.l1)
-    renewed = replace(unit, constraint=AtOnce(changes=2, block=boundaries))
+    renewed = replace(unit, promise=replace(unit.promise, constraint=AtOnce(changes=2, block=boundaries)))
     with pytest.raises(ValueError, match="block by block"):
         of_events("entered", strategy, renewed)
 
@@ -258,10 +258,8 @@ def test_what_enters_or_leaves_within_a_span_is_charged_and_reached(over, bounda
 def test_a_strategy_over_other_cells_is_refused():
     with pytest.raises(ValueError, match="3 cells, but the query has 4"):
         Contribution(
+            promise=Promise(constraint=AtMost(4), window=1, windows=None, owner=False),
             components=COUNT,
             cells=4,
-            constraint=AtMost(4),
-            window=1,
-            owner=False,
             over=Product(axes=(Prefixes(cells=3),)),
         )

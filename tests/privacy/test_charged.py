@@ -16,6 +16,7 @@ from privacy.measure import Component, Measure
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.spent import spent
 from privacy.series import Family, Series
@@ -33,7 +34,9 @@ ALONE = Choice(name="disjoint")
 
 
 def contribution(components: tuple[Component, ...], cells: int, part: AtMost | Within, *, owner: bool) -> Contribution:
-    return Contribution(components=components, cells=cells, constraint=part, window=10, owner=owner)
+    return Contribution(
+        promise=Promise(constraint=part, window=10, windows=None, owner=owner), components=components, cells=cells
+    )
 
 
 def sizes(components: tuple[Component, ...], cells: int, power: int) -> tuple[Fraction, Fraction, Fraction]:
@@ -161,10 +164,7 @@ def test_the_epsilon_that_is_stated_covers_the_noise_that_is_drawn():
     for k, epsilon in itertools.product((3, 6, 7, 11), (0.1, 0.3, 0.7, 1.0, 1.9)):
         plan = make_plan(
             demands,
-            constraint=AtMost(k),
-            window=10,
-            windows=None,
-            owner=False,
+            promise=Promise(constraint=AtMost(k), window=10, windows=None, owner=False),
             budget=Budget(epsilon=epsilon),
             mechanism="laplace",
             accounting="naive",

@@ -20,6 +20,7 @@ from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.protection import Span
 from privacy.series import Series
 from tests.privacy.adaptive_runs import added_up, at_or_above, mass
@@ -229,11 +230,7 @@ def test_a_plan_holds_it_and_what_it_is_not_for_is_refused() -> None:
         )
         return make_plan(
             [demand],
-            constraint=AtOnce(),
-            window=1,
-            windows=None,
-            owner=False,
-            protects=Span(7),
+            promise=Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(7)),
             budget=Budget(epsilon=1.0, delta=delta),
             mechanism="auto" if not delta else "gaussian",
             accounting=None,

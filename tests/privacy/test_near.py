@@ -20,6 +20,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.planning.spent import proved
 from privacy.protection import Span
@@ -69,12 +70,9 @@ def test_no_two_courses_that_are_near_go_further_than_charged(over, apart, bound
     ways += random.integers(0, len(each), (2000, boundaries)).tolist()
     inside = each[np.array(ways)]
     unit = Contribution(
+        promise=Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(boundaries, NEAR)),
         components=COUNT,
         cells=over.cells,
-        constraint=AtOnce(),
-        window=1,
-        owner=False,
-        protects=Span(boundaries, NEAR),
         over=over,
         apart=apart,
     )
@@ -105,11 +103,13 @@ def plan_of(distance: int, *, cells: int = 200, delta: float = 1e-9, name: str =
     )
     return make_plan(
         [demand],
-        constraint=AtOnce(),
-        protects=Span(7, (("x", str(distance)),) if distance else ()),
-        window=1,
-        windows=None,
-        owner=False,
+        promise=Promise(
+            constraint=AtOnce(),
+            window=1,
+            windows=None,
+            owner=False,
+            protects=Span(7, (("x", str(distance)),) if distance else ()),
+        ),
         budget=Budget(epsilon=1, delta=delta),
         mechanism="gaussian" if delta else "laplace",
         accounting=None,
@@ -154,16 +154,25 @@ def test_what_is_not_proved_for_a_distance_is_refused():
     given = {
         "components": COUNT,
         "cells": 3,
-        "window": 1,
-        "owner": False,
         "over": Product(axes=(Prefixes(cells=3),)),
-        "protects": Span(7, NEAR),
     }
     with pytest.raises(ValueError, match="how many cells are near"):
-        Contribution(**given, constraint=AtOnce())
+        Contribution(
+            promise=Promise(constraint=AtOnce(), windows=None, owner=False, window=1, protects=Span(7, NEAR)), **given
+        )
     with pytest.raises(ValueError, match="use up their changes at different times"):
-        Contribution(**given, constraint=AtOnce(changes=2, block=7), apart=(1,))
-    unit = Contribution(**{**given, "over": Product(axes=(Layers(cells=3),))}, constraint=AtOnce(), apart=(1,))
+        Contribution(
+            promise=Promise(
+                constraint=AtOnce(changes=2, block=7), windows=None, owner=False, window=1, protects=Span(7, NEAR)
+            ),
+            **given,
+            apart=(1,),
+        )
+    unit = Contribution(
+        promise=Promise(constraint=AtOnce(), windows=None, owner=False, window=1, protects=Span(7, NEAR)),
+        **{**given, "over": Product(axes=(Layers(cells=3),))},
+        apart=(1,),
+    )
     with pytest.raises(ValueError, match="where a unit was before, which may be near"):
         of_events("entered", STRATEGIES[1], unit)
     with pytest.raises(ValueError, match="apart is for levels"):

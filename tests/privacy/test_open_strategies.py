@@ -17,6 +17,7 @@ from privacy.measure import Measure
 from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.planning.spent import spent
 from privacy.planning.statement import REACTING
 from privacy.series import Series
@@ -47,12 +48,8 @@ class Levels:
     def parameters(self):
         return {}
 
-    def to_json(self, *, exactly):
-        return {"windows": self.windows}
-
-    @staticmethod
-    def from_json(told):
-        return Levels(windows=told.count("windows"))
+    def settled(self):
+        return self
 
     def stretch(self, nodes):
         return None
@@ -79,9 +76,10 @@ def test_a_strategy_in_the_table_is_planned_spent_kept_and_stated(monkeypatch: p
     monkeypatch.setitem(STRATEGIES, "levels", Levels)
     demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(LEVEL,), choice=Choice(name="sliding"))
 
-    def planned(**given):
-        asked = {"windows": 10, "owner": False, "budget": Budget(epsilon=1), "mechanism": "laplace", "accounting": None}
-        return make_plan([demand], constraint=AtMost(40), window=10, **{**asked, **given})
+    def planned(owner=False, **given):
+        promise = Promise(constraint=AtMost(40), window=10, windows=10, owner=owner)
+        asked = {"budget": Budget(epsilon=1), "mechanism": "laplace", "accounting": None}
+        return make_plan([demand], promise, **{**asked, **given})
 
     plan = planned()
     (released,) = plan.released
@@ -120,9 +118,10 @@ def test_a_carry_that_does_not_grow_is_worth_one_percent_of_error(monkeypatch, s
         monkeypatch.setitem(OFFERS, name, replace(offer, candidates=lambda _: iter(())))
     monkeypatch.setitem(OFFERS, "sliding", offer)
     demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(LEVEL,))
-    asked = {"windows": 10, "owner": False, "budget": Budget(epsilon=1), "mechanism": "laplace", "accounting": None}
+    promise = Promise(constraint=AtMost(40), window=10, windows=10, owner=False)
+    asked = {"budget": Budget(epsilon=1), "mechanism": "laplace", "accounting": None}
 
-    (released,) = make_plan([demand], constraint=AtMost(40), window=10, **asked).released
+    (released,) = make_plan([demand], promise, **asked).released
 
     assert type(released.strategy) is taken
 

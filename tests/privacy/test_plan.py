@@ -19,6 +19,7 @@ from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import MOST_OF_OWNER, of_events, of_net
 from privacy.planning.spent import covered
 from privacy.series import Kind, Series
@@ -75,10 +76,7 @@ def plan(
 ) -> Plan:
     return make_plan(
         demands,
-        constraint=constraint,
-        window=10,
-        windows=windows,
-        owner=owner,
+        promise=Promise(constraint=constraint, window=10, windows=windows, owner=owner),
         budget=Budget(epsilon=epsilon, delta=delta),
         mechanism=mechanism,
         accounting=accounting,
@@ -100,7 +98,9 @@ def expected_sensitivity(made: Plan, place: int, constraint: Constraint, windows
     released = made.released[place]
     asked = made.demands[released.query]
     unit = Contribution(
-        components=asked.measure.components, cells=asked.cells, constraint=constraint, window=10, owner=False
+        promise=Promise(constraint=constraint, window=10, windows=None, owner=False),
+        components=asked.measure.components,
+        cells=asked.cells,
     )
     assert released.strategy.windows == windows
     assert released.strategy.initial_level == (

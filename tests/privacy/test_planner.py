@@ -17,6 +17,7 @@ from privacy.planning.make_plan import make_plan
 from privacy.planning.paper import derived_wins
 from privacy.planning.plan import Plan, stddev
 from privacy.planning.planner import Question, options
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_net
 from privacy.series import Kind, Series
 from privacy.strategies.choice import Choice
@@ -38,6 +39,7 @@ def question(
     choice: Choice = AUTO,
 ) -> Question:
     return Question(
+        promise=Promise(constraint=constraint, window=1, windows=windows, owner=False),
         demand=Demand(
             name="asked",
             measure=Measure(kind="count", fine=mechanism == "gaussian"),
@@ -45,10 +47,6 @@ def question(
             series=series,
             choice=choice,
         ),
-        constraint=constraint,
-        window=1,
-        windows=windows,
-        owner=False,
         mechanism=mechanism,
     )
 
@@ -56,11 +54,9 @@ def question(
 def own_error(strategy: Tree | Sliding, series: Series, asked: Question) -> float:
     """The error at a loss of one unit, from the strategy alone."""
     unit = Contribution(
+        promise=Promise(constraint=asked.promise.constraint, window=1, windows=None, owner=False),
         components=asked.demand.measure.components,
         cells=asked.demand.cells,
-        constraint=asked.constraint,
-        window=1,
-        owner=False,
     )
     claimed = of_net(strategy, unit)
     length = claimed.l2 if asked.mechanism == "gaussian" else math.sqrt(2) * claimed.l1
@@ -202,10 +198,7 @@ def made(
     )
     return make_plan(
         [demand],
-        constraint=AtMost(changes),
-        window=1,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=AtMost(changes), window=1, windows=windows, owner=False),
         budget=Budget(epsilon=epsilon, delta=delta),
         mechanism="auto",
         accounting=None,
@@ -213,7 +206,7 @@ def made(
 
 
 def rmse(plan: Plan, series: Series = LEVEL) -> float:
-    windows = plan.windows
+    windows = plan.promise.windows
     assert windows is not None
     return float(np.sqrt(np.mean(stddev(plan, 0, series, windows) ** 2)))
 
@@ -251,10 +244,7 @@ def test_equal_relative_errors_are_what_that_split_gives():
     for delta in (0.0, 1e-9):
         plan = make_plan(
             demands,
-            constraint=AtMost(3),
-            window=1,
-            windows=50,
-            owner=False,
+            promise=Promise(constraint=AtMost(3), window=1, windows=50, owner=False),
             budget=Budget(epsilon=1.0, delta=delta),
             mechanism="auto",
             accounting=None,
@@ -283,10 +273,7 @@ def test_relative_errors_need_an_expected_size_and_an_error_that_is_known(demand
     with pytest.raises(ValueError, match=says):
         make_plan(
             [demand],
-            constraint=AtMost(3),
-            window=1,
-            windows=50,
-            owner=False,
+            promise=Promise(constraint=AtMost(3), window=1, windows=50, owner=False),
             budget=Budget(epsilon=1.0),
             mechanism="auto",
             accounting=None,
@@ -299,10 +286,7 @@ def test_the_loss_does_not_depend_on_the_number_of_windows():
     for choice in (Choice(name="tree", branching=4, height=4), Choice(name="factorised", form="window")):
         plan = make_plan(
             [Demand(name="beds", measure=COUNT, cells=3, series=(Series(kind="sliding", width=16),), choice=choice)],
-            constraint=AtMost(4),
-            window=1,
-            windows=None,
-            owner=False,
+            promise=Promise(constraint=AtMost(4), window=1, windows=None, owner=False),
             budget=Budget(epsilon=1.0, delta=1e-6),
             mechanism="gaussian",
             accounting="pld",

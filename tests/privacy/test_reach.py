@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.series import Ints
 from privacy.strategies.base import Floats
@@ -35,7 +36,9 @@ Trajectory = tuple[tuple[int, int] | None, ...]
 
 
 def unit(components: tuple[Component, ...], cells: int, constraint: Constraint, *, owner: bool = False) -> Contribution:
-    return Contribution(components=components, cells=cells, constraint=constraint, window=10, owner=owner)
+    return Contribution(
+        promise=Promise(constraint=constraint, window=10, windows=None, owner=owner), components=components, cells=cells
+    )
 
 
 def leaves_of(states: Trajectory, cells: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from privacy.constraint import AtMost, Constraint, Within, parts
 from privacy.measure import Measure
 from privacy.planning.contribution import Contribution, Sensitivity
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.series import Family
 from privacy.strategies.tree import Tree
@@ -39,11 +40,9 @@ def claim(
     """What the plan claims; None where a family cannot be released."""
     tree = disjoint(TIMELINE.windows, initial_level=initial_level)
     unit = Contribution(
+        promise=Promise(constraint=constraint, window=TIMELINE.every, windows=None, owner=owner),
         components=query.measure.components,
         cells=query.cells,
-        constraint=constraint,
-        window=TIMELINE.every,
-        owner=owner,
     )
     if family == "net":
         return of_net(tree, unit)
@@ -225,7 +224,11 @@ def test_the_claim_for_entered_and_left_is_reached(k, family, expected):
 def test_insertion_costs_the_largest_value_not_the_range():
     """Pan takes |b - a|, but f in [5, 6] moves the sum by 6 when an entry appears."""
     measure = Measure(kind="sum", low=5, high=6)
-    unit = Contribution(components=measure.components, cells=1, constraint=AtMost(1), window=1, owner=False)
+    unit = Contribution(
+        promise=Promise(constraint=AtMost(1), window=1, windows=None, owner=False),
+        components=measure.components,
+        cells=1,
+    )
     claimed = of_net(disjoint(10), unit)
     component = measure.components[0]
 
@@ -236,7 +239,11 @@ def test_insertion_costs_the_largest_value_not_the_range():
 def test_counts_have_the_sensitivities_of_the_theory(k, cells, squared):
     """The theory: L2^2 = k for one cell and 2k - 1 for a histogram, over disjoint windows."""
     measure = Measure(kind="count")
-    unit = Contribution(components=measure.components, cells=cells, constraint=AtMost(k), window=1, owner=False)
+    unit = Contribution(
+        promise=Promise(constraint=AtMost(k), window=1, windows=None, owner=False),
+        components=measure.components,
+        cells=cells,
+    )
     claimed = of_net(disjoint(None), unit)
 
     assert (claimed.l1, claimed.l2**2) == (squared, pytest.approx(squared))
@@ -246,7 +253,11 @@ def test_counts_have_the_sensitivities_of_the_theory(k, cells, squared):
 def test_a_time_span_meets_the_corrected_number_of_windows(span, window, windows):
     """Pan (theorem 4.3) drops a ceiling; it is ceil(B / W) + 1, against all placements."""
     measure = Measure(kind="count")
-    unit = Contribution(components=measure.components, cells=1, constraint=Within(span), window=window, owner=False)
+    unit = Contribution(
+        promise=Promise(constraint=Within(span), window=window, windows=None, owner=False),
+        components=measure.components,
+        cells=1,
+    )
     claimed = of_net(disjoint(None), unit)
 
     met = max((start + span) // window - start // window + 1 for start in range(window))

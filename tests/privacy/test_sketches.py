@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privacy.adaptive.carry import AdaptiveCarry, Ints, carry_from_json, offered
+from privacy.adaptive.carry import AdaptiveCarry, Ints, offered
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive, Gains
-from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, scales_from_json, spent
-from privacy.adaptive.sketch import Over, column, over_from_json, over_to_json, read, rounds, sketched
+from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, spent
+from privacy.adaptive.sketch import Over, column, read, rounds, sketched
 from privacy.adaptive.step import distance, step, step_over
 from privacy.cells.kdtree import KdTree, kdtree
 from privacy.cells.kdtree_reading import read as read_kdtree
@@ -23,9 +23,9 @@ from privacy.cells.layers import Layers
 from privacy.cells.prefixes import Prefixes
 from privacy.cells.product import Product
 from privacy.cells.quadtree import quadtree
-from privacy.exact import Members
 from privacy.noise.choices import Choice
 from privacy.noise.distributions import DiscreteLaplace
+from privacy.planning.document import CODEC
 
 EPSILON, R = 1.0, 2
 FIXED = Adaptive(policy="fixed", windows=6, interval=6)
@@ -221,8 +221,8 @@ def test_what_is_decided_on_is_that_distance_and_its_noise(name: str) -> None:
 def test_many_steps_give_what_one_gives_and_the_last_is_repeated(name: str) -> None:
     over, adaptive = OVERS[name], Adaptive(policy="dsat", span=9, samples=3, decisions=0.3, gains=Gains())
     scales = scales_of(over, adaptive, 20.0)
-    assert scales_from_json(Members(json.loads(json.dumps(scales.to_json())))) == scales
-    again = over_from_json(Members(json.loads(json.dumps(over_to_json(over)))))
+    assert CODEC.read(Scales, json.loads(json.dumps(CODEC.write(scales)))) == scales
+    again = CODEC.read(Over, json.loads(json.dumps(CODEC.write(over, Over))))
     assert again == over
     levels = np.random.default_rng(5).integers(0, 9, (12, over.cells)).cumsum(axis=0) * np.array([[1], [9]] * 6)
     rng, taken, carry, cells = np.random.default_rng(6), [], None, []
@@ -235,7 +235,8 @@ def test_many_steps_give_what_one_gives_and_the_last_is_repeated(name: str) -> N
             return np.rint(rng.laplace(scale=distribution.scale, size=size)).astype(np.int64)
 
         units, reading, carry = step_over(adaptive, scales, over, carry, level, noise)
-        carry = carry_from_json(Members(json.loads(json.dumps(carry.to_json()))), carry.published)
+        document = json.loads(json.dumps(CODEC.write(carry)))
+        carry = CODEC.read(AdaptiveCarry, document, published=carry.published)
         taken.append(units)
         cells.append(reading.cells)
         kept.append(carry.published)

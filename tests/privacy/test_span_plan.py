@@ -13,6 +13,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.planning.spent import covered, proved, spent
 from privacy.protection import Span
 from privacy.series import Series
@@ -37,11 +38,13 @@ def planned(
                 choice=Choice(name=name),
             )
         ],
-        constraint=AtOnce(settings["entries"]),
-        window=DAY,
-        windows=windows,
-        owner=settings["owner"],
-        protects=Span(days * DAY),
+        promise=Promise(
+            constraint=AtOnce(settings["entries"]),
+            window=DAY,
+            windows=windows,
+            owner=settings["owner"],
+            protects=Span(days * DAY),
+        ),
         budget=Budget(epsilon=1.0, delta=delta),
         mechanism=settings["mechanism"],
         accounting=settings["accounting"],
@@ -83,8 +86,8 @@ def test_a_plan_is_kept_and_read_back(series, delta):
     plan = planned(*series, delta=delta, owner=True, entries=3)
 
     document = plan_to_json(plan)
-    assert document["protects"] == {"span": 14 * DAY}
-    assert document["constraint"] == {"at_once": 3}
+    assert document["promise"]["protects"] == {"kind": "span", "length": 14 * DAY}
+    assert document["promise"]["constraint"] == {"kind": "at_once", "entries": 3}
     assert plan_from_json(document) == plan
     assert covered(plan, plan.budget.epsilon)
     assert proved(plan) <= 1.0

@@ -15,6 +15,7 @@ from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_net
 from privacy.planning.spent import spent, whole
 from privacy.series import Series
@@ -71,10 +72,7 @@ def planned(
     mechanism, accounting, delta = way
     return make_plan(
         demands,
-        constraint=constraint,
-        window=10,
-        windows=windows,
-        owner=owner,
+        promise=Promise(constraint=constraint, window=10, windows=windows, owner=owner),
         budget=Budget(epsilon=epsilon, delta=delta),
         mechanism=mechanism,
         accounting=accounting,
@@ -334,7 +332,9 @@ def test_parts_are_composed_as_in_the_plan_with_the_noise_that_is_drawn(way):
     for released, weight in zip(plan.released, (1, 7), strict=True):
         asked = plan.demands[released.query]
         unit = Contribution(
-            components=asked.measure.components, cells=asked.cells, constraint=AtMost(4), window=10, owner=False
+            promise=Promise(constraint=AtMost(4), window=10, windows=None, owner=False),
+            components=asked.measure.components,
+            cells=asked.cells,
         )
         near = of_net(Tree(branching=2, height=1, refine="none", windows=2, initial_level=False), unit)
         measurements.append(

@@ -7,9 +7,11 @@ from privacy.accounting.accounting import Accounting, Budget
 from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost
 from privacy.measure import Measure
+from privacy.planning.alternatives import alternatives
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.planning.statement import ALWAYS, NOT_REACTING, REACTING
 from privacy.series import Series
 from privacy.strategies.base import Strategy
@@ -56,12 +58,9 @@ def planned(
 ) -> Plan:
     return make_plan(
         [Demand(name="beds", measure=Measure(kind="count"), cells=2, series=series, choice=choice)],
-        constraint=AtMost(4),
-        window=1,
-        windows=24,
-        owner=False,
+        promise=Promise(constraint=AtMost(4), window=1, windows=24, owner=False),
         budget=Budget(epsilon=1.0, delta=delta),
-        mechanism=mechanism,  # type: ignore[arg-type]
+        mechanism=mechanism,
         accounting=accounting,
         adaptive_data=adaptive,
     )
@@ -105,7 +104,8 @@ def test_for_data_that_react_no_gaussian_noise_is_drawn_in_advance(series, choic
     free, held = (planned(choice=choice, adaptive=a, series=series) for a in (False, True))
 
     assert held.conditions == (REACTING, *ALWAYS)
-    assert not any(part.strategy.in_advance for option in held.options[0] for part in option.parts)
+    tried = alternatives(held, 0, adaptive_data=True)
+    assert not any(part.strategy.in_advance for option in tried for part in option.parts)
     # Where what was best before is allowed, it is taken still, with the same noise.
     if not any(r.strategy.in_advance for r in free.released):
         assert [r.strategy for r in held.released] == [r.strategy for r in free.released]

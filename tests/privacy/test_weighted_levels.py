@@ -14,6 +14,7 @@ from privacy.planning.demand import Demand
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev
+from privacy.planning.promise import Promise
 from privacy.planning.spent import covered, spent
 from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
@@ -80,11 +81,13 @@ def planned(weights: tuple[float, ...] | None, *, span: int | None, windows: int
     )
     return make_plan(
         [demand],
-        constraint=AtMost(3) if span is None else AtOnce(),
-        window=1,
-        windows=windows,
-        owner=False,
-        protects=EVERYTHING if span is None else Span(span),
+        promise=Promise(
+            constraint=AtMost(3) if span is None else AtOnce(),
+            window=1,
+            windows=windows,
+            owner=False,
+            protects=EVERYTHING if span is None else Span(span),
+        ),
         budget=Budget(epsilon=1.0, delta=delta),
         mechanism="gaussian" if delta else "laplace",
         accounting="zcdp" if delta else "naive",
@@ -130,7 +133,7 @@ def test_shares_are_kept_as_they_are_and_others_are_another_plan():
 
     document = plan_to_json(plan)
     assert plan_from_json(document) == plan
-    shares = document["queries"][0]["parts"][0]["strategy"]["shares"]
+    shares = document["queries"][0]["parts"][0]["strategy"]["shares"]["parts"]
     assert shares == list(released.strategy.shares.parts)
     shares[0] = WHOLE + 1
     with pytest.raises(ValueError, match=r"strategy: shares: expected one for each of 7 weights"):
@@ -190,11 +193,7 @@ def test_weights_are_for_levels_alone():
     with pytest.raises(ValueError, match="weights are of levels alone"):
         make_plan(
             [replace(planned(WEEK, span=7, windows=None).demands[0], series=(Series(kind="change"),))],
-            constraint=AtOnce(),
-            window=1,
-            windows=None,
-            owner=False,
-            protects=Span(7),
+            promise=Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(7)),
             budget=Budget(epsilon=1.0),
             mechanism="laplace",
             accounting="naive",

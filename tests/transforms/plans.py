@@ -6,6 +6,7 @@ from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline, planned
 
@@ -14,10 +15,7 @@ def laplace_plan(queries: Sequence[Query], constraint: AtMost, timeline: Timelin
     """With epsilon = 2 for all of a release as long as the timeline."""
     plan = make_plan(
         [query.demand for query in queries],
-        constraint=constraint,
-        window=timeline.every,
-        windows=timeline.windows,
-        owner=False,
+        promise=Promise(constraint=constraint, window=timeline.every, windows=timeline.windows, owner=False),
         budget=Budget(epsilon=2.0, delta=0.0),
         mechanism="laplace",
         accounting=None,

@@ -20,7 +20,9 @@ from privacy.cells.choice import CellChoice, CellName
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
+from privacy.planning.document import CODEC
 from privacy.planning.make_plan import make_plan
+from privacy.planning.promise import Promise
 from privacy.series import Ints, Series
 from privacy.strategies.base import Nodes
 from tests.transforms.test_release import FALSE_ALARM, agrees
@@ -73,10 +75,7 @@ def made(
     )
     plan = make_plan(
         [query.demand],
-        constraint=AtOnce(),
-        window=DAY,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=AtOnce(), window=DAY, windows=windows, owner=False),
         budget=Budget(epsilon=epsilon, delta=delta),
         mechanism="gaussian" if delta else "laplace",
         accounting=None,
@@ -368,7 +367,7 @@ def test_a_state_comes_back_and_one_of_another_moment_plan_or_shape_is_refused()
 
     back = level_from_bytes(again, **GIVEN)
     assert back.carry is not None
-    assert back.carry.to_json() == held.carry.to_json()
+    assert CODEC.write(back.carry) == CODEC.write(held.carry)
     assert (back.level.tolist(), back.carry.published.tolist()) == (held.level.tolist(), held.carry.published.tolist())
     for change, says in [
         ({"windows": 4}, "is not that after 4 windows"),

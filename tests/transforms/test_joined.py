@@ -42,13 +42,8 @@ AGGREGATION = Aggregation(
 
 def plan_of(aggregation: Aggregation, **other: Any) -> Plan:
     demands = [query.demand for query in aggregation.queries]
-    told = {
-        "constraint": aggregation.constraint,
-        "window": aggregation.timeline.every,
-        "windows": aggregation.timeline.windows,
-        "owner": aggregation.owner is not None,
-    }
-    return make_plan(demands, **(told | other), budget=Budget(epsilon=1), mechanism="laplace", accounting="naive")
+    promise = replace(aggregation.promise(), **other)
+    return make_plan(demands, promise, budget=Budget(epsilon=1), mechanism="laplace", accounting="naive")
 
 
 PLAN = plan_of(AGGREGATION)

@@ -11,6 +11,7 @@ from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.series import Series
 from privacy.strategies.choice import Choice
@@ -40,11 +41,7 @@ def made(
 ) -> ReleasePlan:
     plan = make_plan(
         [query.demand],
-        constraint=constraint,
-        window=10,
-        windows=4,
-        owner=owner is not None,
-        protects=protects,
+        promise=Promise(constraint=constraint, window=10, windows=4, owner=owner is not None, protects=protects),
         budget=Budget(epsilon=1.0),
         mechanism="laplace",
         accounting="naive",
@@ -87,7 +84,8 @@ def test_what_the_plan_does_not_charge_for_is_refused(
 
 def near(plan: Plan, *columns: str) -> Plan:
     """The plan as if neighbours were near in these."""
-    return replace(plan, protects=Span(10, tuple((column, "10") for column in columns)))
+    protects = Span(10, tuple((column, "10") for column in columns))
+    return replace(plan, promise=replace(plan.promise, protects=protects))
 
 
 @pytest.mark.parametrize(

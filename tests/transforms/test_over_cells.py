@@ -17,6 +17,7 @@ from privacy.constraint import AtMost
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
+from privacy.planning.promise import Promise
 from privacy.series import Series, totals
 from privacy.strategies.choice import Choice
 from transforms.aggregation import node_sums
@@ -49,10 +50,7 @@ def query(**others) -> Query:
 def plan_for(asked: Query, windows: int, *, epsilon: float = 1.0, delta: float = 0.0) -> Plan:
     return make_plan(
         [asked.demand],
-        constraint=CONSTRAINT,
-        window=1,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=CONSTRAINT, window=1, windows=windows, owner=False),
         budget=Budget(epsilon=epsilon, delta=delta),
         mechanism="gaussian" if delta else "laplace",
         accounting=None,

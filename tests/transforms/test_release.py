@@ -19,6 +19,7 @@ from privacy.noise.distributions import DiscreteLaplace
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, Released
+from privacy.planning.promise import Promise
 from privacy.protection import Span
 from privacy.series import Family, Kind, Series, totals
 from privacy.smoothing.segments import Segment
@@ -54,10 +55,7 @@ def plan_for(kinds: tuple[Kind, ...], cells: int, windows: int) -> Plan:
     ]
     return make_plan(
         demands,
-        constraint=CONSTRAINT,
-        window=DAY,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=CONSTRAINT, window=DAY, windows=windows, owner=False),
         budget=Budget(epsilon=1.0, delta=0.0),
         mechanism="laplace",
         accounting="naive",
@@ -138,11 +136,7 @@ def weighted(epsilon: float) -> Released:
     )
     (released,) = make_plan(
         [level],
-        constraint=AtOnce(),
-        window=DAY,
-        windows=None,
-        owner=False,
-        protects=Span(2 * DAY),
+        promise=Promise(constraint=AtOnce(), window=DAY, windows=None, owner=False, protects=Span(2 * DAY)),
         budget=Budget(epsilon=epsilon, delta=0.0),
         mechanism="laplace",
         accounting="naive",
@@ -285,10 +279,7 @@ def strategic(choice: Choice, series: tuple[Series, ...], *, windows: int) -> Pl
         series = tuple(s for s in series if s.kind == "sliding")
     return make_plan(
         [Demand(name="beds", measure=MEASURES[0], cells=1, series=series, choice=choice)],
-        constraint=CONSTRAINT,
-        window=DAY,
-        windows=windows,
-        owner=False,
+        promise=Promise(constraint=CONSTRAINT, window=DAY, windows=windows, owner=False),
         budget=Budget(epsilon=1.0, delta=1e-6),
         mechanism="gaussian",
         accounting="pld",

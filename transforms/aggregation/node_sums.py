@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from privacy.constraint import AtOnce, ByClass, Constraint
+from privacy.planning.promise import Promise
+from privacy.protection import EVERYTHING, Protection
 from privacy.series import Family
 from transforms.aggregation.leaf_sums import LeafSums
 from transforms.aggregation.projection import Projection
@@ -57,6 +59,17 @@ class Aggregation:
         constraint = self.constraint
         by_class = (constraint.column, constraint.names) if isinstance(constraint, ByClass) else None
         return Projection(queries=self.queries, owner=self.owner, by_class=by_class)
+
+    def promise(self, protects: Protection = EVERYTHING) -> Promise:
+        """The promise that these sums can keep: what a plan for them is made with."""
+        return Promise(
+            constraint=self.constraint,
+            window=self.timeline.every,
+            windows=self.timeline.windows,
+            owner=self.owner is not None,
+            protects=protects,
+            slack=self.timeline.bounds.slack,
+        )
 
     @property
     def block(self) -> int | None:

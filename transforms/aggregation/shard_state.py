@@ -20,7 +20,7 @@ Ints = np.ndarray
 STATE = "state"
 """The output of bounded sums that holds the files, and their folder."""
 
-VERSION = b"2"
+VERSION = b"1"
 _TABLES = ("units", "entries", "frozen", "pending")
 _NUMBERS = ("until", "superseded")
 

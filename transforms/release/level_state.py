@@ -10,10 +10,10 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from privacy.adaptive.carry import AdaptiveCarry, carry_from_json
+from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.grouping import unpacked
 from privacy.adaptive.sketch import Over, read
-from privacy.exact import Members
+from privacy.codec import Codec
 from privacy.series import Ints
 from transforms.common.parquet_state import list_of, to_parquet
 from transforms.release.adaptive_levels import RunningLevel
@@ -29,7 +29,7 @@ def level_to_bytes(level: Ints, carry: AdaptiveCarry, *, plan: str) -> bytes:
     columns = {
         "level": list_of(level),
         "published": list_of(carry.published),
-        "carry": pa.array([json.dumps(carry.to_json())]),
+        "carry": pa.array([json.dumps(Codec().write(carry))]),
     }
     return to_parquet(columns, metadata=described(windows=carry.windows, plan=plan))
 
@@ -58,7 +58,7 @@ def level_from_bytes(
         level, published, document = array("level"), array("published"), json.loads(table["carry"][0].as_py())
     except KeyError:
         raise _not_whole() from None
-    carry = carry_from_json(Members(document, "carry"), published)
+    carry: AdaptiveCarry = Codec().read(AdaptiveCarry, document, "carry", published=published)
     if level.dtype != np.int64 or (len(level), carry.windows) != (cells, windows):
         raise _not_whole()
     if grouped:

@@ -86,20 +86,22 @@ def refuse_mismatch(plan: Plan, aggregation: Aggregation) -> None:
     for query in aggregation.queries:
         if query.adaptive is not None and query.consistent:
             raise ValueError(f"query {query.name}: adaptive publication does not go with consistent")
-        if columns_of_near := _seen(query, plan.protects):
+        if columns_of_near := _seen(query, plan.promise.protects):
             raise ValueError(
                 f"query {query.name}: reads {', '.join(columns_of_near)}, of which only ranges may be read where the "
                 "plan protects places"
             )
-    if plan.constraint != aggregation.constraint:
+    if plan.promise.constraint != aggregation.constraint:
         raise ValueError("the plan was made for another constraint than the one that is enforced")
-    if plan.owner != (aggregation.owner is not None):
-        unit, other = ("owners", "entries") if plan.owner else ("entries", "owners")
+    if plan.promise.owner != (aggregation.owner is not None):
+        unit, other = ("owners", "entries") if plan.promise.owner else ("entries", "owners")
         raise ValueError(f"the plan protects {unit}, and {other} are bounded; name an owner in both, or in neither")
     timeline = aggregation.timeline
-    if plan.window != timeline.every or (plan.windows is not None and plan.windows < timeline.windows):
+    if plan.promise.window != timeline.every or (
+        plan.promise.windows is not None and plan.promise.windows < timeline.windows
+    ):
         raise ValueError("the plan was made for other or for fewer windows than the aggregation has")
-    if timeline.bounds.slack > plan.slack and plan.counts_windows:
+    if timeline.bounds.slack > plan.promise.slack and plan.promise.counts_windows:
         raise ValueError("the plan was made for windows of equal lengths, or longer ones; give it their slack")
 
 

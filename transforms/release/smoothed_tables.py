@@ -56,7 +56,7 @@ def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan
     released = plan.publishing(place, series)
     table = of_series(estimates, query, series, windows)
     numbers = len(table) // query.cells
-    parts = segments(numbers, None if plan.windows is None else len(series.ends(plan.windows)))
+    parts = segments(numbers, None if plan.promise.windows is None else len(series.ends(plan.promise.windows)))
     grid = plan.demands[place].measure.components[0].grid  # which is finer than the query's
     covariances = [grid**2 * found for found in covariances_of(released, series, parts)]
     published, low, high = (
