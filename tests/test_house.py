@@ -20,7 +20,7 @@ SOURCES = ("transforms.sources.files", "transforms.sources.columns", "transforms
 ROOMS = {
     "privacy": (),
     "privacy.noise": ("privacy",),
-    "privacy.accounting": ("privacy",),
+    "privacy.accounting": ("privacy", "privacy.noise"),
     "privacy.strategies": ("privacy",),
     "privacy.adaptive": ("privacy", "privacy.noise", "privacy.cells"),
     "privacy.answers": ("privacy", "privacy.noise", "privacy.cells"),

@@ -27,7 +27,7 @@ def sample(distribution: DiscreteLaplace, size: int) -> Ints:
 
 def error(adaptive: Adaptive, stream: Ints, runs: int) -> float:
     """The mean absolute error of a published number, one unit in one cell."""
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=1)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=1)
     return float(
         np.mean([np.abs(step(adaptive, scales, None, stream, sample)[1] - stream).mean() for _ in range(runs)])
     )

@@ -57,7 +57,7 @@ def error(point: Point, policy: Policy, runs: int, **parameters: object) -> floa
     if policy != "fixed":
         among["decisions"] = point.decisions
     adaptive = Adaptive(policy=policy, **among, **parameters)  # type: ignore[arg-type]
-    scales = scales_for(adaptive, epsilon=point.epsilon, sensitivity=1)
+    scales = scales_for(adaptive, budget=point.epsilon, sensitivity=1)
     found = []
     for _ in range(runs):
         off = np.cumsum(np.pad(step(adaptive, scales, None, stream, draw)[1] - stream, ((0, 0), (1, 0))), axis=1)

@@ -27,7 +27,7 @@ def pegasus(stream: Ints, span: int, smooth: Smooth, threshold: int) -> np.ndarr
     policy = Adaptive(
         policy="pegasus", span=span, decisions=usual_decisions("pegasus", 1), threshold=threshold, smooth=smooth
     )
-    scales, carry, values = scales_for(policy, epsilon=1.0, sensitivity=1), None, []
+    scales, carry, values = scales_for(policy, budget=1.0, sensitivity=1), None, []
     for level in stream:
         value, _, carry = step_grouped(
             policy, scales, carry, level, lambda distribution, size: distribution.noise(size)
@@ -50,7 +50,7 @@ def steps() -> dict[str, Ints]:
 
 
 def of_policy(policy: Adaptive, stream: Ints) -> float:
-    scales = scales_for(policy, epsilon=1.0, sensitivity=1)
+    scales = scales_for(policy, budget=1.0, sensitivity=1)
     values = step(policy, scales, None, stream, lambda distribution, size: distribution.noise(size))[1]
     return float(np.abs(values - stream).mean())
 

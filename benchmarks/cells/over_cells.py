@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from privacy.accounting.accounting import Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice, CellName
 from privacy.cells.fitting import strategies
 from privacy.cells.space import Axis, Space
 from privacy.constraint import AtMost
 from privacy.measure import Measure
+from privacy.noise.kinds import Mechanism
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan, stddev

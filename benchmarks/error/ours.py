@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from benchmarks.error.setting import Setting, sigma
-from privacy.accounting.composition import Mechanism
 from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
+from privacy.noise.kinds import Mechanism
 from privacy.planning.demand import Demand
 from privacy.planning.planner import Option, Question, certified, options
 from privacy.planning.promise import Promise

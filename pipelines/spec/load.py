@@ -29,10 +29,10 @@ from pipelines.spec.rules import adaptive_of
 from pipelines.spec.schedule import ScheduleSection
 from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import now
-from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound
 from privacy.cells.choice import CellChoice
 from privacy.constraint import Constraint
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.make_plan import Split
 from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection

@@ -10,9 +10,9 @@ from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import EITHER, SETTINGS, WORD, Duration, Number, Section, Text
 from pipelines.spec.ordered import Step
 from pipelines.spec.words import show
-from privacy.accounting.accounting import Accounting, Mechanism
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.make_plan import Split
 from privacy.protection import EVERYTHING, Protection, Span
 

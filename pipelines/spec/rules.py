@@ -14,8 +14,8 @@ from pipelines.spec.queries import QuerySection, SlidingSection
 from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSection, Strategy, StrategySection
 from privacy.adaptive.grouping import MOST_CELLS
 from privacy.counted import counted
+from privacy.noise.kinds import NOISE
 from privacy.planning.adaptive_part import spread_of
-from privacy.planning.plan import ADAPTIVELY
 from privacy.protection import Span
 from privacy.strategies.choice import Form
 from transforms.aggregation.expression import Condition
@@ -203,8 +203,8 @@ def _not_adaptive(
             yield f"pegasus smooths each cell by itself, {MOST_CELLS:,} at most; take fewer in query {query.name}"
         if query.consistent:
             yield f"adaptive does not go with consistent; remove it from query {query.name}"
-    mechanisms = ADAPTIVELY if privacy.settled_mechanism == "auto" else [privacy.settled_mechanism]
-    known = [accounting for mechanism in mechanisms for accounting in ADAPTIVELY[mechanism]]
+    mechanisms = NOISE if privacy.settled_mechanism == "auto" else [privacy.settled_mechanism]
+    known = [accounting for mechanism in mechanisms for accounting in NOISE[mechanism].adaptively]
     if privacy.accounting is not None and privacy.accounting not in known:
         yield f"adaptive is not for privacy.accounting {privacy.accounting}; use {' or '.join(known)}, or leave it out"
     if section.policy == "pegasus" and privacy.settled_mechanism == "gaussian":

@@ -12,24 +12,21 @@ from typing import Literal
 
 from privacy.accounting.composition import (
     ACCOUNTINGS,
-    Accounting,
     Measurement,
-    Mechanism,
     discretisation_gap,
     epsilon_spent,
     paper_epsilon,
 )
 from privacy.checks import at_least, positive
 from privacy.counted import counted
+from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.upward import above, shown
 
 __all__ = [
     "ACCOUNTINGS",
-    "Accounting",
     "Budget",
     "Calibration",
     "Measurement",
-    "Mechanism",
     "calibrate",
     "epsilon_spent",
     "paper_epsilon",
@@ -125,7 +122,8 @@ def calibrate(
     _check(budget, mechanism, accounting)
     weights = math.fsum(m.weight for m in measurements)
     parts = [m.weight / weights for m in measurements]
-    powers = parts if mechanism == "laplace" else [math.sqrt(part) for part in parts]
+    kind = NOISE[mechanism]
+    powers = parts if kind.pure else [math.sqrt(part) for part in parts]
     charged = [m.charged(mechanism, accounting) for m in measurements]
 
     def scales(multiplier: float, headroom: float) -> tuple[float, ...]:
@@ -147,14 +145,14 @@ def calibrate(
 
     chosen = scales(_largest(fits, start=budget.epsilon), HEADROOM)
     epsilon = spent(chosen)
-    pure = mechanism == "laplace" and accounting in ("naive", "paper")
+    pure = kind.pure and accounting in ("naive", "paper")
     stated = Budget(epsilon=epsilon, delta=0.0 if pure else budget.delta)
-    composed = COMPOSED["pld" if mechanism == "gaussian" and accounting == "advanced" else accounting]
+    composed = COMPOSED["pld" if not kind.pure and accounting == "advanced" else accounting]
     sentence = (
         f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of {protected}: discrete "
         f"{mechanism.capitalize()} noise on {counted(len(measurements), 'measurement')}, {composed}"
     )
-    if mechanism == "gaussian" and accounting not in ("zcdp", "rdp"):
+    if not kind.pure and accounting not in ("zcdp", "rdp"):
         gap = discretisation_gap(measurements, chosen, steps=steps)
         slack = (1 + math.exp(epsilon)) * gap
         if slack > budget.delta / 10:
@@ -167,20 +165,20 @@ def calibrate(
     return Calibration(
         scales=chosen,
         budget=stated,
-        shares=tuple(above(r if mechanism == "laplace" else r * r / 2) for r in ratios),
-        unit="epsilon" if mechanism == "laplace" else "rho",
+        shares=tuple(above(kind.cost(r)) for r in ratios),
+        unit=kind.unit,
         sentence=sentence + ".",
     )
 
 
 def _check(budget: Budget, mechanism: Mechanism, accounting: Accounting) -> None:
-    if mechanism not in ("laplace", "gaussian"):
+    if mechanism not in NOISE:
         raise ValueError(f"mechanism {mechanism!r} must be laplace or gaussian")
     if accounting not in ACCOUNTINGS:
         raise ValueError(f"accounting {accounting!r} must be one of {', '.join(ACCOUNTINGS)}")
     if budget.delta > 0:
         return
-    if mechanism == "gaussian":
+    if not NOISE[mechanism].pure:
         raise ValueError("Gaussian noise needs delta above 0; give a delta or use Laplace noise")
     if accounting not in ("naive", "paper"):
         raise ValueError(f"accounting {accounting} needs delta above 0; give a delta or use naive")

@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,9 @@ from privacy.accounting.curves import (
     zcdp_epsilon,
 )
 from privacy.checks import at_least, positive
+from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.upward import above
 
-Mechanism = Literal["laplace", "gaussian"]
-Accounting = Literal["naive", "advanced", "zcdp", "rdp", "pld", "paper"]
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
 
 
@@ -81,8 +80,8 @@ class Measurement:
     def charged_exactly(self, mechanism: Mechanism, accounting: Accounting) -> Fraction:
         """The same before it is rounded upward."""
         if accounting == "paper":
-            return self.nodes * Fraction(self.node_l1 if mechanism == "laplace" else self.node_l2)
-        return Fraction(self.l1 if mechanism == "laplace" else self.l2)
+            return self.nodes * Fraction(NOISE[mechanism].of_norms(self.node_l1, self.node_l2))
+        return Fraction(NOISE[mechanism].of_norms(self.l1, self.l2))
 
 
 def epsilon_spent(
@@ -111,7 +110,7 @@ def epsilon_spent(
     charged = [m.charged(mechanism, accounting) for m in measurements]
     exact = [Fraction(c) / Fraction(s) for c, s in zip(charged, scales, strict=True)]
     ratios = [above(e) for e in exact]
-    if mechanism == "laplace":
+    if NOISE[mechanism].pure:
         return min(above(sum(exact, Fraction(0))), _pure(ratios, accounting, delta))
     if accounting == "zcdp":
         return zcdp_epsilon(math.fsum(r * r for r in ratios) / 2, delta)
@@ -145,7 +144,7 @@ def is_proved(
     ... ]
     [False, True]
     """
-    if mechanism == "gaussian" and accounting in ("pld", "advanced"):
+    if not NOISE[mechanism].pure and accounting in ("pld", "advanced"):
         ratios = [above(Fraction(m.l2) / Fraction(s)) for m, s in zip(measurements, scales, strict=True)]
         discrete = (1 + math.exp(min(epsilon, 700))) * discretisation_gap(measurements, scales, steps=steps)
         return gaussian_delta(math.hypot(*ratios), epsilon) + discrete <= delta
@@ -169,7 +168,7 @@ def paper_epsilon(
     1.0
     """
     ratios = [m.charged(mechanism, "paper") / s for m, s in zip(measurements, scales, strict=True)]
-    if mechanism == "laplace":
+    if NOISE[mechanism].pure:
         return math.fsum(ratios)
     return _continuous(measurements, ratios, "paper", delta)
 

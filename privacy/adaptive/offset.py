@@ -30,6 +30,7 @@ from privacy.adaptive.carry import AdaptiveCarry, beyond, unspent
 from privacy.adaptive.policy import Adaptive
 from privacy.adaptive.scales import Scales
 from privacy.adaptive.sketch import Reading
+from privacy.noise.kinds import NOISE
 
 FARTHEST = 60.0
 """Largest u: sinh of it, 2^85, is beyond any distance."""
@@ -44,10 +45,7 @@ def mean_norm(scales: Scales, units: int, cells: int) -> float:
     798
     """
     scale = scales.sample(units).scale
-    if scales.noise == "gaussian":  # of the continuous distribution: scales are many steps
-        return cells * scale * math.sqrt(2 / math.pi)
-    inverse = 1 / scale
-    return -2 * cells * math.exp(-inverse) / math.expm1(-2 * inverse)  # cells / sinh(inverse), which may overflow
+    return cells * NOISE[scales.noise].mean_size(scale)
 
 
 def offset(

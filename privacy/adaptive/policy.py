@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from privacy.checks import at_least, proportion
+from privacy.noise.kinds import NOISE, Mechanism
 
 Policy = Literal["fixed", "dsft", "dsat", "bd", "ba", "pegasus"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -29,8 +30,7 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 Smooth = Literal["mean", "median", "james_stein"]
 SMOOTHS: tuple[Smooth, ...] = get_args(Smooth)
 
-Noise = Literal["laplace", "gaussian"]
-NOISES: tuple[Noise, ...] = ("laplace", "gaussian")
+Noise = Mechanism
 """Of samples; decisions have Laplace noise always."""
 
 NEEDS: dict[Policy, tuple[str, ...]] = {
@@ -209,6 +209,6 @@ def usual_decisions(policy: Policy, cells: int, noise: Noise = "laplace") -> flo
         return None
     if policy in ("bd", "pegasus"):
         return 0.5 if policy == "bd" else 0.2
-    if noise == "laplace":
+    if NOISE[noise].pure:
         return 1 / (3 + math.sqrt(cells))
     return 0.15 if policy == "ba" else 1 / (1.5 + math.sqrt(cells))

@@ -42,9 +42,10 @@ from fractions import Fraction
 
 from privacy.adaptive.policy import Adaptive, Noise
 from privacy.checks import at_least, positive
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.kinds import NOISE
 from privacy.noise.sampling import LARGEST_SCALE
-from privacy.upward import above, root_above
+from privacy.upward import above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +88,8 @@ class Scales:
         >>> Scales(sensitivity=1, threshold=None, test=None, whole=3.0, units=4, noise="gaussian").sample(1)
         DiscreteGaussian(scale=6.0)
         """
-        if self.noise == "gaussian":
-            return DiscreteGaussian(root_above(Fraction(self.whole) ** 2 * self.units / units))
-        return DiscreteLaplace(above(Fraction(self.whole) * self.units / units))
+        kind = NOISE[self.noise]
+        return kind.distribution(above(kind.widened(Fraction(self.whole), Fraction(self.units, units))))
 
     def split(self, units: int) -> float:
         """The scale of choices of splits, of a sample that takes so many units.
@@ -99,102 +99,66 @@ class Scales:
         """
         if self.splits is None:
             raise ValueError("scales: of samples without splits")
-        if self.noise == "gaussian":
-            return root_above(Fraction(self.splits) ** 2 * self.units / units)
-        return above(Fraction(self.splits) * self.units / units)
+        return above(NOISE[self.noise].widened(Fraction(self.splits), Fraction(self.units, units)))
 
 
 def scales_for(
-    adaptive: Adaptive, *, epsilon: float, sensitivity: int, column: int = 1, rounds: int = 0, share: float = 0.0
+    adaptive: Adaptive,
+    *,
+    budget: float,
+    sensitivity: int,
+    noise: Noise = "laplace",
+    column: int = 1,
+    rounds: int = 0,
+    share: float = 0.0,
 ) -> Scales:
-    """The least noise that `epsilon` covers, Laplace noise for samples; each scale rounded upward.
+    """The least noise that a budget covers; each scale rounded upward.
 
-    Between threshold and distances epsilon is split as 1 : (2 c)^(2/3) for c answers 'above', which makes the sum of
-    the two variances least (Lyu, Su, Li 2017).
+    A run of AboveThreshold splits its epsilon between threshold and distances as 1 : (2 c)^(2/3) for c answers 'above',
+    which makes the sum of the two variances least (Lyu, Su, Li 2017).
 
     Args:
-        epsilon: for decisions and samples together.
+        budget: epsilon, or rho where samples have Gaussian noise, for decisions and samples together; the policy's
+            share of it is for decisions.
         sensitivity: r, in grid steps.
+        noise: of samples.
         column, rounds: of what samples are made with (privacy.adaptive.sketch).
         share: of what samples get, for their splits; 0 if there are none.
 
     >>> adaptive = Adaptive(policy="fixed", windows=100, interval=10)
-    >>> scales_for(adaptive, epsilon=1.0, sensitivity=3).sample(1)
+    >>> scales_for(adaptive, budget=1.0, sensitivity=3).sample(1)
     DiscreteLaplace(scale=30.0)
-    """
-    positive("epsilon", epsilon)
-    at_least("sensitivity", sensitivity, 1)
-    _check(column, rounds, share)
-    whole, r = Fraction(epsilon), Fraction(sensitivity)
-    decisions = whole * Fraction(adaptive.decisions or 0)
-    threshold = test = None
-    if adaptive.sparse_vector:
-        runs, answers = _runs(adaptive, "laplace")
-        threshold, test = _of_run(r, decisions / runs, answers)
-    elif decisions:
-        test = _scale(r * adaptive.among / decisions)
-    of_splits = (whole - decisions) * Fraction(share)
-    scales = Scales(
-        sensitivity=sensitivity,
-        threshold=threshold,
-        test=test,
-        whole=_scale(r * column / (whole - decisions - of_splits)),
-        units=adaptive.units,
-        column=column,
-        splits=_scale(2 * r * rounds / of_splits) if rounds else None,
-        rounds=rounds,
-    )
-    _scale(Fraction(scales.sample(adaptive.fewest).scale))
-    return scales
-
-
-def gaussian_scales_for(
-    adaptive: Adaptive, *, rho: float, sensitivity: int, column: int = 1, rounds: int = 0, share: float = 0.0
-) -> Scales:
-    """The least noise that `rho` covers, Gaussian noise for samples; each scale rounded upward.
-
-    Args:
-        rho: for decisions and samples together; the policy's share of it is for decisions.
-        sensitivity: r, in grid steps.
-        column, rounds, share: as for `scales_for`.
-
-    >>> adaptive = Adaptive(policy="fixed", windows=100, interval=10)
-    >>> round(gaussian_scales_for(adaptive, rho=0.2, sensitivity=3).sample(1).scale, 9)
+    >>> round(scales_for(adaptive, budget=0.2, sensitivity=3, noise="gaussian").sample(1).scale, 9)
     15.0
     """
-    positive("rho", rho)
+    positive(NOISE[noise].unit, budget)
     at_least("sensitivity", sensitivity, 1)
-    _check(column, rounds, share)
-    if adaptive.policy == "pegasus":
+    if (rounds == 0) != (share == 0.0):
+        raise ValueError(f"rounds={rounds} and share={share}: both, or neither")
+    if adaptive.policy == "pegasus" and not NOISE[noise].pure:
         raise ValueError("pegasus has Laplace noise alone; use privacy.mechanism: laplace")
-    whole, r = Fraction(rho), Fraction(sensitivity)
+    whole, r = Fraction(budget), Fraction(sensitivity)
     decisions = whole * Fraction(adaptive.decisions or 0)
     threshold = test = None
     if adaptive.sparse_vector:
-        runs, answers = _runs(adaptive, "gaussian")
-        threshold, test = _of_run(r, 1 / Fraction(_root(runs / (2 * decisions))), answers)
+        runs, answers = _runs(adaptive, noise)
+        threshold, test = _of_run(r, 1 / _least(noise, decisions / runs), answers)
     elif decisions:
-        test = _scale(r * Fraction(_root(adaptive.among / (2 * decisions))))
+        test = _scale(r * _least(noise, decisions / adaptive.among))
     of_splits = (whole - decisions) * Fraction(share)
     scales = Scales(
         sensitivity=sensitivity,
         threshold=threshold,
         test=test,
-        whole=_scale(r * Fraction(_root(column / (2 * (whole - decisions - of_splits))))),
+        whole=_scale(r * _least(noise, (whole - decisions - of_splits) / column)),
         units=adaptive.units,
-        noise="gaussian",
+        noise=noise,
         column=column,
-        splits=_scale(2 * r * Fraction(_root(rounds / (2 * of_splits)))) if rounds else None,
+        splits=_scale(2 * r * _least(noise, of_splits / rounds)) if rounds else None,
         rounds=rounds,
     )
     _scale(Fraction(scales.sample(adaptive.fewest).scale))
     return scales
-
-
-def _check(column: int, rounds: int, share: float) -> None:
-    at_least("column", column, 1)
-    if (rounds == 0) != (share == 0.0):
-        raise ValueError(f"rounds={rounds} and share={share}: both, or neither")
 
 
 def _of_run(r: Fraction, epsilon: Fraction, answers: int) -> tuple[float, float]:
@@ -209,10 +173,10 @@ def _scale(least: Fraction) -> float:
     return above(least)
 
 
-def _root(square: Fraction) -> float:
-    """Rounded up."""
-    _scale(square / Fraction(LARGEST_SCALE))
-    return root_above(square)
+def _least(noise: Noise, cost: Fraction) -> Fraction:
+    """The scale for sensitivity 1 and this cost, rounded up."""
+    _scale(1 / (cost * Fraction(LARGEST_SCALE)))  # no float holds the square of what is far beyond
+    return NOISE[noise].scale_for(cost)
 
 
 def spent(adaptive: Adaptive, scales: Scales) -> Fraction:
@@ -221,9 +185,9 @@ def spent(adaptive: Adaptive, scales: Scales) -> Fraction:
     Epsilon is exact, and attained but for rounding.
 
     >>> adaptive = Adaptive(policy="ba", span=7, decisions=0.5)
-    >>> spent(adaptive, scales_for(adaptive, epsilon=1.0, sensitivity=3)) <= 1
+    >>> spent(adaptive, scales_for(adaptive, budget=1.0, sensitivity=3)) <= 1
     True
-    >>> spent(adaptive, gaussian_scales_for(adaptive, rho=1.0, sensitivity=3)) <= 1
+    >>> spent(adaptive, scales_for(adaptive, budget=1.0, sensitivity=3, noise="gaussian")) <= 1
     True
     """
     r = Fraction(scales.sensitivity)
@@ -235,9 +199,8 @@ def spent(adaptive: Adaptive, scales: Scales) -> Fraction:
         run = r / Fraction(scales.threshold) + 2 * answers * r / Fraction(scales.test)
     elif scales.test is not None:
         run = r / Fraction(scales.test)
-    if scales.noise == "laplace":
-        return scales.column * sample + scales.rounds * splits + runs * run
-    return (scales.column * sample**2 + scales.rounds * splits**2 + runs * run**2) / 2
+    cost = NOISE[scales.noise].cost
+    return scales.column * cost(sample) + scales.rounds * cost(splits) + runs * cost(run)
 
 
 def anew(adaptive: Adaptive, scales: Scales) -> bool:
@@ -246,7 +209,7 @@ def anew(adaptive: Adaptive, scales: Scales) -> bool:
 
 
 def _anew(adaptive: Adaptive, noise: Noise) -> bool:
-    return adaptive.span is not None or noise == "gaussian"
+    return adaptive.span is not None or NOISE[noise].restarts
 
 
 def _runs(adaptive: Adaptive, noise: Noise) -> tuple[int, int]:

@@ -32,6 +32,7 @@ from privacy.cells.product import Product
 from privacy.counted import counted
 from privacy.noise.choices import Choice
 from privacy.noise.distributions import NoiseDistribution
+from privacy.noise.kinds import NOISE
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -84,7 +85,7 @@ def column(over: Over | None, noise: Noise) -> int:
     >>> column(None, "laplace"), column(tree, "laplace"), column(tree, "gaussian")
     (1, 5, 11)
     """
-    power = 1 if noise == "laplace" else 2
+    power = NOISE[noise].power
     if over is None:
         return 1
     if isinstance(over, KdTree):

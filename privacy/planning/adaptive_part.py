@@ -6,13 +6,12 @@ of so much epsilon, or of so much rho where samples have Gaussian noise.
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-from privacy.accounting.composition import Measurement, Mechanism
+from privacy.accounting.composition import Measurement
 from privacy.adaptive.carry import offered
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.policy import PARTS, Adaptive, Spread
-from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, spent
+from privacy.adaptive.scales import Scales, scales_for, spent
 from privacy.adaptive.sketch import Over, column, rounds, typical_deviation
 from privacy.cells.choice import CellChoice
 from privacy.cells.fitting import strategies
@@ -21,13 +20,11 @@ from privacy.cells.space import Space
 from privacy.constraint import AtOnce, Constraint, Within, parts
 from privacy.counted import counted
 from privacy.measure import Measure
+from privacy.noise.kinds import NOISE, Mechanism
 from privacy.planning.promise import Promise
 from privacy.strategies.choice import MOST_WEIGHTS
 from privacy.strategies.window_budgets import WHOLE, best_shares
-from privacy.upward import above, below, root_above
-
-ROUNDING = 1 + Fraction(1, 2**50)
-"""More than roots are rounded by, so that `scale_of` is never less than what a part was calibrated to."""
+from privacy.upward import above, below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +83,7 @@ def over_of(choice: CellChoice, space: Space, noise: Mechanism = "laplace") -> O
         return None
     if choice.name == "kdtree":
         return kdtree_over(space, height=choice.height, share=choice.splits)
-    best, *_ = strategies(space, choice, power=1 if noise == "laplace" else 2, changes=1, blocks=True)
+    best, *_ = strategies(space, choice, power=NOISE[noise].power, changes=1, blocks=True)
     return None if best.trivial else best
 
 
@@ -146,9 +143,10 @@ def spread_of(choice: AdaptiveChoice, *, windows: int | None, span: int | None, 
         )
     if not repeated:
         weights = (weights * -(-among // len(weights)))[:among]
-    found = best_shares(weights, among, repeated=repeated, gaussian=noise == "gaussian")
-    # Of rho, a share of the width is its square.
-    units = tuple(part * part // WHOLE if noise == "gaussian" else part for part in found.parts)
+    power = NOISE[noise].power
+    found = best_shares(weights, among, repeated=repeated, power=power)
+    # What a share of the width costs is a power of it.
+    units = tuple(part**power // WHOLE ** (power - 1) for part in found.parts)
     if min(units) < 1:
         raise ValueError(f"weights: {among} samples are too many to share one budget; use a longer interval")
     return Spread(weights=weights, units=units, least=found.least)
@@ -156,7 +154,7 @@ def spread_of(choice: AdaptiveChoice, *, windows: int | None, span: int | None, 
 
 def above_least(spread: Spread, noise: Mechanism) -> float:
     """By what share the weighted squared error is above the least that any budgets have, at most."""
-    power = 1 if noise == "gaussian" else 2
+    power = 2 / NOISE[noise].power
     error = math.fsum(a**2 * (PARTS / u) ** power for a, u in zip(spread.weights, spread.units, strict=True))
     return max(error / spread.least - 1, 0.0)
 
@@ -175,23 +173,22 @@ def calibrated(
         sensitivity: of all cells at any one time, in grid steps.
     """
     whole, splits, share = column(over, noise), rounds(over), over.share if isinstance(over, KdTree) else 0.0
-    if noise == "gaussian":
-        rho = below(1 / (2 * Fraction(scale) ** 2 * ROUNDING))
-        scales = gaussian_scales_for(
-            adaptive, rho=rho, sensitivity=sensitivity, column=whole, rounds=splits, share=share
-        )
-    else:
-        epsilon = below(1 / Fraction(scale))
-        scales = scales_for(
-            adaptive, epsilon=epsilon, sensitivity=sensitivity, column=whole, rounds=splits, share=share
-        )
+    scales = scales_for(
+        adaptive,
+        noise=noise,
+        budget=NOISE[noise].budget_at(scale),
+        sensitivity=sensitivity,
+        column=whole,
+        rounds=splits,
+        share=share,
+    )
     return AdaptivePart(query=query, adaptive=adaptive, scales=scales, share=above(spent(adaptive, scales)), over=over)
 
 
 def scale_of(part: AdaptivePart) -> float:
     """What `one_measurement` would have as a scale, for what the part costs; rounded down."""
     cost = spent(part.adaptive, part.scales)
-    return below(1 / (Fraction(root_above(2 * cost)) if part.scales.noise == "gaussian" else cost))
+    return below(1 / NOISE[part.scales.noise].ratio_of(cost))
 
 
 def at_once(measure: Measure, promise: Promise) -> int:

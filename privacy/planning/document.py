@@ -10,14 +10,15 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from privacy.accounting.accounting import Accounting, Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.cells.along import Along
 from privacy.cells.product import KINDS
 from privacy.codec import Codec, Json
 from privacy.measure import Component
+from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
-from privacy.planning.plan import ADAPTIVELY, Plan, Released
+from privacy.planning.plan import Plan, Released
 from privacy.planning.promise import Promise
 from privacy.strategies.base import Strategy
 from privacy.strategies.table import STRATEGIES
@@ -153,7 +154,8 @@ def _check(query: _Query, place: int, document: _Document) -> None:
     if (adaptive is None) != (query.demand.adaptive is None):
         raise ValueError(f"{where}.adaptive: expected only for a query that is published adaptively")
     if adaptive is not None:
-        if adaptive.scales.noise != document.mechanism or document.accounting not in ADAPTIVELY[document.mechanism]:
+        composed = document.accounting in NOISE[document.mechanism].adaptively
+        if adaptive.scales.noise != document.mechanism or not composed:
             raise ValueError(f"mechanism: {document.mechanism}, and what is published adaptively is for another one")
         return
     if Counter(series for part in query.parts for series in part.series) != Counter(query.demand.series):

@@ -8,16 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from privacy.accounting.accounting import (
-    Accounting,
-    Budget,
-    Calibration,
-    Mechanism,
-    calibrate,
-    paper_epsilon,
-)
+from privacy.accounting.accounting import Budget, Calibration, calibrate, paper_epsilon
 from privacy.cells.kdtree import KdTree
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace
+from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.noise.sampling import LARGEST_SCALE
 from privacy.planning.adaptive_part import (
     adaptive_of,
@@ -28,7 +21,7 @@ from privacy.planning.adaptive_part import (
     over_of,
 )
 from privacy.planning.demand import Demand
-from privacy.planning.plan import ADAPTIVELY, Plan, Released
+from privacy.planning.plan import Plan, Released
 from privacy.planning.planner import Option, Part, Question, certified, nominal, options
 from privacy.planning.pricing import measured, share, share_for, total_variance
 from privacy.planning.promise import Promise
@@ -67,7 +60,7 @@ def make_plan(
     Raises:
         ValueError: a budget, mechanism and accounting that do not fit together, or a query without any sensitivity.
     """
-    mechanisms: tuple[Mechanism, ...] = ("laplace", "gaussian") if budget.delta > 0 else ("laplace",)
+    mechanisms = tuple(name for name, kind in NOISE.items() if kind.pure or budget.delta > 0)
     if mechanism != "auto":
         mechanisms = (mechanism,)
     plans, refused = [], []
@@ -104,15 +97,14 @@ def usual_accounting(mechanism: Mechanism, *, adaptive: bool) -> Accounting:
     >>> usual_accounting("gaussian", adaptive=False), usual_accounting("gaussian", adaptive=True)
     ('pld', 'zcdp')
     """
-    if adaptive:
-        return ADAPTIVELY[mechanism][0]
-    return "naive" if mechanism == "laplace" else "pld"
+    kind = NOISE[mechanism]
+    return kind.adaptively[0] if adaptive else kind.accounting
 
 
 def _serves(mechanism: Mechanism, demands: Sequence[Demand]) -> bool:
     """Whether each query can have a strategy that the spec allows."""
     names = {demand.choice.name for demand in demands} - {"auto"}
-    return mechanism == "gaussian" or all(OFFERS[name].sparse for name in names)
+    return NOISE[mechanism].dense or all(OFFERS[name].sparse for name in names)
 
 
 def _plan(
@@ -125,11 +117,11 @@ def _plan(
     split: Split,
     adaptive: bool,
 ) -> Plan:
-    demands = [replace(d, measure=replace(d.measure, fine=mechanism == "gaussian")) for d in demands]
-    if any(d.adaptive is not None for d in demands) and accounting not in ADAPTIVELY[mechanism]:
+    demands = [replace(d, measure=replace(d.measure, fine=NOISE[mechanism].fine)) for d in demands]
+    if any(d.adaptive is not None for d in demands) and accounting not in NOISE[mechanism].adaptively:
         raise ValueError(
             f"adaptive publication with {mechanism.capitalize()} noise needs accounting "
-            f"{' or '.join(ADAPTIVELY[mechanism])}, not {accounting}"
+            f"{' or '.join(NOISE[mechanism].adaptively)}, not {accounting}"
         )
     questions = [
         Question(demand=demand, promise=promise, mechanism=mechanism, adaptive=adaptive, accounting=accounting)
@@ -204,7 +196,7 @@ def _plan(
         accounting=accounting,
         budget=calibration.budget,
         share_unit=calibration.unit,
-        claim=calibration.sentence + (DECIDING if mechanism == "gaussian" and decided else ""),
+        claim=calibration.sentence + (DECIDING if decided and not NOISE[mechanism].pure else ""),
         conditions=conditions(
             mechanism,
             [(demands[place].name, part.strategy) for place, part in planned],
@@ -222,7 +214,7 @@ def _released(
     mechanism: Mechanism,
     stated: Sequence[float | None],
 ) -> tuple[Released, ...]:
-    kind = DiscreteLaplace if mechanism == "laplace" else DiscreteGaussian
+    kind = NOISE[mechanism].distribution
     for (place, part), scale in zip(planned, calibration.scales, strict=False):  # adaptive parts come last
         if scale * max(c.largest for c in demands[place].measure.components) > LARGEST_SCALE:
             raise ValueError(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.accounting import Accounting, Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.cells.product import Product
 from privacy.noise.distributions import NoiseDistribution, widened
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.contribution import Sensitivity
 from privacy.planning.demand import Demand
@@ -16,9 +17,6 @@ from privacy.planning.planner import mean_variances
 from privacy.planning.promise import Promise
 from privacy.series import Family, Series
 from privacy.strategies.base import Strategy
-
-ADAPTIVELY: dict[Mechanism, tuple[Accounting, ...]] = {"laplace": ("naive",), "gaussian": ("zcdp", "rdp")}
-"""How what is published adaptively composes with the rest: epsilons add up, or rhos do. The first is usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

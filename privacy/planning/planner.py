@@ -19,9 +19,9 @@ candidates: privacy.planning.paper has their conditions, and a test holds them a
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from privacy.accounting.composition import Accounting, Mechanism
 from privacy.cells.fitting import strategies
 from privacy.cells.product import Product
+from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.pricing import root_mean_square
@@ -177,7 +177,7 @@ def _over_cells(question: Question) -> Iterator[Question]:
     if not (demand.over.asks or demand.apart):
         yield question
         return
-    power = 1 if question.mechanism == "laplace" else 2
+    power = NOISE[question.mechanism].power
     blocks = question.promise.span is not None
     for over in strategies(
         demand.axes, demand.over, power=power, changes=question.changes, apart=demand.apart, blocks=blocks
@@ -215,13 +215,13 @@ def _candidates(question: Question) -> Iterator[tuple[Name, Candidate]]:
 
 def _beyond_sparse(question: Question) -> bool:
     """Whether strategies that are not sparse can be had: where moving many nodes a little costs little."""
-    return question.mechanism == "gaussian" and question.accounting != "paper"
+    return NOISE[question.mechanism].dense and question.accounting != "paper"
 
 
 def _lacking(question: Question) -> str:
     assert question.demand.choice.name != "auto"
     offer = OFFERS[question.demand.choice.name]
-    if not offer.sparse and question.mechanism != "gaussian":
+    if not offer.sparse and not NOISE[question.mechanism].dense:
         return "it needs Gaussian noise, and so a delta"
     if not offer.sparse and question.accounting == "paper":
         return "accounting paper charges every node alone"
@@ -245,7 +245,7 @@ def _asked(question: Question) -> Asked:
         choice=question.demand.choice,
         boundaries=question.promise.boundaries,
         counted=question.promise.counts_changes,
-        gaussian=question.mechanism == "gaussian",
+        power=NOISE[question.mechanism].power,
         squared_norm=lambda strategy, leaf: entry_squared(strategy, question.unit(leaf)),
         error=error,
     )

@@ -14,13 +14,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from privacy.accounting.composition import Accounting, Measurement, Mechanism
+from privacy.accounting.composition import Measurement
+from privacy.noise.kinds import NOISE, Accounting, Mechanism
 from privacy.planning.contribution import Sensitivity
 from privacy.series import Series
 from privacy.strategies.base import Floats
-
-POWER: dict[Mechanism, int] = {"laplace": 1, "gaussian": 2}
-"""What a part costs, which adds up, is in proportion to this power of S over the noise's scale."""
 
 
 class Priced(Protocol):
@@ -69,7 +67,7 @@ def share(query: int, weights: Sequence[float], queries: Sequence[int]) -> float
 
 def share_for(deviation: float, mechanism: Mechanism) -> float:
     """In proportion to this a budget is split where standard deviations at a whole one are to become equal."""
-    return math.pow(deviation, POWER[mechanism])
+    return math.pow(deviation, NOISE[mechanism].power)
 
 
 def split_deviation(parts: float, mechanism: Mechanism) -> float:
@@ -78,13 +76,13 @@ def split_deviation(parts: float, mechanism: Mechanism) -> float:
     >>> split_deviation(4, "laplace"), split_deviation(4, "gaussian")
     (4.0, 2.0)
     """
-    return math.pow(parts, 1 / POWER[mechanism])
+    return math.pow(parts, 1 / NOISE[mechanism].power)
 
 
 def node_deviation(sensitivity: Sensitivity, mechanism: Mechanism, accounting: Accounting) -> float:
     """Standard deviation of one node's noise for a whole budget of one unit, in normalised units."""
     charged = float(measured(sensitivity).charged_exactly(mechanism, accounting))
-    return charged if mechanism == "gaussian" else math.sqrt(2) * charged
+    return NOISE[mechanism].deviation * charged
 
 
 def total_variance(parts: Iterable[tuple[Priced, float]], windows: int) -> tuple[float, int]:
@@ -106,5 +104,5 @@ def root_mean_square(parts: Sequence[Priced], windows: int, mechanism: Mechanism
     """Error over all numbers of parts that share a budget of one unit, in normalised units; infinite without any."""
     nodes = [node_deviation(part.sensitivity, mechanism, accounting) for part in parts]
     squares, numbers = total_variance([(part, node * node) for part, node in zip(parts, nodes, strict=True)], windows)
-    split = len(parts) ** (2 // POWER[mechanism])
+    split = len(parts) ** (2 // NOISE[mechanism].power)
     return math.sqrt(split * squares / numbers) if numbers else math.inf

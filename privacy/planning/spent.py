@@ -32,10 +32,11 @@ from fractions import Fraction
 
 from privacy.accounting.composition import Measurement, epsilon_spent, is_proved
 from privacy.checks import at_least
+from privacy.noise.kinds import NOISE
 from privacy.planning.adaptive_part import one_measurement, scale_of
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.plan import Plan, Released
-from privacy.planning.pricing import POWER, measured, share
+from privacy.planning.pricing import measured, share
 from privacy.planning.sensitivity import of_family
 from privacy.upward import above, below
 
@@ -204,4 +205,4 @@ def _share(plan: Plan, released: Released, so_far: Sensitivity) -> Fraction:
         Fraction(_measurement(plan, released, sensitivity).charged(plan.mechanism, plan.accounting))
         for sensitivity in (so_far, released.sensitivity)
     )
-    return Fraction(released.share) * (now / whole) ** POWER[plan.mechanism]
+    return Fraction(released.share) * (now / whole) ** NOISE[plan.mechanism].power

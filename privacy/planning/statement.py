@@ -6,8 +6,8 @@ docs/design.md to them. What is proved, and for which data, is in docs/proofs/st
 
 from collections.abc import Sequence
 
-from privacy.accounting.composition import Mechanism
 from privacy.counted import time_text
+from privacy.noise.kinds import NOISE, Mechanism
 from privacy.protection import EVERYTHING, Protection, Span
 from privacy.strategies.base import Strategy
 
@@ -126,4 +126,4 @@ def conditions(
 
 def unproved(mechanism: Mechanism, strategy: Strategy) -> bool:
     """Whether the claim is proved only for data that do not react to what is published."""
-    return mechanism == "gaussian" and strategy.in_advance
+    return strategy.in_advance and not NOISE[mechanism].in_advance

@@ -22,9 +22,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from privacy.accounting.accounting import Accounting, Budget, Measurement, calibrate
+from privacy.accounting.accounting import Budget, Measurement, calibrate
 from privacy.checks import at_least, positive
 from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.kinds import Accounting
 from privacy.noise.odds import Integers
 from privacy.sanitised.lower_bounds import curves_bound, diameter_bound
 from privacy.upward import above, root_above

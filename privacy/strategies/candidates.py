@@ -40,7 +40,7 @@ class Asked:
         boundaries: at how many ends of windows in a row neighbours can differ, where a span of time is protected; None
             where all that a unit ever does is.
         counted: whether the changes of an entry are bounded, in all or in each block of time.
-        gaussian: whether noise is Gaussian.
+        power: of a ratio, that a part costs (privacy.noise.kinds).
         squared_norm: of one entry's nodes in L2, under a strategy of leaves of so many windows.
         error: the root mean square error of a candidate, to compare it with others.
     """
@@ -52,7 +52,7 @@ class Asked:
     choice: Choice
     boundaries: int | None
     counted: bool
-    gaussian: bool
+    power: int
     squared_norm: Callable[[Strategy, int], float]
     error: Callable[[Candidate], float]
 

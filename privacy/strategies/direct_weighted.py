@@ -178,5 +178,5 @@ def weighted(asked: Asked, weights: tuple[float, ...]) -> Iterator[Candidate]:
     repeated = windows is None or windows > MOST_WEIGHTS
     if windows is not None and not repeated:  # the first and the last windows are in fewer runs, and may have more
         weights = (weights * -(-windows // len(weights)))[:windows]
-    shares = best_shares(weights, among, repeated=repeated, gaussian=asked.gaussian)
+    shares = best_shares(weights, among, repeated=repeated, power=asked.power)
     yield whole(asked, WeightedLevels(windows=windows, worth=weights, shares=shares))

@@ -50,35 +50,35 @@ class Shares:
 
 
 @lru_cache(maxsize=16)
-def best_shares(weights: tuple[float, ...], among: int, *, repeated: bool, gaussian: bool) -> Shares:
+def best_shares(weights: tuple[float, ...], among: int, *, repeated: bool, power: int) -> Shares:
     """Shares with the least weighted squared error of which any `among` windows in a row have no more than one budget.
 
     Args:
         weights: a, of as many windows.
         repeated: whether the list goes on and on, or is all there is.
-        gaussian: whether the budget is rho.
+        power: what a share of the width costs is this power of it: 1 for epsilon, 2 for rho.
 
     Raises:
         ValueError: too many weights, one that is not above 0, or too small beside the largest.
 
-    >>> parts = best_shares((1.0, 8.0), 2, repeated=True, gaussian=False).parts
+    >>> parts = best_shares((1.0, 8.0), 2, repeated=True, power=1).parts
     >>> round(parts[1] / parts[0], 3), sum(parts) <= WHOLE  # 8^(2/3)
     (4.0, True)
     """
     check_weights(weights)
     a = np.array(weights) / max(weights)
-    x, dual = _solved(a, min(among, len(a)) if not repeated else among, repeated=repeated, gaussian=gaussian)
+    x, dual = _solved(a, min(among, len(a)) if not repeated else among, repeated=repeated, power=power)
     room = 1.0 - 2.0**-40
     while True:
-        s = np.sqrt(x) if gaussian else x
+        s = np.sqrt(x) if power == 2 else x
         parts = tuple(math.floor(share) for share in (np.minimum(s * room, 1.0) * WHOLE).tolist())
-        spent = most(parts, among, None if repeated else len(parts), squared=gaussian)
-        if spent <= WHOLE ** (2 if gaussian else 1):
+        spent = most(parts, among, None if repeated else len(parts), squared=power == 2)
+        if spent <= WHOLE**power:
             break
         room *= 1.0 - 1e-7
     if min(parts) < 1:
         raise ValueError(f"weights: {among} windows are too many to share one budget; protect a shorter span")
-    return Shares(parts=parts, least=max(weights) ** 2 * _lower_bound(a, dual, among, repeated, gaussian))
+    return Shares(parts=parts, least=max(weights) ** 2 * _lower_bound(a, dual, among, repeated, power))
 
 
 def most(parts: Sequence[int], among: int, windows: int | None, *, squared: bool = False) -> int:
@@ -107,7 +107,7 @@ def squared_error(weights: Sequence[float], parts: Sequence[int]) -> float:
     return math.fsum((a * WHOLE / part) ** 2 for a, part in zip(weights, parts, strict=True))
 
 
-def _solved(a: Floats, among: int, *, repeated: bool, gaussian: bool) -> tuple[Floats, Floats]:
+def _solved(a: Floats, among: int, *, repeated: bool, power: int) -> tuple[Floats, Floats]:
     """x and the dual of its runs, as near as a solver in floating point comes.
 
     Unknown are c_t = x_1 + ... + x_t, so that each run has a few terms, and u_t >= 1 / x_t: |(u - x, 2)| <= u + x. What
@@ -138,8 +138,8 @@ def _solved(a: Floats, among: int, *, repeated: bool, gaussian: bool) -> tuple[F
     matrix = sparse.csc_matrix((values, (rows, columns)), shape=(starts + 3 * n, 2 * n))
     right = np.concatenate([np.full(starts, float(among)), np.tile([0.0, 0.0, 2.0], n)])
     nothing, squares = np.zeros(n), a * a / np.mean(a * a)
-    costs = np.concatenate([nothing, squares if gaussian else nothing])
-    curves = sparse.diags(np.concatenate([nothing, nothing if gaussian else 2 * squares]), format="csc")
+    costs = np.concatenate([nothing, squares if power == 2 else nothing])
+    curves = sparse.diags(np.concatenate([nothing, nothing if power == 2 else 2 * squares]), format="csc")
     cones: list[Any] = [clarabel.NonnegativeConeT(starts), *[clarabel.SecondOrderConeT(3)] * n]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -150,7 +150,7 @@ def _solved(a: Floats, among: int, *, repeated: bool, gaussian: bool) -> tuple[F
     return x, np.maximum(np.array(found.z)[:starts], 0.0)
 
 
-def _lower_bound(a: Floats, dual: Floats, among: int, repeated: bool, gaussian: bool) -> float:
+def _lower_bound(a: Floats, dual: Floats, among: int, repeated: bool, power: int) -> float:
     """`least` for weights a, by the duals of runs."""
     n = len(a)
     rounds, rest = divmod(among if repeated else min(among, n), n)
@@ -161,7 +161,7 @@ def _lower_bound(a: Floats, dual: Floats, among: int, repeated: bool, gaussian: 
         on[start:stop] += price
         on[: max(0, stop - n)] += price
     spent = float(dual.sum())
-    if gaussian:
+    if power == 2:
         bound = (2 * float((a * np.sqrt(on)).sum())) ** 2 / (4 * spent)
     else:
         gain = 3 / 4 ** (1 / 3) * float(((a * on) ** (2 / 3)).sum())

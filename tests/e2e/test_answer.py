@@ -10,11 +10,12 @@ import pytest
 from pipelines import cli
 from pipelines.reports.answer import _spreads, answers
 from pipelines.reports.published import published
-from privacy.accounting.accounting import Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.answers.sums import over_cells
 from privacy.cells.choice import CellChoice
 from privacy.constraint import AtMost
 from privacy.measure import Measure
+from privacy.noise.kinds import Mechanism
 from privacy.planning.make_plan import make_plan
 from privacy.planning.promise import Promise
 from privacy.series import Series

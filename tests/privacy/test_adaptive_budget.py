@@ -9,7 +9,7 @@ import pytest
 
 from privacy.adaptive.carry import AdaptiveCarry
 from privacy.adaptive.policy import Adaptive, Gains, Spread
-from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for
+from privacy.adaptive.scales import Scales, scales_for
 from privacy.adaptive.step import step
 from privacy.noise.distributions import DiscreteLaplace
 from tests.privacy.adaptive_runs import CERTAIN, Chosen
@@ -111,9 +111,9 @@ def test_no_windows_together_spend_more_than_the_budget(name: str, wish: str, no
     """Epsilon, or rho: there a run of AboveThreshold that loses e, or a sample D / sigma = e, costs e^2 / 2."""
     adaptive = POLICIES[name]
     power = 1 if noise == "laplace" else 2
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=R)
     if noise == "gaussian":
-        scales = gaussian_scales_for(adaptive, rho=EPSILON / 2, sensitivity=R)
+        scales = scales_for(adaptive, noise="gaussian", budget=EPSILON / 2, sensitivity=R)
     flags, asked = seen(adaptive, scales, WISHES[wish])
     account = expected(adaptive, flags)
 
@@ -159,7 +159,7 @@ def decisions(
 @pytest.mark.parametrize("name", [name for name, adaptive in POLICIES.items() if adaptive.sparse_vector])
 def test_a_threshold_lasts_until_a_sample_in_a_span_and_for_ever_in_everything(name: str) -> None:
     adaptive = POLICIES[name]
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=R)
     flags, asked = seen(adaptive, scales, WISHES["in pairs"])
 
     fresh, expected = True, []
@@ -173,14 +173,14 @@ def test_a_threshold_lasts_until_a_sample_in_a_span_and_for_ever_in_everything(n
 
 def test_samples_that_nobody_asked_for_are_used_at_the_end() -> None:
     adaptive = POLICIES["dsft"]
-    flags, _ = seen(adaptive, scales_for(adaptive, epsilon=EPSILON, sensitivity=R), WISHES["never"])
+    flags, _ = seen(adaptive, scales_for(adaptive, budget=EPSILON, sensitivity=R), WISHES["never"])
 
     assert [window for window, flag in enumerate(flags) if flag] == [0, 35, 36, 37, 38, 39]
 
 
 def test_a_fixed_rhythm_asks_nobody() -> None:
     adaptive = POLICIES["fixed"]
-    flags, _ = seen(adaptive, scales_for(adaptive, epsilon=EPSILON, sensitivity=R), WISHES["never"])
+    flags, _ = seen(adaptive, scales_for(adaptive, budget=EPSILON, sensitivity=R), WISHES["never"])
 
     assert [window for window, flag in enumerate(flags) if flag] == [0, 7, 14, 21, 28, 35]
 
@@ -188,7 +188,7 @@ def test_a_fixed_rhythm_asks_nobody() -> None:
 def test_noise_of_samples_is_sampled_for_each_cell() -> None:
     """Whatever is added is what was asked for: one number a cell."""
     adaptive = Adaptive(policy="fixed", windows=2, interval=2)
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=R)
     asked: list[tuple[DiscreteLaplace, int]] = []
 
     def sample(distribution: DiscreteLaplace, size: int) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 from privacy.adaptive.policy import Adaptive, Gains
-from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, spent
+from privacy.adaptive.scales import Scales, scales_for, spent
 from tests.privacy.adaptive_runs import log_chance, played
 
 EPSILON, R = 1.0, 2
@@ -67,7 +67,7 @@ def loss(adaptive: Adaptive, scales: Scales, answers: Answers, *, anew: bool = T
 @pytest.mark.parametrize("case", CASES)
 def test_costs_what_is_said_and_no_more(case: str) -> None:
     least, adaptive, answers = CASES[case]
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=R)
 
     assert spent(adaptive, scales) <= EPSILON
     assert least * EPSILON < loss(adaptive, scales, answers) <= EPSILON + 1e-9
@@ -87,7 +87,7 @@ def test_beside_gaussian_samples_each_run_of_decisions_loses_what_its_part_of_rh
     """A run that loses e is e^2 / 2-zCDP, and no less is known: runs that lose less would be noise for nothing."""
     _, adaptive, _ = CASES[case]
     rho, share = 0.125, adaptive.decisions or 0
-    scales = gaussian_scales_for(adaptive, rho=rho, sensitivity=R)
+    scales = scales_for(adaptive, noise="gaussian", budget=rho, sensitivity=R)
     answers = RUN_BY_RUN[case]
 
     runs = adaptive.among if adaptive.samples is None else adaptive.samples - (adaptive.span is None)
@@ -102,7 +102,7 @@ def test_beside_gaussian_samples_each_run_of_decisions_loses_what_its_part_of_rh
 def test_gaussian_samples_are_what_the_rest_of_rho_is_for() -> None:
     """Renyi divergence of each sample by its definition, from the probabilities of discrete Gaussian noise."""
     adaptive = CASES["dsft of a span"][1]
-    scales = gaussian_scales_for(adaptive, rho=0.02, sensitivity=R)
+    scales = scales_for(adaptive, noise="gaussian", budget=0.02, sensitivity=R)
     for noise, least in ((scales, 0.999), (replace(scales, whole=scales.whole / 2), 3.9995)):
         scale, n = noise.sample(1).scale, np.arange(-2000, 2001)
         lost = (n + R) ** 2 - n**2
@@ -116,7 +116,7 @@ def test_gaussian_samples_are_what_the_rest_of_rho_is_for() -> None:
 @pytest.mark.parametrize("case", ["dsft", "dsat", "dsft of a span", "dsat of a span"])
 def test_half_of_any_noise_is_too_little(case: str, noise: str) -> None:
     _, adaptive, answers = CASES[case]
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=R)
 
     assert loss(adaptive, replace(scales, **{noise: getattr(scales, noise) / 2}), answers) > 1.05 * EPSILON
 
@@ -124,7 +124,7 @@ def test_half_of_any_noise_is_too_little(case: str, noise: str) -> None:
 def test_a_threshold_whose_noise_is_never_anew_costs_more_in_a_span() -> None:
     """Answers before the span tell the noise; then each answer in it is paid for."""
     adaptive = Adaptive(policy="dsft", span=20, decisions=0.9, samples=1, threshold=10_000)
-    scales = scales_for(adaptive, epsilon=EPSILON, sensitivity=R)
+    scales = scales_for(adaptive, budget=EPSILON, sensitivity=R)
     pinned = [(False, 60, 0), (False, 60, 0), (True, 60, 0), *[(False, 0, 0)] * 19]
     answers = [(True, 0, 0), *[(False, 0, 0)] * 19, *pinned * 8, *[BELOW] * 20]
 

@@ -38,7 +38,7 @@ def levels(length: int = LENGTH) -> np.ndarray:
 @pytest.mark.parametrize("name", POLICIES)
 def test_many_steps_give_what_one_gives(name: str) -> None:
     adaptive = POLICIES[name]
-    scales = scales_for(adaptive, epsilon=1.0, sensitivity=1)
+    scales = scales_for(adaptive, budget=1.0, sensitivity=1)
     once = step(adaptive, scales, None, levels(), Played())
     noise, carry, parts = Played(), None, []
     for rows in np.split(levels(), [1, 2, 9, 10, 25]):
@@ -57,7 +57,7 @@ def test_many_steps_give_what_one_gives(name: str) -> None:
 
 def test_a_carry_holds_no_window_but_the_last() -> None:
     adaptive = POLICIES["dsat, span"]
-    _, _, carry = step(adaptive, scales_for(adaptive, epsilon=4.0, sensitivity=1), None, levels(), Played())
+    _, _, carry = step(adaptive, scales_for(adaptive, budget=4.0, sensitivity=1), None, levels(), Played())
 
     assert carry.published.base is None
     assert len(carry.spent) <= 3
@@ -65,27 +65,27 @@ def test_a_carry_holds_no_window_but_the_last() -> None:
 
 def test_what_was_written_is_read_the_same() -> None:
     for adaptive in POLICIES.values():
-        scales = scales_for(adaptive, epsilon=0.7, sensitivity=5)
+        scales = scales_for(adaptive, budget=0.7, sensitivity=5)
         assert CODEC.read(Adaptive, json.loads(json.dumps(CODEC.write(adaptive)))) == adaptive
         assert CODEC.read(Scales, json.loads(json.dumps(CODEC.write(scales)))) == scales
 
 
 def test_all_of_epsilon_is_used() -> None:
     for adaptive, epsilon in itertools.product(POLICIES.values(), (0.1, 1.0, 3.0)):
-        assert epsilon * (1 - 1e-12) < spent(adaptive, scales_for(adaptive, epsilon=epsilon, sensitivity=7)) <= epsilon
+        assert epsilon * (1 - 1e-12) < spent(adaptive, scales_for(adaptive, budget=epsilon, sensitivity=7)) <= epsilon
 
 
 @pytest.mark.parametrize("decisions", [1e-300, 1 - 1e-16])
 def test_noise_beyond_what_can_be_sampled_is_refused(decisions: float) -> None:
     """However far beyond: also where no float holds the scale."""
     with pytest.raises(ValueError, match="needs noise beyond"):
-        scales_for(Adaptive(policy="ba", span=7, decisions=decisions), epsilon=1e-10, sensitivity=1)
+        scales_for(Adaptive(policy="ba", span=7, decisions=decisions), budget=1e-10, sensitivity=1)
 
 
 def test_the_split_between_threshold_and_distances_is_the_best() -> None:
     """The sum of both variances, over other splits of the same epsilon."""
     adaptive = Adaptive(policy="dsft", windows=100, decisions=0.5, samples=11, threshold=0)
-    scales = scales_for(adaptive, epsilon=2.0, sensitivity=1)
+    scales = scales_for(adaptive, budget=2.0, sensitivity=1)
 
     def wide(share: float) -> float:
         return DiscreteLaplace(1 / share).variance + DiscreteLaplace(20 / (1 - share)).variance
@@ -122,7 +122,7 @@ def test_steering_spreads_samples_over_all_windows() -> None:
         rng = np.random.default_rng(11)
         stream = (rng.normal(0, scale, (600, 4)).cumsum(axis=0) * 100).astype(np.int64)
         adaptive = Adaptive(policy="dsat", windows=600, decisions=0.2, samples=60, gains=Gains())
-        scales = scales_for(adaptive, epsilon=200.0, sensitivity=1)
+        scales = scales_for(adaptive, budget=200.0, sensitivity=1)
         flags, _, _ = step(adaptive, scales, None, stream, lambda distribution, size: np.zeros(size, dtype=np.int64))
 
         late = np.abs(flags.cumsum()[200:] - 0.1 * np.arange(201, 601))
@@ -133,7 +133,7 @@ def test_steering_spreads_samples_over_all_windows() -> None:
 def test_the_last_samples_of_a_span_are_dearer_in_new_plans_and_not_in_old_ones() -> None:
     """By ten scales of a distance's noise times ln(4/3), where one of two samples is used; nothing where none is."""
     (old, new), found = (replace(POLICIES["dsat, span"], samples=2, reserve=reserve) for reserve in (0.0, RESERVE)), []
-    scales = scales_for(old, epsilon=1.0, sensitivity=1)
+    scales = scales_for(old, budget=1.0, sensitivity=1)
     for used in ((), ((3, 1),)):
         carry = AdaptiveCarry(
             windows=5, published=np.zeros(1, dtype=np.int64), spent=used, rho=None, ahead=0.0, ahead_so_far=0.0
@@ -149,7 +149,7 @@ def test_the_last_samples_of_a_span_are_dearer_in_new_plans_and_not_in_old_ones(
 
 def test_a_threshold_is_not_steered_down_to_where_nothing_but_noise_is_sampled() -> None:
     adaptive = Adaptive(policy="dsat", span=50, decisions=0.2, samples=10, gains=Gains())
-    scales = scales_for(adaptive, epsilon=1.0, sensitivity=1)
+    scales = scales_for(adaptive, budget=1.0, sensitivity=1)
     quiet = np.full((300, 4), 1000)
     flags, _, _ = step(adaptive, scales, None, quiet, lambda distribution, size: np.full(size, 1))
 
@@ -185,8 +185,8 @@ def test_wrong_parameters_are_refused(parameters: dict, said: str) -> None:
 
 def test_wrong_steps_are_refused() -> None:
     adaptive = Adaptive(policy="fixed", windows=LENGTH, interval=7)
-    scales = scales_for(adaptive, epsilon=1.0, sensitivity=1)
-    other = scales_for(POLICIES["dsft"], epsilon=1.0, sensitivity=1)
+    scales = scales_for(adaptive, budget=1.0, sensitivity=1)
+    other = scales_for(POLICIES["dsft"], budget=1.0, sensitivity=1)
     _, _, carry = step(adaptive, scales, None, levels(), Played())
 
     with pytest.raises(ValueError, match="41 windows, but the release ends after 40"):
@@ -200,7 +200,7 @@ def test_wrong_steps_are_refused() -> None:
     with pytest.raises(ValueError, match="no windows"):
         step(adaptive, scales, None, levels()[:0], Played())
     with pytest.raises(ValueError, match="needs noise beyond"):
-        scales_for(adaptive, epsilon=1e-20, sensitivity=1)
+        scales_for(adaptive, budget=1e-20, sensitivity=1)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_wrong_steps_are_refused() -> None:
 )
 def test_a_broken_carry_is_refused(broken: dict, said: str) -> None:
     adaptive = POLICIES["dsft"]
-    _, _, carry = step(adaptive, scales_for(adaptive, epsilon=1.0, sensitivity=1), None, levels(), Played())
+    _, _, carry = step(adaptive, scales_for(adaptive, budget=1.0, sensitivity=1), None, levels(), Played())
 
     with pytest.raises(ValueError, match=said):
         CODEC.read(AdaptiveCarry, {**CODEC.write(carry), **broken}, published=carry.published)

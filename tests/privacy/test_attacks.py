@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privacy.accounting.accounting import Accounting, Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Component, Measure
 from privacy.noise.distributions import DiscreteGaussian
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.cells.choice import CellChoice
 from privacy.cells.fitting import strategies
 from privacy.cells.layers import Layers
@@ -15,6 +15,7 @@ from privacy.cells.space import Axis
 from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
 from privacy.noise.distributions import DiscreteLaplace
+from privacy.noise.kinds import Mechanism
 from privacy.noise.mixed import half_width_by_spread, spreads_of_gathered
 from privacy.noise.weighted import half_width
 from privacy.planning.demand import Demand

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting.accounting import Accounting, Budget, Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost, ByClass, Within
 from privacy.measure import Measure
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.demand import Demand
 from privacy.planning.document import VERSION, digest, plan_from_json, plan_to_json
 from privacy.planning.make_plan import make_plan

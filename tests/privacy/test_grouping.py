@@ -10,7 +10,7 @@ from privacy.accounting.accounting import Budget
 from privacy.adaptive.choice import AdaptiveChoice
 from privacy.adaptive.grouping import LONGEST, deviation, smoothed, step_grouped, unpacked
 from privacy.adaptive.policy import Adaptive
-from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, spent
+from privacy.adaptive.scales import Scales, scales_for, spent
 from privacy.adaptive.step import step
 from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis
@@ -98,7 +98,7 @@ def test_costs_no_more_than_is_said(case: str) -> None:
     """The bound for groups is not reached: 0.3 to 0.4 of it are, so a quarter of a noise costs more than epsilon."""
     played, threshold, least = CASES[case]
     adaptive = Adaptive(policy="pegasus", span=1, decisions=0.8, threshold=threshold)
-    scales = scales_for(adaptive, epsilon=1.0, sensitivity=R)
+    scales = scales_for(adaptive, budget=1.0, sensitivity=R)
     one, other, left = played(adaptive)
 
     assert 0.9999 < spent(adaptive, scales) <= 1
@@ -114,12 +114,12 @@ def test_costs_no_more_than_is_said(case: str) -> None:
 def test_in_a_span_each_window_is_paid_for() -> None:
     """A unit that is in all windows of it makes each of them less likely, and what they do together."""
     adaptive = Adaptive(policy="pegasus", span=3, decisions=0.5, threshold=0)
-    scales = scales_for(adaptive, epsilon=1.0, sensitivity=R)
+    scales = scales_for(adaptive, budget=1.0, sensitivity=R)
     one = np.array([200, 200, 200, *[0] * BEFORE])
     other = one + R * (np.arange(len(one)) < 3)
 
     assert 0.5 + 0.5 * 0.3 < loss(adaptive, scales, one, other, [False] * len(one)) <= 1
-    as_for_one = scales_for(replace(adaptive, span=1), epsilon=1.0, sensitivity=R)
+    as_for_one = scales_for(replace(adaptive, span=1), budget=1.0, sensitivity=R)
     fewer = replace(as_for_one, units=3, whole=as_for_one.whole / 3)
     assert loss(adaptive, fewer, one, other, [False] * len(one)) > 1.9
 
@@ -146,7 +146,7 @@ def test_a_deviation_moves_by_twice_what_its_windows_move_together_and_reaches_i
 @pytest.mark.parametrize("left", [False, True])
 def test_all_that_is_published_has_noise_of_its_own_and_so_has_each_threshold(left: bool) -> None:
     adaptive = Adaptive(policy="pegasus", span=4, decisions=0.5, threshold=9)
-    scales = scales_for(adaptive, epsilon=1.0, sensitivity=R)
+    scales = scales_for(adaptive, budget=1.0, sensitivity=R)
     noise, carry, before = {"cells": np.array([3, 50, 700]), "rho": np.array([20, 300, 4_000])}, None, []
 
     def sample(distribution: DiscreteLaplace, size: int) -> Ints:
@@ -170,7 +170,7 @@ def test_all_that_is_published_has_noise_of_its_own_and_so_has_each_threshold(le
 
 def test_scales_of_another_span_are_refused() -> None:
     adaptive = Adaptive(policy="pegasus", span=7, decisions=0.5, threshold=9)
-    scales = scales_for(replace(adaptive, span=1), epsilon=1.0, sensitivity=R)
+    scales = scales_for(replace(adaptive, span=1), budget=1.0, sensitivity=R)
 
     with pytest.raises(ValueError, match="scales: for 1 units, but the policy has 7"):
         step_grouped(adaptive, scales, None, np.array([1, 2, 3]), lambda _, size: np.zeros(size, dtype=np.int64))
@@ -193,7 +193,7 @@ def run(adaptive: Adaptive, scales: Scales, levels: Ints, kept: bool) -> tuple[I
 
 def test_a_group_ends_where_numbers_jump_and_after_so_many_windows() -> None:
     adaptive = Adaptive(policy="pegasus", span=1, decisions=0.5, threshold=900)
-    scales = scales_for(adaptive, epsilon=20.0, sensitivity=1)
+    scales = scales_for(adaptive, budget=20.0, sensitivity=1)
     levels = np.repeat([[100, 5], [2_000, 5]], 70, axis=0)
     values, lengths = run(adaptive, scales, levels, kept=False)
 
@@ -248,7 +248,7 @@ def test_a_plan_holds_it_and_what_it_is_not_for_is_refused() -> None:
     with pytest.raises(ValueError, match="Laplace noise alone"):
         planned(delta=1e-9)
     with pytest.raises(ValueError, match="Laplace noise alone"):
-        gaussian_scales_for(part.adaptive, rho=1.0, sensitivity=1)
+        scales_for(part.adaptive, noise="gaussian", budget=1.0, sensitivity=1)
     with pytest.raises(ValueError, match="of the policy pegasus"):
         Adaptive(policy="ba", span=3, decisions=0.5, smooth="median")
     with pytest.raises(ValueError, match="groups windows"):
@@ -256,7 +256,7 @@ def test_a_plan_holds_it_and_what_it_is_not_for_is_refused() -> None:
     with pytest.raises(ValueError, match="not of 3 cells"):
         unpacked(np.zeros(9, dtype=np.int64), 3)
     ended = Adaptive(policy="pegasus", windows=1, decisions=0.5, threshold=1)
-    scales = scales_for(ended, epsilon=1.0, sensitivity=1)
+    scales = scales_for(ended, budget=1.0, sensitivity=1)
     _, _, carry = step_grouped(ended, scales, None, np.zeros(1, dtype=np.int64), Chosen(scales, 0))
     with pytest.raises(ValueError, match="ends after 1"):
         step_grouped(ended, scales, carry, np.zeros(1, dtype=np.int64), Chosen(scales, 0))

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting.accounting import Accounting, Budget, Measurement, Mechanism, epsilon_spent
+from privacy.accounting.accounting import Budget, Measurement, epsilon_spent
 from privacy.accounting.composition import paper_epsilon
 from privacy.accounting.curves import zcdp_epsilon
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from privacy.accounting.accounting import Budget
-from privacy.accounting.composition import Mechanism
 from privacy.accounting.curves import gaussian_epsilon
 from privacy.constraint import AtMost, Constraint, Within
 from privacy.measure import Measure
+from privacy.noise.kinds import Mechanism
 from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan

@@ -14,7 +14,7 @@ import pytest
 from privacy.adaptive.carry import AdaptiveCarry, Ints, offered
 from privacy.adaptive.offset import offset
 from privacy.adaptive.policy import Adaptive, Gains
-from privacy.adaptive.scales import Scales, gaussian_scales_for, scales_for, spent
+from privacy.adaptive.scales import Scales, scales_for, spent
 from privacy.adaptive.sketch import Over, column, read, rounds, sketched
 from privacy.adaptive.step import distance, step, step_over
 from privacy.cells.kdtree import KdTree, kdtree
@@ -43,7 +43,7 @@ OVERS: dict[str, Over] = {
 
 
 def scales_of(over: Over, adaptive: Adaptive = FIXED, epsilon: float = EPSILON) -> Scales:
-    return scales_for(adaptive, epsilon=epsilon, sensitivity=R, column=column(over, "laplace"), **splits_of(over))
+    return scales_for(adaptive, budget=epsilon, sensitivity=R, column=column(over, "laplace"), **splits_of(over))
 
 
 def splits_of(over: Over) -> dict[str, Any]:
@@ -172,7 +172,9 @@ def test_each_sum_has_noise_of_its_own_and_a_part_of_the_budget_has_more_of_it(n
 def test_gaussian_noise_is_for_the_square_of_what_sums_move(name: str) -> None:
     """In rho: of noisy sums the squared L2 norm over twice the variance, of a round of splits half epsilon's square."""
     over, level = OVERS[name], np.random.default_rng(3).integers(0, 50, OVERS[name].cells)
-    scales = gaussian_scales_for(FIXED, rho=0.5, sensitivity=R, column=column(over, "gaussian"), **splits_of(over))
+    scales = scales_for(
+        FIXED, noise="gaussian", budget=0.5, sensitivity=R, column=column(over, "gaussian"), **splits_of(over)
+    )
     sums = sketched(over, scales, level, 1, Without([0] * 20))
     costs = []
     for other in neighbours(level):
@@ -315,5 +317,5 @@ def test_weights_are_geometric_and_what_does_not_belong_together_is_refused() ->
     with pytest.raises(ValueError, match="the release ends after 6"):
         step_over(FIXED, scales, OVERS["tree"], carry, level, Without(()))
     with pytest.raises(ValueError, match="both, or neither"):
-        scales_for(FIXED, epsilon=1.0, sensitivity=1, share=0.3)
+        scales_for(FIXED, budget=1.0, sensitivity=1, share=0.3)
     assert Fraction(99, 100) < spent(FIXED, scales) <= 1

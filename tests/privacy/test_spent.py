@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Accounting, Budget, Measurement, Mechanism, epsilon_spent
+from privacy.accounting.accounting import Budget, Measurement, epsilon_spent
 from privacy.constraint import AtMost, ByClass, Constraint, Within
 from privacy.measure import STEPS, Measure
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.contribution import Contribution
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan

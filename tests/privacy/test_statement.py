@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from privacy.accounting.accounting import Accounting, Budget
-from privacy.accounting.composition import Mechanism
+from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.alternatives import alternatives
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan

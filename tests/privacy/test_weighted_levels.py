@@ -45,7 +45,7 @@ def spent_in(parts: tuple[int, ...], run: list[int], gaussian: bool) -> Fraction
 @pytest.mark.parametrize("among", [1, 3, 7, 10, 60])
 @pytest.mark.parametrize("repeated", [True, False])
 def test_no_run_of_windows_has_more_than_one_budget_and_none_is_spread_better(weights, among, repeated, gaussian):
-    found = best_shares(weights, among, repeated=repeated, gaussian=gaussian)
+    found = best_shares(weights, among, repeated=repeated, power=2 if gaussian else 1)
     windows = None if repeated else len(weights)
 
     every = [spent_in(found.parts, run, gaussian) for run in runs(len(weights), among, windows)]
@@ -64,8 +64,8 @@ def test_no_run_of_windows_has_more_than_one_budget_and_none_is_spread_better(we
 
 def test_windows_of_one_run_get_what_is_known_in_closed_form():
     """One constraint: a^(2/3) for epsilon; for rho x goes as a, so shares of the width as its root."""
-    laplace = best_shares(WEEK, 7, repeated=True, gaussian=False).parts
-    gaussian = best_shares(WEEK, 7, repeated=True, gaussian=True).parts
+    laplace = best_shares(WEEK, 7, repeated=True, power=1).parts
+    gaussian = best_shares(WEEK, 7, repeated=True, power=2).parts
 
     assert laplace[6] / laplace[0] == pytest.approx(4 ** (2 / 3), rel=1e-4)
     assert gaussian[6] / gaussian[0] == pytest.approx(4**0.5, rel=1e-4)
@@ -186,7 +186,7 @@ def test_budgets_are_best_for_the_windows_that_there_are():
 @pytest.mark.parametrize("weights", [(1e-300, 1e-298), (1e300, 1e302)])
 def test_weights_beyond_what_can_be_squared_are_refused(weights):
     with pytest.raises(ValueError, match="weights: must be between 1e-09 and 1e"):
-        best_shares(weights, 2, repeated=True, gaussian=False)
+        best_shares(weights, 2, repeated=True, power=1)
 
 
 def test_weights_are_for_levels_alone():
