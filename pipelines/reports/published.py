@@ -25,6 +25,7 @@ from pipelines.store.folder import Folder, folder_at, is_folder, read_public, re
 from pipelines.store.kept_plan import read_plan
 from pipelines.store.manifest import commits_of
 from pipelines.store.store import MANIFEST, PLAN, SPEC
+from privacy.exact import parsed
 from privacy.planning.plan import Plan
 from privacy.series import Series
 from transforms.aggregation.queries import Query
