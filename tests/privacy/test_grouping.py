@@ -172,7 +172,7 @@ def test_scales_of_another_span_are_refused() -> None:
     adaptive = Adaptive(policy="pegasus", span=7, decisions=0.5, threshold=9)
     scales = scales_for(replace(adaptive, span=1), budget=1.0, sensitivity=R)
 
-    with pytest.raises(ValueError, match="scales: for 1 units, but the policy has 7"):
+    with pytest.raises(ValueError, match="scales: for 1 unit, but the policy has 7"):
         step_grouped(adaptive, scales, None, np.array([1, 2, 3]), lambda _, size: np.zeros(size, dtype=np.int64))
 
 
