@@ -36,7 +36,6 @@ from privacy.counted import up_to
 from privacy.planning.plan import Plan
 from privacy.planning.spent import Spent, spent, whole
 from privacy.planning.statement import protected
-from privacy.protection import Span
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import RefusedError
@@ -218,10 +217,8 @@ def _remaining(total: float, spent: float, spec: Spec) -> float:
 
 def adds_up(plan: Plan) -> bool:
     """Whether what is spent and what remains add up: not where the budget is for each span of time by itself."""
-    protects = plan.protects
-    if not isinstance(protects, Span):
-        return True
-    return plan.windows is not None and protects.boundaries(plan.window, plan.slack) > plan.windows
+    boundaries, windows = plan.promise.boundaries, plan.promise.windows
+    return boundaries is None or (windows is not None and boundaries > windows)
 
 
 def what_remains(document: dict[str, Any], plan: Plan) -> str:
@@ -230,7 +227,7 @@ def what_remains(document: dict[str, Any], plan: Plan) -> str:
     Args:
         document: of `ledger_document`.
     """
-    if document["epochs"] and document["epochs"][-1]["windows"] == plan.windows:
+    if document["epochs"] and document["epochs"][-1]["windows"] == plan.promise.windows:
         return "All windows are published, so nothing more will be spent."
     if not adds_up(plan):
         return (
