@@ -70,16 +70,14 @@ def test_the_page_says_what_is_promised_and_spent(page: Elements, public: Path) 
 def test_the_page_begins_with_the_latest_numbers_and_their_intervals(page: Elements, public: Path) -> None:
     """With an interval that holds the whole of the published one."""
     rows = [row for row in slackwater.estimates(public).to_pylist() if row["query"] == "poles"]
-    section = page.text.split("Latest, ")[-1]
-
     wanted = r"end of Sun 04 Jan 2026: level ([\d.]+), with 95 % probability from ([\d.]+) to ([\d.]+)\."
-    found = re.match(wanted, section)
-
-    assert found
-    value, low, high = map(float, found.groups())
     last = rows[-1]
+    found = [re.match(wanted, section) for section in page.text.split("Latest, ")[1:]]
+    numbers = [tuple(map(float, one.groups())) for one in found if one]
+
+    ((value, low, high),) = [one for one in numbers if abs(one[0] - last["value"]) <= 5.1e-5]
     assert last["ci_low"] - 1e-4 < low <= last["ci_low"] <= last["ci_high"] <= high < last["ci_high"] + 1e-4
-    assert abs(value - last["value"]) <= 5.1e-5
+    assert low < value < high
 
 
 def test_the_latest_number_of_all_cells_has_the_interval_of_their_sum(public: Path, tmp_path: Path) -> None:
@@ -170,14 +168,10 @@ def test_the_interval_of_all_cells_of_a_sample_is_held_by_its_noise() -> None:
     query = Query(name="beds", measure=Measure(kind="count"), by=by, publish=(LEVEL,), adaptive=adaptive)
     plan = make_plan(
         [query.demand],
-        constraint=AtOnce(1),
-        window=DAY,
-        windows=12,
-        owner=False,
+        Promise(constraint=AtOnce(1), window=DAY, windows=12, owner=False, protects=Span(7 * DAY)),
         budget=Budget(epsilon=0.5),
         mechanism="laplace",
         accounting=None,
-        protects=Span(7 * DAY),
     )
     sampled = np.array([True, False, True] + [False] * 9)
     columns = dict.fromkeys(("value", "ci_low", "ci_high"), np.zeros(12 * 5))

@@ -78,27 +78,29 @@ def manifest_of(public: Path) -> Any:
     return json.loads((public / "manifest.json").read_text())
 
 
-def published(public: Path, *, but: str) -> list[Row]:
-    """Rows of all estimates, but for one query."""
+def published(public: Path, *, but: set[tuple[str, str]]) -> list[Row]:
+    """Rows of all estimates, but for these kinds of numbers of these queries."""
     rows = [row for path in sorted((public / "estimates").iterdir()) for row in rows_of(path)]
-    return [row for row in rows if row["query"] != but]
+    return [row for row in rows if (row["query"], row["kind"]) not in but]
 
 
 def test_every_number_of_a_count_has_a_better_guess_beside_it(kept, tmp_path, capsys):
-    """All strategies are in that release; the mean is left out, and named."""
+    """All strategies are in that release; what is left out is named."""
     rows = smoothed(kept, tmp_path / "smooth.csv", "--json")
     told = json.loads(capsys.readouterr().out)
+    left_out = {(one["query"], one["kind"]) for one in told["left_out"]}
 
-    key = lambda row: tuple(row.values())  # noqa: E731
-    as_published = [{name: text for name, text in row.items() if name not in ADDED} for row in rows]
-    assert sorted(as_published, key=key) == sorted(published(kept, but="squares"), key=key)
+    def as_published(row: Row) -> list[tuple[str, str]]:
+        return sorted((name, text) for name, text in row.items() if text and name not in ADDED)
+
+    assert sorted(map(as_published, rows)) == sorted(map(as_published, published(kept, but=left_out)))
     assert list(rows[0])[-3:] == ADDED
     for row in rows:
         low, high, value, model_low, model_high = (float(row[n]) for n in ("ci_low", "ci_high", *ADDED))
         assert low <= value <= high
         assert model_low <= value <= model_high
     assert told["rows"] == len(rows)
-    assert [one["query"] for one in told["left_out"]] == ["squares"]
+    assert left_out == {("squares", "level"), ("ages", "level_quantile"), ("steered", "level")}
 
 
 def test_quantiles_and_ranges_are_left_out_by_name_and_other_queries_are_smoothed(tmp_path, capsys):
@@ -143,7 +145,11 @@ def test_files_of_every_format_are_read(public, tmp_path, format_: OutputFormat)
     manifest = manifest_of(public)
     for epoch in manifest["epochs"]:
         for name in [name for name in epoch["files"] if name.startswith("estimates/")]:
-            types = {"ward": pa.string(), "window_start": TIME, "window_end": TIME}
+            texts, numbers = (
+                dict.fromkeys(("ward", "age"), pa.string()),
+                {"sampled": pa.bool_(), "quantile": pa.float64()},
+            )
+            types = {**texts, **numbers, "window_start": TIME, "window_end": TIME}
             nulls = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=True)
             path = str((public / name).with_suffix(f".{format_}"))
             write_table(pa_csv.read_csv(public / name, convert_options=nulls), path, format_=format_)

@@ -191,7 +191,6 @@ LEFT = "What remains is for the windows to come, and for nothing else."
 BY_ITSELF = "The budget is for each such time by itself. So it is never used up"
 
 KEPT = {
-    "0.1.0/everything": ([LEFT, "remaining"], []),
     "0.3.0/everything": (
         [LEFT, "remaining", "from 4 windows of 1 day", "Quantiles of age over entries.", "-: published adaptively."],
         [BY_ITSELF],
