@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"slackwater {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, summary in (
-        ("plan", "noise, error and privacy parameters of a release; reads no data"),
+        ("plan", "noise, error and privacy parameters of a release; needs no data"),
         ("run", "release the windows that have closed"),
         ("evaluate", "private: the mechanism against the truth; publishes nothing"),
         ("ledger", "what a release has published and spent"),

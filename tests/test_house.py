@@ -50,7 +50,7 @@ ROOMS = {
     "pipelines.store": ("pipelines.spec",),
     "pipelines.sinks": ("pipelines.spec", "pipelines.store"),
     "pipelines.epochs": ("pipelines.spec", "pipelines.store", "pipelines.sinks"),
-    "pipelines.changelog": ("pipelines.spec", "pipelines.epochs"),
+    "pipelines.changelog": ("pipelines.spec", "pipelines.epochs", "pipelines.reports"),
     "pipelines.local": ("pipelines.spec", "pipelines.epochs"),
     "pipelines.reports": (
         *("pipelines.spec", "pipelines.store", "pipelines.epochs"),

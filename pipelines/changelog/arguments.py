@@ -44,10 +44,15 @@ def add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     added.add_argument(
         "--unit", metavar="COLUMN", help="who is protected: entry, or the owner's column (default: entry)"
     )
-    added.add_argument("--epsilon", metavar="N", help="the budget of all that is ever published")
-    added.add_argument("--at-most", metavar="N", help="how many changes of a unit count")
-    added.add_argument("--start", metavar="T", help="when the first window begins")
-    added.add_argument("--every", metavar="D", help="how long a window is (default: 1d)")
+    added.add_argument("--timezone", metavar="ZONE", help="zone of dates, and of times that name none (default: UTC)")
+    added.add_argument(
+        "--span", metavar="D", help="protect all that a unit does in any time of this length, or: ever (default: 14d)"
+    )
+    added.add_argument("--entries", metavar="N", help="entries of an owner that count at the same time (default: 1)")
+    added.add_argument("--at-most", metavar="N", help="changes of a unit that count, with --span ever (default: 4)")
+    added.add_argument("--epsilon", metavar="N", help="the budget of all that is ever published (default: 1.0)")
+    added.add_argument("--start", metavar="T", help="when the first window begins (default: first Monday of the year)")
+    added.add_argument("--every", metavar="D", help="how long a window is (default: 1w)")
     added.add_argument("--until", metavar="T", help="when the last window ends (default: never)")
     added.add_argument("--by", metavar="COLUMN=V,V", help="count by these values of a column")
     added.add_argument("--json", action="store_true", help="print one JSON document")

@@ -1,25 +1,28 @@
 """`slackwater init`: a few questions, and a spec that `plan` takes as it is.
 
-What it writes is what was said. Of the data it reads, with leave, the names of the columns of one file, and no value.
+What it writes is what was said. Of the data it reads the names of the columns of one file and whether its times name a
+zone, on a terminal only if it may. No value is shown or written.
 """
 
 import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from math import isfinite
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipelines.changelog.new_spec import new_spec
-from pipelines.changelog.source import LOGS, columns_at, ending_of
+from pipelines.changelog.questions import EVER, QUESTIONS, Question
+from pipelines.changelog.source import columns_at, without_zone
 from pipelines.epochs.flags import refuse_any
+from pipelines.epochs.job import timeline_of
+from pipelines.epochs.plans import plan_of
 from pipelines.epochs.results import Result
-from pipelines.spec.durations import parse_duration
+from pipelines.reports.plan_command import of_first_file, whole_document
+from pipelines.reports.plan_text import HEADING, columns, rows_of
 from pipelines.spec.load import load
-from pipelines.spec.times import parse_time, time_text
+from pipelines.spec.times import now
 from transforms.common.errors import InputError, SpecError
 from transforms.sources.files.listing import matching
 
@@ -27,24 +30,6 @@ _LOOK = """\
 The names of the columns can be read from the files. They are private, as the files are: they go to this terminal, and
 into the spec those that you choose. No value is shown, unless a file has no heading.
 Read them? [y/N] """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked for.
-
-    Attributes:
-        usual: what no answer means on a terminal; None: it must be answered.
-        neutral: whether it means so without a terminal, too: no choice about privacy does.
-        checked: the answer as the spec has it, or ValueError.
-        column: whether a column is asked for.
-    """
-
-    asks: str
-    checked: Callable[[str], str]
-    usual: str | None = None
-    neutral: bool = False
-    column: bool = False
 
 
 def init(arguments: argparse.Namespace, flags: list[str]) -> Result:
@@ -55,34 +40,121 @@ def init(arguments: argparse.Namespace, flags: list[str]) -> Result:
         raise SpecError(f"{path}: the name of a spec ends in .yaml")
     if path.exists():
         raise SpecError(f"{path}: is there already, and nothing is overwritten; name another file")
-    given = {name: value for name in QUESTIONS if (value := getattr(arguments, name)) is not None}
-    answers = _checked(given)
-    if sys.stdin.isatty():
-        answers = _asked(answers)
-    missing = [name for name, question in QUESTIONS.items() if name not in answers and not question.neutral]
-    if missing:
-        raise SpecError("\n".join(f"--{name.replace('_', '-')}: missing; {QUESTIONS[name].asks}" for name in missing))
-    neutral = {name: question.usual or "" for name, question in QUESTIONS.items() if question.neutral}
-    text = new_spec({**neutral, **answers}, stem=path.stem)
-    _refuse_wrong(text, path)
+    given = _checked({name: value for name in QUESTIONS if (value := getattr(arguments, name)) is not None})
+    if "at_most" in given:
+        given.setdefault("span", EVER)
+    answers = _Answers(given)
+    text = _typed(answers, path) if sys.stdin.isatty() else _of_flags(answers, path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise SpecError(f"{path}: cannot be written ({error.strerror}); name another file") from None
-    return {"spec": str(path)}, f"{path}: is written, and can be changed; next: slackwater plan {path}"
+    return _planned(path, read=answers.read)
 
 
-def _asked(answers: Mapping[str, str]) -> dict[str, str]:
-    """With what is asked on the terminal."""
-    found, columns = dict(answers), list[str]()
+@dataclass(slots=True)
+class _Answers:
+    """To `QUESTIONS`, by their names.
+
+    Attributes:
+        given: by flags.
+        read: whether the first file may be read.
+        columns: of that file; empty if they are unknown.
+        naive: whether its times name no zone.
+    """
+
+    given: dict[str, str]
+    read: bool = False
+    columns: list[str] = field(default_factory=list)
+    naive: bool = False
+
+    def look(self, path: str, time: str) -> None:
+        """Find out whether times name a zone."""
+        try:
+            self.naive = self.read and bool(matching((path,))) and without_zone(path, time)
+        except InputError:
+            self.naive = False  # `plan` says what is wrong with the file
+
+    def refuse_idle(self, found: Mapping[str, str]) -> None:
+        """
+        Raises:
+            SpecError: a flag that means nothing beside the other answers.
+        """
+        for name in self.given:
+            if not QUESTIONS[name].matters(found):
+                where = f"unit {found['unit']} and span {found['span']}"
+                raise SpecError(f"{_flag(name)}: means nothing with {where}; leave it out, or change these")
+
+
+def _of_flags(answers: _Answers, path: Path) -> str:
+    """The spec's text without a terminal: what no flag says is as usual."""
+    found, answers.read = dict(answers.given), True
+    missing = [name for name, question in QUESTIONS.items() if question.usual is None and name not in found]
+    if missing:
+        raise SpecError("\n".join(f"{_flag(name)}: missing; {QUESTIONS[name].asks}" for name in missing))
+    answers.look(found["path"], found["time"])
+    if answers.naive and "timezone" not in found:
+        raise SpecError(
+            f"--timezone: missing; the times in column {found['time']!r} name no zone; add Europe/Paris, say"
+        )
     for name, question in QUESTIONS.items():
-        if name not in found:
-            found[name] = _ask(question, columns)
-        if name == "path" and any(one.column and key not in found for key, one in QUESTIONS.items()):
-            columns = _columns(found["path"])
-    return found
+        if name not in found and question.matters(found):
+            found[name] = question.usual or ""
+    answers.refuse_idle(found)
+    return _refuse_wrong(new_spec(found, stem=path.stem, naive=answers.naive), path)
+
+
+def _typed(answers: _Answers, path: Path) -> str:
+    """The spec's text from a terminal: asked again, with the answers as usual ones, until they fit together."""
+    before: dict[str, str] = {}
+    while True:
+        found: dict[str, str] = {}
+        for name, question in QUESTIONS.items():
+            if name in answers.given:
+                found[name] = answers.given[name]
+            elif question.matters(found):
+                usual = None if name == "timezone" and answers.naive else question.usual
+                found[name] = _ask(replace(question, usual=before.get(name, usual)), answers.columns)
+            if name == "path" and not before:
+                open_ = [key for key, one in QUESTIONS.items() if one.column and key not in answers.given]
+                answers.columns = _columns(found["path"]) if open_ else []
+                answers.read = bool(answers.columns) or not open_
+            if name == "time":
+                answers.look(found["path"], found["time"])
+                if answers.naive and "timezone" not in answers.given:
+                    print(f"  the times in column {found['time']!r} name no time zone", file=sys.stderr)
+        answers.refuse_idle(found)
+        try:
+            return _refuse_wrong(new_spec(found, stem=path.stem, naive=answers.naive), path)
+        except SpecError as error:
+            if not found.keys() - answers.given.keys():
+                raise
+            print(f"{error}; the questions follow again, with your answers", file=sys.stderr)
+            before = found
+
+
+def _planned(path: Path, *, read: bool) -> Result:
+    """What `plan` says of the numbers of the new spec.
+
+    Args:
+        read: whether the first file may be read.
+    """
+    spec = load(path)
+    plan = plan_of(spec)
+    timeline = timeline_of(spec, now() if spec.schedule.until is None else spec.schedule.until)
+    document = whole_document(spec, plan, timeline.windows)
+    document["warnings"] += of_first_file(spec, timeline, plan) if read else []
+    lines = [
+        f"{path}: is written, and can be changed",
+        "",
+        *columns([HEADING, *rows_of(document)]),
+        "",
+        *(f"warning: {one}" for one in document["warnings"]),
+        f"next: slackwater plan {path}",
+    ]
+    return {"spec": str(path), "plan": document}, "\n".join(lines)
 
 
 def _columns(path: str) -> list[str]:
@@ -105,7 +177,7 @@ def _ask(question: Question, columns: list[str]) -> str:
         answer = _line(f"{question.asks}{known}{usual}: ") or question.usual
         try:
             if answer is None:
-                raise ValueError("there is no usual answer to this")
+                raise ValueError("an answer is required")
             if question.column and columns and answer not in (*columns, question.usual):
                 raise ValueError(f"there is no column {answer!r}")
             return question.checked(answer)
@@ -131,14 +203,14 @@ def _checked(given: Mapping[str, str]) -> dict[str, str]:
         try:
             found[name] = QUESTIONS[name].checked(value)
         except ValueError as error:
-            problems.append(f"--{name.replace('_', '-')}: {error}")
+            problems.append(f"{_flag(name)}: {error}")
     if problems:
         raise SpecError("\n".join(problems))
     return found
 
 
-def _refuse_wrong(text: str, path: Path) -> None:
-    """As `plan` would: answers that are right by themselves may not go together."""
+def _refuse_wrong(text: str, path: Path) -> str:
+    """The text, if `plan` takes it: answers that are right by themselves may not go together."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder, path.name)
         draft.write_text(text, encoding="utf-8")
@@ -147,93 +219,8 @@ def _refuse_wrong(text: str, path: Path) -> None:
         except SpecError as error:
             told = re.sub(r"^\d+: ", "", str(error).replace(f"{draft}:", ""), flags=re.MULTILINE)
             raise SpecError(f"{told}\nnothing was written") from None
-
-
-def _path(text: str) -> str:
-    if "%" in text or text.startswith("kafka:") or ending_of(text) not in LOGS:
-        raise ValueError(
-            f"expected files that end in {', '.join(LOGS)}, each row a change; for copies of a table, topics, "
-            "Debezium and Datastream `slackwater changelog SRC --suggest` makes a spec to start from"
-        )
     return text
 
 
-def _name(text: str) -> str:
-    if not text:
-        raise ValueError("expected the name of a column")
-    return text
-
-
-def _epsilon(text: str) -> str:
-    try:
-        epsilon = float(text)
-    except ValueError:
-        epsilon = 0.0
-    if not (isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"expected a number above zero, such as 1.0, not {text[:40]!r}")
-    return repr(epsilon)
-
-
-def _count(text: str) -> str:
-    if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
-        raise ValueError(f"expected a whole number of at least 1, not {text[:40]!r}")
-    return text
-
-
-def _moment(text: str) -> str:
-    return time_text(parse_time(text))
-
-
-def _end(text: str) -> str:
-    return _moment(text) if text else ""
-
-
-def _duration(text: str) -> str:
-    if parse_duration(text) == 0:
-        raise ValueError("expected a duration above zero, such as 1d")
-    return text
-
-
-def _by(text: str) -> str:
-    column, _, values = text.partition("=")
-    if text and not (column.strip() and all(value.strip() for value in values.split(","))):
-        raise ValueError(f"expected COLUMN=VALUE,VALUE, such as ward=medicine,surgery, not {text[:40]!r}")
-    return text
-
-
-QUESTIONS: Mapping[str, Question] = {
-    "path": Question(asks="a file of changes, or a glob, such as data/*.csv", checked=_path),
-    "entry": Question(asks="the column that holds the key of what comes, changes and goes", checked=_name, column=True),
-    "time": Question(asks="the column that holds the time of a change", checked=_name, column=True),
-    "unit": Question(
-        asks="who is protected: entry, each by itself; or the column that names the person behind it",
-        checked=_name,
-        usual="entry",
-        neutral=True,
-        column=True,
-    ),
-    "epsilon": Question(
-        asks="epsilon, the budget of all that is ever published; smaller is safer and further off",
-        checked=_epsilon,
-        usual="1.0",
-    ),
-    "at_most": Question(
-        asks="how many changes of one are counted, by what is known and not by these data; more are cut off",
-        checked=_count,
-        usual="4",
-    ),
-    "start": Question(
-        asks="when the first window begins, a date that is no secret",
-        checked=_moment,
-        usual=f"{datetime.now(UTC).year}-01-01T00:00:00Z",
-    ),
-    "every": Question(asks="how long a window is", checked=_duration, usual="1d", neutral=True),
-    "until": Question(asks="when the last window ends; empty: never", checked=_end, usual="", neutral=True),
-    "by": Question(
-        asks="count by values of a column, that are no secret, such as ward=medicine,surgery; empty: one count of all",
-        checked=_by,
-        usual="",
-        neutral=True,
-    ),
-}
-"""By the names of their flags, in the order in which they are asked."""
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

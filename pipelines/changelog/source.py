@@ -16,6 +16,7 @@ from pipelines.spec.words import not_one_of
 from transforms.aggregation.queries import numbers_and_times
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.errors import InputError, SpecError
+from transforms.common.instants import NO_ZONE, to_microseconds
 from transforms.common.kinds import kind_of
 from transforms.common.source import Source
 from transforms.sources.files.listing import find, matching
@@ -113,6 +114,26 @@ def columns_at(path: str) -> list[str]:
     names = list(_schema({"format": LOGS[ending_of(path)]}, path).names)
     refuse_separators(path, names)
     return names
+
+
+def without_zone(path: str, time: str) -> bool:
+    """Whether the first file there, a log of changes, has times that name no zone; no value leaves this function.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    source = Source(format=LOGS[ending_of(path)], paths=(path,), entry="", time=time, before=None, after=None)
+    try:
+        schema, rows = sample(source, to_sample(find_files(source)))
+    except UNREADABLE:
+        return False
+    if time not in schema.names:
+        return False
+    if rows is None:
+        kind = schema.field(time).type
+        return bool(pa.types.is_timestamp(kind) and kind.tz is None)
+    bad = to_microseconds(rows[time].combine_chunks(), None)[1] if pa.types.is_string(rows[time].type) else []
+    return any(reason == NO_ZONE for _, reason in bad)
 
 
 def _of_spec(arguments: argparse.Namespace) -> Named:

@@ -1,7 +1,8 @@
 """A spec to start from: what the files' schema says, and marked places for what only the data controller may say.
 
-Nothing is read off the rows. A contribution bound, clamping bounds, cells or a horizon taken from the data would reveal
-something of people, and no accounting covers that; the spec is published with the release.
+Of the rows only the form is read: whether a column of text holds any number, so that its sum is an example. A
+contribution bound, clamping bounds, cells or a horizon taken from the data would reveal something of people, and no
+accounting covers that; the spec is published with the release.
 """
 
 import json
@@ -15,6 +16,7 @@ from transforms.common.kinds import NUMERIC
 from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.formats.table import FORMATS
+from transforms.sources.inspection import measurable
 
 FILL_IN = "# FILL IN"
 """Marks what is missing: the key before it has no value yet, so that no command takes the spec as it is."""
@@ -106,7 +108,7 @@ def suggest(source: Source, layout: Layout) -> str:
     lines += [_SCHEDULE.format(mark=FILL_IN), _COUNT]
     lines += [
         template.format(name=name, column=in_flow(column), mark=FILL_IN)
-        for name, column, template in _examples(layout, untyped)
+        for name, column, template in _examples(layout, measurable(layout) if untyped else frozenset())
     ]
     return "".join([*lines, _OUTPUT]).rstrip("\n")
 
@@ -136,13 +138,13 @@ def _state(source: Source, side: str) -> Any:
     return name if form is None else {form: name}
 
 
-def _examples(layout: Layout, untyped: bool) -> Iterator[tuple[str, str, str]]:
+def _examples(layout: Layout, numbers: frozenset[str]) -> Iterator[tuple[str, str, str]]:
     """(name, column, template) of the queries that the columns suggest."""
     names: set[str] = {"entries"}
     for column, kind in _columns(layout):
         last = _last_word(column)
         listed = kind in ("string", "bool") and column.lower() not in PUBLISHED and not last & _ONE
-        measured = (kind in NUMERIC or untyped) and not last & (_ONE | _LABEL)
+        measured = (kind in NUMERIC or column in numbers) and not last & (_ONE | _LABEL)
         for prefix, template, fits in (("by", _BY, listed), ("sum", _SUM, measured)):
             if fits:
                 yield _query_name(f"{prefix}_{column}", names), column, template

@@ -77,7 +77,12 @@ def _not_yaml_null(value: Any) -> Any:
     return value
 
 
-def _zone(name: str) -> str:
+def timezone_named(name: str) -> str:
+    """The name of a time zone, as it is.
+
+    Raises:
+        PydanticCustomError: it is unknown; with the one that was probably meant.
+    """
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -125,7 +130,7 @@ Nulls = Annotated[list[Annotated[str, BeforeValidator(_not_yaml_null)]], BeforeV
 Number = Annotated[float, BeforeValidator(_bounded), Field(allow_inf_nan=False)]
 ReleaseName = Annotated[str, AfterValidator(_release)]
 QueryName = Annotated[str, AfterValidator(_query)]
-Timezone = Annotated[str, AfterValidator(_zone)]
+Timezone = Annotated[str, AfterValidator(timezone_named)]
 Duration = Annotated[int, PlainValidator(_reader(parse_duration, "a duration such as 1d"))]
 Length = Annotated[int, PlainValidator(_reader(parse_length, "a duration such as 1d"))]
 """Of windows, which may also be months."""

@@ -1,5 +1,6 @@
 """`slackwater init`: what is asked, what is read of the data, a spec that `plan` takes; and completion in a shell."""
 
+import json
 import os
 import pty
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.spec.load import load
-from tests.e2e.specs import CommandLine
+from tests.e2e.specs import CommandLine, Said
 from transforms.sources.freshness import Freshness
 
 HEADING = "stay,at,ward\n"
@@ -38,7 +39,8 @@ def test_of_flags_alone_it_makes_a_spec_that_plan_takes_and_reads_no_data(slackw
     shown = slackwater("show", "Our wards.yaml")
     again = slackwater("init", "Our wards.yaml", *FLAGS)
 
-    assert said.out == "Our wards.yaml: is written, and can be changed; next: slackwater plan Our wards.yaml\n"
+    assert said.out.startswith("Our wards.yaml: is written, and can be changed\n\nquery ")
+    assert said.out.endswith("\nnext: slackwater plan Our wards.yaml\n")
     assert (planned.code, planned.err) == (0, "")
     with chdir(slackwater.folder):
         spec = load("Our wards.yaml")
@@ -55,12 +57,19 @@ def test_of_flags_alone_it_makes_a_spec_that_plan_takes_and_reads_no_data(slackw
 @pytest.mark.parametrize(
     ("flags", "lines"),
     [
-        ([], ["--path: missing; ", "--entry: ", "--time: ", "--epsilon: ", "--at-most: ", "--start: "]),
+        ([], ["--path: missing; ", "--entry: ", "--time: "]),
         (
             ["--epsilon=none", "--every=0d"],
             ["--epsilon: expected a number above", "--every: expected a duration above"],
         ),
-        (["--start=2026-01-01"], ["--start: the time has no zone"]),
+        (["--start=2026-01-01T09:00"], ["--start: the time has no zone"]),
+        (["--timezone=Berlin"], ["--timezone: 'Berlin' is not an IANA time zone; did you mean 'Europe/Berlin'?"]),
+        ([*FLAGS, "--span=7d"], ["--at-most: means nothing with unit entry and span 7d; leave it out"]),
+        ([*FLAGS[:3], "--entries=2"], ["--entries: means nothing with unit entry and span 14d; leave it out"]),
+        (
+            [*FLAGS[:3], "--timezone=Europe/Berlin", "--start=2026-01-06"],
+            ["schedule.start: weeks begin on Monday; use 2026-01-05", "nothing was written"],
+        ),
         (["--path=debezium.avro"], ["--path: expected files that end in .parquet, .csv, "]),
         (["--by=ward"], ["--by: expected COLUMN=VALUE,VALUE, such as ward=medicine,surgery, not 'ward'"]),
         ([*FLAGS, "--until=2025-01-01T00:00:00Z"], ["schedule", "nothing was written"]),
@@ -94,7 +103,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
 ) -> None:
     wrong = ["stays"] if leave == "y" else []  # which is no column, if they are known
 
-    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 7)
+    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 8)
 
     assert said.code == 0, said.err
     assert slackwater("plan", "new.yaml").code == 0
@@ -108,7 +117,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
 def test_of_files_that_are_not_there_no_names_are_offered(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 7)
+    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 8)
 
     assert said.code == 0, said.err
     assert "there is no such file yet" in said.err
@@ -116,12 +125,97 @@ def test_of_files_that_are_not_there_no_names_are_offered(
 
 
 def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = on_terminal(slackwater, monkeypatch, "soon", "2026-01-01T00:00:00Z", flags=(*FLAGS[:-1], "--unit=stay"))
+    said = on_terminal(
+        slackwater, monkeypatch, "soon", "2026-01-01T00:00:00Z", flags=(*FLAGS[:-1], "--unit=stay", "--timezone=UTC")
+    )
 
     assert said.code == 2
     assert "  expected a time such as 2013-01-01T00:00:00Z, not 'soon'\n" in said.err
     assert said.lines[-1].endswith("the answers ended; nothing was written")
     assert not (slackwater.folder / "new.yaml").exists()
+
+
+def planned_margins(said: Said) -> list[str]:
+    """What the last lines say each number is off by."""
+    return re.findall(r"^entries .*?(± [0-9.]+)", said.out, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("unit", ["entry", "member"])
+def test_what_flags_leave_out_is_what_nothing_typed_means_and_is_as_near_as_the_tutorial(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    flags = ("--path=data/*.csv", "--entry=stay", "--time=at", f"--unit={unit}")
+    (slackwater.folder / "data/stays.csv").write_text("stay,at,member\n")
+    of_flags = slackwater("init", "new.yaml", *flags)
+    text = (slackwater.folder / "new.yaml").read_text()
+    (slackwater.folder / "new.yaml").unlink()
+
+    typed = on_terminal(slackwater, monkeypatch, *[""] * 12, flags=flags)
+
+    assert (of_flags.code, typed.code) == (0, 0), (of_flags.err, typed.err)
+    assert text == (slackwater.folder / "new.yaml").read_text()
+    assert of_flags.out == typed.out
+    assert planned_margins(of_flags) == ["± 6"]  # as of the tutorial's spec, which has four cells
+    assert "protects: {span: 14d}" in text
+    assert ("constraint: {entries: 1}" in text) == (unit == "member")
+
+
+def test_times_without_a_zone_ask_for_one_and_make_windows_of_its_calendar(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (slackwater.folder / "data/stays.csv").write_text(HEADING + "s3cret,2026-01-01T08:00:00,w3st\n")
+    flags = ("--path=data/*.csv", "--entry=stay", "--time=at")
+
+    refused = slackwater("init", "flags.yaml", *flags)
+    of_flags = slackwater("init", "flags.yaml", *flags, "--timezone=UTC")
+    typed = on_terminal(
+        slackwater, monkeypatch, "data/*.csv", "y", "stay", "at", "", "Berlin", "Europe/Berlin", *[""] * 7
+    )
+
+    assert (refused.code, len(refused.lines)) == (2, 1)
+    assert refused.err.startswith("slackwater: --timezone: missing; the times in column 'at' name no zone")
+    assert typed.code == 0, typed.err
+    assert "  the times in column 'at' name no time zone\n" in typed.err
+    assert "an answer is required" in typed.err
+    assert "did you mean 'Europe/Berlin'?" in typed.err
+    with chdir(slackwater.folder):
+        spec = load("new.yaml")
+        assert load("flags.yaml").changelog.source.timezone == "UTC"
+    assert spec.changelog.source.timezone == "Europe/Berlin"
+    assert spec.schedule.calendar is not None
+    assert [of_flags.code, slackwater("evaluate", "new.yaml", "--until=2026-02-02T00:00:00Z").code] == [0, 0]
+
+
+def test_answers_that_do_not_go_together_are_asked_again_with_what_was_typed(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ("--path=later.csv", "--entry=stay", "--time=at", "--unit=entry", "--timezone=Europe/Berlin")
+
+    said = on_terminal(
+        slackwater, monkeypatch, "", "2.0", "2026-01-06", "", "", "", "", "", "2026-01-05", *[""] * 3, flags=flags
+    )
+
+    assert said.code == 0, said.err
+    assert "schedule.start: weeks begin on Monday; use 2026-01-05" in said.err
+    with chdir(slackwater.folder):
+        assert load("new.yaml").privacy.epsilon == 2.0
+
+
+def test_plan_tells_what_a_run_would_refuse_of_the_first_file(slackwater: CommandLine) -> None:
+    (slackwater.folder / "data/stays.csv").write_text(HEADING + "s3cret,2026-01-01T08:00:00,w3st\n")
+    slackwater("init", "new.yaml", *FLAGS, "--timezone=UTC", "--by=wrad=a,b")
+    spec = slackwater.folder / "new.yaml"
+    spec.write_text(spec.read_text().replace("  timezone: UTC", "  # timezone: UTC"))
+
+    without_zone = slackwater("plan", "new.yaml", "--json")
+    spec.write_text(spec.read_text().replace("  # timezone: UTC", "  timezone: UTC"))
+    misspelt = slackwater("plan", "new.yaml", "--json")
+
+    assert [without_zone.code, misspelt.code] == [0, 0]
+    (told,), (other,) = (json.loads(said.out)["warnings"] for said in (without_zone, misspelt))
+    assert told.startswith("new.yaml:8: changelog.time: column 'at' of data/stays.csv: time without a zone")
+    assert other.endswith("has no column 'wrad'; did you mean 'ward'?")
+    assert "s3cret" not in without_zone.out + misspelt.out
 
 
 def test_other_marks_between_columns_are_told_of(slackwater: CommandLine) -> None:

@@ -1,6 +1,7 @@
 """What a changelog is: which files there are, and, from the first of them, how all are read."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -156,6 +157,17 @@ def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
     # Lines need not hold every member.
     columns = frozenset(set.intersection(*usable) if rows is None else set.union(*usable))
     return columns, tuple(sorted(set().union(*found) - columns))
+
+
+def measurable(layout: Layout) -> frozenset[str]:
+    """State columns of a format without types whose first texts are not all unlike numbers."""
+    first = _first_file(layout.source, to_sample(layout.files))
+    found = set()
+    for column, _ in layout.states:
+        with suppress(SpecError):
+            first.state_kind(column, asked="number", key="queries")
+            found.add(column)
+    return frozenset(found)
 
 
 def _columns_of(side: Side, layout: Layout, schema: pa.Schema) -> dict[str, pa.DataType]:

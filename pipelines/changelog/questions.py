@@ -1,0 +1,159 @@
+"""What `slackwater init` asks, with the usual answers, and how an answer becomes a part of a spec."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from math import isfinite
+
+from pydantic_core import PydanticCustomError
+
+from pipelines.changelog.source import LOGS, ending_of
+from pipelines.spec.durations import parse_length
+from pipelines.spec.fields import timezone_named
+from pipelines.spec.times import parse_moment_or_date, time_text
+
+EVER = "ever"
+"""In place of a span: all that a unit ever does is protected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked for.
+
+    Attributes:
+        usual: what no answer means, on a terminal and without; None: it must be answered.
+        checked: the answer as the spec has it, or ValueError.
+        column: whether a column is asked for.
+        matters: whether it is asked, by the answers before it.
+    """
+
+    asks: str
+    checked: Callable[[str], str]
+    usual: str | None = None
+    column: bool = False
+    matters: Callable[[Mapping[str, str]], bool] = lambda _: True
+
+
+def _path(text: str) -> str:
+    if "%" in text or text.startswith("kafka:") or ending_of(text) not in LOGS:
+        raise ValueError(
+            f"expected files that end in {', '.join(LOGS)}, each row a change; for copies of a table, topics, "
+            "Debezium and Datastream `slackwater changelog SRC --suggest` makes a spec to start from"
+        )
+    return text
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("expected the name of a column")
+    return text
+
+
+def _epsilon(text: str) -> str:
+    try:
+        epsilon = float(text)
+    except ValueError:
+        epsilon = 0.0
+    if not (isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"expected a number above zero, such as 1.0, not {text[:40]!r}")
+    return repr(epsilon)
+
+
+def _count(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII):
+        raise ValueError(f"expected a whole number of at least 1, not {text[:40]!r}")
+    return text
+
+
+def _zone(text: str) -> str:
+    try:
+        return timezone_named(text)
+    except PydanticCustomError as error:
+        raise ValueError(error.context["problems"][0][1] if error.context else "") from None
+
+
+def _moment(text: str) -> str:
+    found = parse_moment_or_date(text)
+    return time_text(found) if isinstance(found, datetime) else found.isoformat()
+
+
+def _end(text: str) -> str:
+    return _moment(text) if text else ""
+
+
+def _span(text: str) -> str:
+    return text if text == EVER else _duration(text)
+
+
+def _duration(text: str) -> str:
+    if parse_length(text) == 0:
+        raise ValueError("expected a duration above zero, such as 1d")
+    return text
+
+
+def _by(text: str) -> str:
+    column, _, values = text.partition("=")
+    if text and not (column.strip() and all(value.strip() for value in values.split(","))):
+        raise ValueError(f"expected COLUMN=VALUE,VALUE, such as ward=medicine,surgery, not {text[:40]!r}")
+    return text
+
+
+def _first_monday() -> str:
+    """Of this year."""
+    new_year = date(datetime.now(UTC).year, 1, 1)
+    return (new_year + timedelta(days=-new_year.weekday() % 7)).isoformat()
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "path": Question(asks="a file of changes, or a glob, such as data/*.csv", checked=_path),
+    "entry": Question(asks="the column that holds the key of what comes, changes and goes", checked=_name, column=True),
+    "time": Question(asks="the column that holds the time of a change", checked=_name, column=True),
+    "timezone": Question(
+        asks="the time zone of dates below, and of times in the files that name none, such as Europe/Paris",
+        checked=_zone,
+        usual="UTC",
+    ),
+    "unit": Question(
+        asks="who is protected: entry, each by itself; or the column that names the person behind it",
+        checked=_name,
+        usual="entry",
+        column=True,
+    ),
+    "span": Question(
+        asks="the time in which all that each of these does is protected, such as 14d; ever: all that they ever do, "
+        "with more noise",
+        checked=_span,
+        usual="14d",
+    ),
+    "entries": Question(
+        asks="how many entries of one are counted at the same time, by what is known and not by these data",
+        checked=_count,
+        usual="1",
+        matters=lambda known: known["unit"] != "entry" and known["span"] != EVER,
+    ),
+    "at_most": Question(
+        asks="how many changes of one are counted, by what is known and not by these data; more are cut off",
+        checked=_count,
+        usual="4",
+        matters=lambda known: known["span"] == EVER,
+    ),
+    "epsilon": Question(
+        asks="epsilon, the budget of all that is ever published; smaller is safer and has larger errors",
+        checked=_epsilon,
+        usual="1.0",
+    ),
+    "start": Question(
+        asks="when the first window begins, a date that is no secret",
+        checked=_moment,
+        usual=_first_monday(),
+    ),
+    "every": Question(asks="how long a window is; longer ones have smaller errors", checked=_duration, usual="1w"),
+    "until": Question(asks="when the last window ends; empty: never", checked=_end, usual=""),
+    "by": Question(
+        asks="count by values of a column, that are no secret, such as ward=medicine,surgery; empty: one count of all",
+        checked=_by,
+        usual="",
+    ),
+}
+"""By the names of their flags, in the order in which they are asked."""
