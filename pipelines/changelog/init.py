@@ -1,6 +1,6 @@
 """`slackwater init`: a few questions, and a spec that `plan` takes as it is.
 
-What it writes is what was said. Of the data it reads the names of the columns of one file and whether its times name a
+It writes the answers alone. Of the data it reads the names of the columns of one file and whether its times name a
 zone, on a terminal only if it may. No value is shown or written.
 """
 
@@ -80,7 +80,7 @@ class _Answers:
     def refuse_idle(self, found: Mapping[str, str]) -> None:
         """
         Raises:
-            SpecError: a flag that means nothing beside the other answers.
+            SpecError: a flag without a meaning given the other answers.
         """
         for name in self.given:
             if not QUESTIONS[name].matters(found):
@@ -136,7 +136,7 @@ def _typed(answers: _Answers, path: Path) -> str:
 
 
 def _planned(path: Path, *, read: bool) -> Result:
-    """What `plan` says of the numbers of the new spec.
+    """The margins of error of the new spec, as `plan` states them.
 
     Args:
         read: whether the first file may be read.

@@ -51,9 +51,9 @@ _SPAN = """\
   protects: {{span: {span}}}  # all that each of these does in any such time; what lasts longer costs more epsilons
 {entries}  # constraint: {{at_most: 4}}  # without protects: all that they ever do; more changes than that are cut off
 """
-_ENTRIES = "  constraint: {{entries: {entries}}}  # so many entries of each count at the same time; more are left out\n"
+_ENTRIES = "  constraint: {{entries: {entries}}}  # entries of each that count at the same time; more are left out\n"
 _EVER = """\
-  constraint: {{at_most: {at_most}}}  # so many changes of each count for a query, and more are cut off
+  constraint: {{at_most: {at_most}}}  # changes of each that count for a query; more are cut off
   # protects: {{span: 14d}}  # in place of constraint: less noise, and what each does in any 14 days is protected
 """
 

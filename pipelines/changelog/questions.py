@@ -19,7 +19,7 @@ EVER = "ever"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked for.
+    """A question, and how its answer is checked.
 
     Attributes:
         usual: what no answer means, on a terminal and without; None: it must be answered.
@@ -127,13 +127,13 @@ QUESTIONS: Mapping[str, Question] = {
         usual="14d",
     ),
     "entries": Question(
-        asks="how many entries of one are counted at the same time, by what is known and not by these data",
+        asks="how many entries of one unit count at the same time; do not read it off these data",
         checked=_count,
         usual="1",
         matters=lambda known: known["unit"] != "entry" and known["span"] != EVER,
     ),
     "at_most": Question(
-        asks="how many changes of one are counted, by what is known and not by these data; more are cut off",
+        asks="how many changes of one unit count; do not read it off these data; more are cut off",
         checked=_count,
         usual="4",
         matters=lambda known: known["span"] == EVER,

@@ -136,7 +136,7 @@ def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: py
 
 
 def planned_margins(said: Said) -> list[str]:
-    """What the last lines say each number is off by."""
+    """Margins of error in the last lines."""
     return re.findall(r"^entries .*?(± [0-9.]+)", said.out, flags=re.MULTILINE)
 
 
