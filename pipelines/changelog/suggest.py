@@ -37,18 +37,20 @@ privacy:
   unit: {unit}
   epsilon:  {mark}: the whole budget of everything ever published, such as 1.0
   # delta: 1.0e-9  # allows Gaussian noise; far below one in the number of people
-  constraint:
-    at_most:  {mark}: so many changes of a unit count, the rest is cut off{instead}
+  protects:
+    span:  {mark}: all that a unit does in any time of this length is protected, such as 14d
+{entries}  # constraint: {{at_most: 4}}  # in place of protects: all that it ever does, with more noise
 """
 
-_WITHIN = "; or within: 31d in its place"
-_ENTRIES = """
-    # entries: 1  # so many entries of one count at once: with a delta this takes less noise"""
+_ENTRIES = """\
+  constraint:
+    entries:  {mark}: entries of one owner that count at the same time, such as 1; more are left out
+"""
 
 _SCHEDULE = """\
 schedule:
   start:  {mark}: 2026-01-01T00:00:00Z, say; the day of the first change seen is itself data, so take a public one
-  every: 1d
+  every: 1w
   # until: 2027-01-01T00:00:00Z  # the end of the last window; without it the release has no end
 """
 
@@ -56,7 +58,7 @@ _COUNT = """\
 queries:
   - name: entries
     measure: count
-    publish: [level, entered, left]
+    publish: [level]  # entered, left: how many have come and left
     # where: "column = 'value'"  # in SQL, over the columns of one state
 """
 
@@ -101,10 +103,11 @@ def suggest(source: Source, layout: Layout) -> str:
     owners = sorted(keys, key=lambda column: not _last_word(column) & _ONE)  # the likely ones first
     shown = f": {', '.join(map(in_flow, owners[:8]))}" if owners else ""
     if source.owner is None:
-        unit, instead = f"entry  # one entry is protected; or name the column of the person behind it{shown}", _WITHIN
+        unit, entries = f"entry  # one entry is protected; or name the column of the person behind it{shown}", ""
     else:
-        unit, instead = f"{in_flow(source.owner)}  # all entries of one together are protected", _ENTRIES
-    lines.append(_PRIVACY.format(unit=unit, instead=instead, mark=FILL_IN))
+        unit = f"{in_flow(source.owner)}  # all entries of one together are protected"
+        entries = _ENTRIES.format(mark=FILL_IN)
+    lines.append(_PRIVACY.format(unit=unit, entries=entries, mark=FILL_IN))
     lines += [_SCHEDULE.format(mark=FILL_IN), _COUNT]
     lines += [
         template.format(name=name, column=in_flow(column), mark=FILL_IN)

@@ -274,7 +274,7 @@ def test_the_suggested_spec_of_the_copy_is_planned_and_run(slackwater: CommandLi
     (slackwater.folder / "new.yaml").write_text(filled(said.out))
 
     planned = slackwater("plan", "new.yaml")
-    run = slackwater("run", "new.yaml", "--until=2026-01-04T00:00:00Z")
+    run = slackwater("run", "new.yaml", "--until=2026-01-08T00:00:00Z")
 
     assert (planned.code, run.code) == (0, 0), planned.err + run.err
     public = contents(slackwater.folder / "releases/first-release/public")
@@ -417,4 +417,6 @@ def test_the_page_on_postgresql_does_what_it_says(tmp_path: Path, capsys: pytest
     assert [(one.code, one.lines) for one in said] == [(0, [])] * len(lines)
     assert re.search(r"entries +2\n +mutations +4\n", said[0].out)
     assert "format: debezium\n" in said[1].out
+    assert re.search(r"^beds +level +3 +± 6 ", said[2].out, re.MULTILINE)
+    assert "a 95 % margin of error of 6 beds" in page
     assert (tmp_path / "releases/stays/public/manifest.json").exists()

@@ -16,12 +16,12 @@ from transforms.common.errors import SpecError
 from transforms.common.source import Source
 from transforms.sources.inspection import inspect, state_columns
 
-FILLED = {"epsilon": "1.0", "at_most": "4", "start": "2026-01-01T00:00:00Z"}
+FILLED = {"epsilon": "1.0", "span": "14d", "start": "2026-01-01T00:00:00Z"}
 
 
 def filled(text: str) -> str:
     """With every place filled in, those of the examples too."""
-    text = re.sub(r"^  # (?!delta|where|types|until)", "  ", text, flags=re.MULTILINE)
+    text = re.sub(r"^  # (?!delta|where|types|until|constraint)", "  ", text, flags=re.MULTILINE)
     for key, value in FILLED.items():
         text, found = re.subn(rf"^( *{key}:)  {FILL_IN}.*$", rf"\1 {value}", text, flags=re.MULTILINE)
         assert found == 1, key
@@ -62,12 +62,12 @@ def test_as_it_is_no_command_takes_it(tmp_path: Path) -> None:
         load(tmp_path / "spec.yaml")
 
     wrong = {line.split(": ")[1] for line in str(caught.value).splitlines()}
-    assert wrong == {"privacy.epsilon", "privacy.constraint.at_most", "schedule.start"}
+    assert wrong == {"privacy.epsilon", "privacy.protects.span", "schedule.start"}
 
 
 def test_each_place_left_empty_is_an_error(tmp_path: Path) -> None:
     text = filled(suggested(source_at(tmp_path)))
-    for value in ("1.0", "4", "2026-01-01T00:00:00Z", "[a, b, other]", "0, max: 120"):
+    for value in ("1.0", "14d", "2026-01-01T00:00:00Z", "[a, b, other]", "0, max: 120"):
         empty = {"[a, b, other]": "[]", "0, max: 120": ", max: "}.get(value, "")
         assert len(re.findall(rf"^ [^#]*: {re.escape(value)}", text, re.MULTILINE)) == 1
         left = re.sub(rf"^( [^#]*: ){re.escape(value)}", rf"\1{empty}", text, flags=re.MULTILINE)
@@ -159,7 +159,7 @@ def test_what_tells_one_from_all_others_is_no_measure_and_no_cell_but_may_be_the
     assert "the person behind it: email, patientID, ward, zip_code\n" in text
     named = suggested(replace(source, owner="email"))
     assert "\n  unit: email  # all entries of one together" in named
-    assert "\n    # entries: 1  # " in named
+    assert f"\n    entries:  {FILL_IN}" in named
 
 
 def test_decimals_as_text_can_be_summed_whatever_holds_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
