@@ -14,7 +14,7 @@ Told = tuple[Any, ...]
 
 NODE = ("query", "layer", "node_start", "node_end", "ward")
 ESTIMATE = ("query", "kind", "window_start", "window_end", "ward")
-OWN = ("lock", "failure.txt", "diagnostics/dead_letters.parquet", "diagnostics/read.json")
+OWN = ("lock", "failure.txt", "diagnostics/dead_letters.parquet", "diagnostics/read.json", "releases/self.json")
 """Private files beside commits and attempts."""
 
 KEPT = 2

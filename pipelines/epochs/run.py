@@ -25,7 +25,7 @@ from pipelines.spec.load import Spec, load
 from pipelines.spec.times import now
 from pipelines.store.attempt import Reading
 from pipelines.store.commit import History
-from pipelines.store.known_releases import known, write_down
+from pipelines.store.known_releases import keep_note, known, refuse_second, write_down
 from pipelines.store.store import Store
 from privacy.counted import counted
 from transforms.common.errors import SpecError
@@ -84,19 +84,32 @@ def _run(arguments: argparse.Namespace, flags: list[str]) -> Result:
         job = job_of(spec, replace(timeline, released=start.released), shards=arguments.shards, before=start.before)
         if is_rehearsal(flags):
             return _rehearsed(spec, store, start, job, flags)
+        note(spec, store)
         commit = publish_epoch(spec, store, start, job, partial(_make, spec, job, start, flags))
+        note(spec, store)
         fill_tables(spec, store)
     return published(spec, store, commit, f"in {time.monotonic() - began:.1f} s")
 
 
 def show_others(spec: Spec) -> None:
-    """Before a release begins: which others about the same people are known, and what all cost together."""
+    """Before a release begins: show which others about the same people are known.
+
+    Raises:
+        RefusedError: the spec has begun another release of the same data.
+    """
     found = known(spec)
-    if not found.others:
-        return
-    print("\n".join(f"slackwater: {line}" for line in found.text().splitlines()), file=sys.stderr, flush=True)
-    for folder in write_down(found):
+    refuse_second(spec, found)
+    if found.others or found.unread:
+        print("\n".join(f"slackwater: {line}" for line in found.text().splitlines()), file=sys.stderr, flush=True)
+    for folder in write_down(found) if found.others else ():
         print(f"slackwater: {folder}: cannot be written, so this release is not noted there", file=sys.stderr)
+
+
+def note(spec: Spec, store: Store) -> None:
+    """Keep a note of the release in the folder of its spec, or say why that is not possible."""
+    store.refuse_unwritable()
+    if problem := keep_note(spec, store):
+        print(f"slackwater: {problem}", file=sys.stderr, flush=True)
 
 
 def _rehearsed(spec: Spec, store: Store, start: Start, job: Job, flags: list[str]) -> Result:
@@ -129,6 +142,8 @@ def _stream(arguments: argparse.Namespace, flags: list[str]) -> Result:
         return result
     with failures_kept(spec, done="what was published stays, and the next run goes on from there"):
         job = stream_job(spec, store, shards=arguments.shards)
+        if not is_rehearsal(flags):
+            note(spec, store)
         run_stream(spec, job, windows=windows, pace=pace, flags=flags)
         commits = store.commits()
     if is_rehearsal(flags):

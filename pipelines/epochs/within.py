@@ -19,7 +19,7 @@ from pipelines.epochs.attempt_files import write_files
 from pipelines.epochs.epoch import Start, clean, fill_tables, publish_epoch, start_of
 from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of, timeline_of
-from pipelines.epochs.run import show_others
+from pipelines.epochs.run import note, show_others
 from pipelines.epochs.settled import goes_on, refuse_another, refuse_another_beginning
 from pipelines.epochs.source_progress import source_passed
 from pipelines.sinks.epochs import refuse_unusable_tables
@@ -85,6 +85,7 @@ def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Sche
         return Epoch(spec=spec, job=None, past=None)
     start = start_of(spec, store, commits)
     job = job_of(spec, replace(timeline, released=start.released), shards=shards, before=start.before, rows=rows)
+    note(spec, store)
     return Epoch(spec=spec, job=job, past=start.past)
 
 

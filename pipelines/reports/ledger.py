@@ -60,12 +60,13 @@ def ledger(arguments: argparse.Namespace, flags: list[str]) -> Result:
         refuse_another(spec, history.commits)
     plan = plan_for(spec, () if history is None else history.commits)
     document = ledger_document([] if history is None else [asdict(c) for c in history.commits], spec, plan)
-    together, apart = known(spec), beside(spec.path, spec.changelog.source.paths)
+    together = known(spec)
+    apart, unread = beside(spec.path, spec.changelog.source)
     text = [
         ledger_text(document, plan),
         f"{_RESTS} {plan.conditions[0]}",
-        *(["", together.text(begun=history is not None)] if together.others else []),
-        *(["", *text_of(apart, plan.promise.protects)] if apart else []),
+        *(["", together.text(begun=history is not None)] if together.others or together.unread else []),
+        *(["", *text_of(apart, unread, plan.promise.protects)] if apart or unread else []),
     ]
     return {
         **document,

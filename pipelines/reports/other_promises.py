@@ -7,8 +7,7 @@ in words (`TOGETHER`): other data of one unit in place of its own. Then a releas
 (epsilon, delta); and all that is drawn is drawn apart, so that these add up.
 """
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,15 +16,16 @@ from pipelines.local.spec import load_local
 from pipelines.sanitised.plan import statement
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
 from pipelines.sanitised.store import Sanitised, SanitisedStore
-from pipelines.spec.document import read_document
-from pipelines.spec.kinds import kind_of
+from pipelines.spec.beside import specs_beside
+from pipelines.store.same_data import SameData, patterns_of
 from privacy.counted import counted
 from privacy.planning.statement import protected
 from privacy.protection import Protection, Span
 from privacy.sanitised.record import Sanitisation
 from privacy.upward import shown
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import RefusedError, SlackwaterError, SpecError
+from transforms.common.errors import RefusedError, SlackwaterError
+from transforms.common.source import Source
 
 APART = "They protect what a record or a device holds, and not that it is there, so no sum above has them in it."
 
@@ -68,17 +68,45 @@ class Promise:
         return f"  {self.release}: {budget} for each {self.of_each}, {known}"
 
 
-def beside(path: Path, files: tuple[str, ...]) -> list[Promise]:
-    """Those whose specs lie in the folder of a spec: of records in files that it reads, and of all devices."""
-    if path.parts[:1] == ("gs:",):
-        return []
-    return sorted(_beside(path, {_absolute(file) for file in files}), key=lambda promise: promise.release)
+def beside(path: Path, source: Source) -> tuple[list[Promise], tuple[str, ...]]:
+    """Those whose specs lie in the folder of a spec: of records in files of its source, and of all devices.
+
+    Returns:
+        them, and the specs that cannot be read.
+    """
+    same = SameData(patterns_of(source))
+    surveys, unread_surveys = specs_beside(path, "devices", load_local)
+    records, unread_records = specs_beside(path, "records", load_sanitise)
+    found = [
+        Promise(
+            release=survey.release,
+            of_each="device",
+            epsilon=survey.epsilon,
+            delta=survey.delta,
+            so_far=None,
+        )
+        for survey in surveys
+    ]
+    found += [
+        Promise(
+            release=spec.release,
+            of_each="record",
+            epsilon=spec.record.epsilon,
+            delta=spec.record.delta,
+            so_far=_sanitised(spec),
+        )
+        for spec in records
+        if same.reads(patterns_of(spec.source))
+    ]
+    unread = sorted({*unread_surveys, *unread_records, *same.unlisted})
+    return sorted(found, key=lambda promise: promise.release), tuple(unread)
 
 
-def text_of(promises: list[Promise], protects: Protection) -> list[str]:
+def text_of(promises: list[Promise], unread: tuple[str, ...], protects: Protection) -> list[str]:
     """For people; nothing where there are none."""
+    missing = [f"Other promises cannot be read: {', '.join(unread)}."] if unread else []
     if not promises:
-        return []
+        return missing
     told = TOGETHER
     if isinstance(protects, Span):
         hidden = "is not protected" if protects.near else "all along is not protected"
@@ -87,7 +115,8 @@ def text_of(promises: list[Promise], protects: Protection) -> list[str]:
             f"place of all of it may cost any number of its epsilons, and that somebody is in the data {hidden}. To "
             "what it costs, epsilon of each of their records and of each of their devices is added."
         )
-    return ["Other promises about what may be the same people:", *(each.text() for each in promises), f"{APART} {told}"]
+    listed = ["Other promises about what may be the same people:", *(each.text() for each in promises)]
+    return [*listed, *missing, f"{APART} {told}"]
 
 
 def ledger_of_records(path: str | Path) -> tuple[dict[str, Any], str]:
@@ -174,35 +203,6 @@ def _text_of_records(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _beside(path: Path, files: set[str]) -> Iterator[Promise]:
-    for other in sorted(path.parent.iterdir()):
-        if other.suffix not in (".yaml", ".yml") or other.name == path.name:
-            continue
-        try:
-            kind = kind_of(read_document(other).content)
-            if kind == "devices":
-                survey = load_local(other)
-                yield Promise(
-                    release=survey.release,
-                    of_each="device",
-                    epsilon=survey.epsilon,
-                    delta=survey.delta,
-                    so_far=None,
-                )
-            elif kind == "records":
-                spec = load_sanitise(other)
-                if files & {_absolute(file) for file in spec.source.paths}:
-                    yield Promise(
-                        release=spec.release,
-                        of_each="record",
-                        epsilon=spec.record.epsilon,
-                        delta=spec.record.delta,
-                        so_far=_sanitised(spec),
-                    )
-        except SpecError:  # other YAML, most likely
-            continue
-
-
 def _sanitised(spec: SanitiseSpec) -> int | None:
     try:
         refuse_unreachable(spec.output.folders)
@@ -210,7 +210,3 @@ def _sanitised(spec: SanitiseSpec) -> int | None:
     except (OSError, SlackwaterError):
         return None
     return sum(commit.records for commit in commits)
-
-
-def _absolute(path: str) -> str:
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - a glob is no path that resolves

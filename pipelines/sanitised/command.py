@@ -9,6 +9,7 @@ import pyarrow as pa
 from pipelines.epochs.failures import keep_trace
 from pipelines.epochs.flags import refuse_any
 from pipelines.epochs.results import Result
+from pipelines.sanitised.noted import keep_note, refuse_second
 from pipelines.sanitised.plan import plan_document, plan_json, plan_text, statement
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
@@ -69,8 +70,10 @@ def _released(spec: SanitiseSpec, store: SanitisedStore) -> tuple[dict[str, obje
     if commits and (commits[0].spec_sha256, commits[0].release) != (spec.sha256, spec.release):
         raise RefusedError(
             f"{spec.path}: differs from the spec of the release in {spec.output.private}; a record is sanitised once, "
-            "so put it back, or choose other folders for another release: its epsilon and delta then add up with these"
+            "so put it back, or write another spec with other folders: its epsilon and delta then add up with these"
         )
+    if not commits:
+        refuse_second(spec)
     store.show()  # what a run that died has committed
     store.clean()
     known = store.known(commits)
@@ -94,11 +97,13 @@ def _released(spec: SanitiseSpec, store: SanitisedStore) -> tuple[dict[str, obje
             records=names,
             left_out=left_out,
         )
+        keep_note(spec, store)
         commit = store.commit(attempt, done, made)
     except BaseException:
         store.discard(attempt)
         raise
     store.show()
+    keep_note(spec, store)
     paths = store.paths(commit)
     document = {
         "release": spec.release,

@@ -25,19 +25,24 @@ _WHAT: dict[Kind, tuple[str, str]] = {
 }
 
 
+_SIGNS: dict[Kind, set[str]] = {
+    "sums": {"changelog", "queries"},
+    "records": {"sanitise"},
+    "devices": {"local"},
+    "design": {"design"},
+}
+
+KEYS = frozenset[str]().union(*_SIGNS.values())
+"""Keys that tell a spec from other YAML."""
+
+
 def kind_of(content: Mapping[str, Any]) -> Kind | None:
     """None where keys of none, or of several, are there: then each unknown key is told.
 
     >>> kind_of({"sanitise": "a", "columns": []}), kind_of({"queries": []}), kind_of({"sanitise": "a", "queries": []})
     ('records', 'sums', None)
     """
-    signs: dict[Kind, set[str]] = {
-        "sums": {"changelog", "queries"},
-        "records": {"sanitise"},
-        "devices": {"local"},
-        "design": {"design"},
-    }
-    found = [kind for kind, keys in signs.items() if keys & content.keys()]
+    found = [kind for kind, keys in _SIGNS.items() if keys & content.keys()]
     return found[0] if len(found) == 1 else None
 
 

@@ -1,35 +1,31 @@
 """Which releases about the same people are known from here, and what all of them cost together.
 
 Budgets add up, whatever the releases publish, so whoever begins one is shown the sum, and `ledger` shows it. A release
-is known by a spec in the same folder that reads the same changelog, and by records on the private side: one that begins
-leaves a record of itself in each of the others' folders, and one of each of them in its own. What is found leads
-further. A release counts from its first commit on.
+is known by a spec in the same folder that reads the same data (`same_data`), by a note that it left (`notes`), and by
+records on the private side: one that begins leaves a record of itself in each of the others' folders, and one of
+each of them in its own. What is found leads further. A release counts from its first commit on.
 
 A folder that is gone, was moved or cannot be read counts as its record or spec says. What it alone knew does not, so
-that the sum is then shown as *at least* so much. Moved folders are known again by the id that they hold. Of releases
-elsewhere nothing can be known.
+that the sum is then shown as *at least* so much; so it is if a spec or a note there cannot be read. Moved folders are
+known again by the id that they hold. Of releases elsewhere nothing can be known.
 """
 
 import json
-import os
-import secrets
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from ruamel.yaml import YAML
 
+from pipelines.spec.beside import specs_beside
 from pipelines.spec.load import Spec, load
 from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
 from pipelines.store.kept_plan import read_plan
+from pipelines.store.notes import RECORDS, SELF, Note, keep, notes_for, refuse_begun, with_id
+from pipelines.store.same_data import SameData, absolute, patterns_of
 from pipelines.store.store import Store
 from pipelines.store.together import Known, Record
 from privacy.protection import Span
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import SpecError
-
-RECORDS = "releases"
-SELF = f"{RECORDS}/self.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +38,14 @@ class _Found:
 
 
 def known(spec: Spec) -> Known:
-    """Look at the specs beside this one and follow the records."""
+    """Look at the specs and notes in the folder of this one, and follow the records."""
     own = _record(spec)
-    waiting = [own, *(_record(other) for other in _beside(spec))]
+    specs, unread = specs_beside(spec.path, "sums", load)
+    notes, unread_notes = notes_for(spec.path)
+    same = SameData(patterns_of(spec.changelog.source))
+    noted = {path: note for path, note in notes.items() if _has_begun(note) and same.reads(note.data)}
+    waiting = [own, *(note.record for note in noted.values())]
+    waiting += [_record(other) for other in specs if same.reads(patterns_of(other.changelog.source))]
     seen: dict[str, _Found | None] = {}
     there: dict[str, Record] = {}
     begun: dict[str, Record] = {}
@@ -66,11 +67,11 @@ def known(spec: Spec) -> Known:
         if found.begun:
             begun[key] = replace(found.begun, id=found.id)
         waiting += found.others
-    noted = {record.private for record in lost.values() if record.id}
+    by_id = {record.private for record in lost.values() if record.id}
     unseen = {
         key: record
         for key, record in lost.items()
-        if key not in there and record.private != own.private and (record.id or record.private not in noted)
+        if key not in there and record.private != own.private and (record.id or record.private not in by_id)
     }
     others = [record for record in (*begun.values(), *unseen.values()) if record.private != own.private]
     mine = next((record for record in there.values() if record.private == own.private), own)
@@ -79,7 +80,45 @@ def known(spec: Spec) -> Known:
         others=tuple(sorted(others, key=lambda record: (record.release, record.private))),
         there=tuple(there.values()),
         unseen=tuple(sorted(record.private for record in unseen.values())),
+        unread=tuple(sorted({*unread, *unread_notes, *same.unlisted})),
+        before={
+            path: note.record
+            for path, note in noted.items()
+            if note.spec == spec.path.name and (note.epochs or note.record.id in begun)
+        },
     )
+
+
+def _has_begun(note: Note) -> bool:
+    """Whether a release has an epoch, as far as that can be known; a first run may have failed."""
+    if note.kind != "sums":
+        return False
+    found = None if note.epochs else _look(note.record)
+    return found is None or found.begun is not None
+
+
+def refuse_second(spec: Spec, found: Known) -> None:
+    """
+    Raises:
+        RefusedError: the spec began a release of the same data in another private folder, or in one that is gone.
+    """
+    refuse_begun(spec.path, found.own.private, found.before, "run with --new-release NAME, which adds up both budgets")
+
+
+def keep_note(spec: Spec, store: Store) -> str | None:
+    """Keep a note of a release in the folder of its spec; what to say if that is not possible.
+
+    Raises:
+        RefusedError: a note knows of more epochs than the private folder.
+    """
+    note = Note(
+        kind="sums",
+        spec=spec.path.name,
+        data=patterns_of(spec.changelog.source),
+        epochs=len(store.commits()),
+        record=with_id(_record(spec)),
+    )
+    return keep(spec.path, note)
 
 
 def write_down(found: Known) -> list[str]:
@@ -88,13 +127,13 @@ def write_down(found: Known) -> list[str]:
     Returns:
         folders of others that could not be written; the release's own can.
     """
-    own = replace(found.own, id=found.own.id or _given(found.own))
+    own = with_id(found.own)
     others, failed = [], []
     for record in found.there:
         if record.private == own.private:
             continue
         try:
-            others.append(replace(record, id=record.id or _given(record)))
+            others.append(with_id(record))
             _write(record.private, own)
         except Exception:  # each file system has its own
             failed.append(record.private)
@@ -108,29 +147,13 @@ def _record(spec: Spec) -> Record:
     return Record(
         release=spec.release,
         unit=spec.privacy.unit,
-        public=_absolute(spec.output.public),
-        private=_absolute(spec.output.private),
+        public=absolute(spec.output.public),
+        private=absolute(spec.output.private),
         epsilon=spec.privacy.epsilon,
         delta=spec.privacy.delta,
         span=protects.length if isinstance(protects := spec.privacy.protects, Span) else None,
         near=dict(protects.near) if isinstance(protects, Span) else {},
     )
-
-
-def _beside(spec: Spec) -> Iterable[Spec]:
-    """The specs in the folder of this one that read a file that it reads."""
-    if spec.path.parts[:1] == ("gs:",):
-        return
-    paths = {_absolute(path) for path in spec.changelog.source.paths}
-    for path in sorted(spec.path.parent.iterdir()):
-        if path.suffix not in (".yaml", ".yml") or path.name == spec.path.name:
-            continue
-        try:
-            other = load(path)
-        except SpecError:  # other YAML, most likely
-            continue
-        if paths & {_absolute(path) for path in other.changelog.source.paths}:
-            yield other
 
 
 def _look(record: Record) -> _Found | None:
@@ -167,18 +190,6 @@ def _frozen(record: Record, first: Commit) -> Record:
     )
 
 
-def _given(record: Record) -> str:
-    """The id of a release, which is given to it now if it has none."""
-    folder = folder_at(record.private, private=True)
-    folder.make()
-    with folder.lock():
-        standing = folder.read(SELF)
-        if standing is None:
-            standing = json.dumps({"id": secrets.token_hex(8), "release": record.release}).encode()
-            folder.write(SELF, standing)
-    return str(json.loads(standing)["id"])
-
-
 def _write(private: str, record: Record) -> None:
     folder = folder_at(private, private=True)
     with folder.lock():
@@ -191,7 +202,3 @@ def _members(record: Record) -> dict[str, object]:
     if not record.near:
         del members["near"]
     return members
-
-
-def _absolute(path: str) -> str:
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - a glob is no path that resolves

@@ -197,8 +197,15 @@ class Store:
             OSError: it cannot be made, or nothing could be published; this is found out before the work.
         """
         if epoch:
-            self._public.refuse_unwritable()
+            self.refuse_unwritable()
         return self.attempts.begin(epoch)
+
+    def refuse_unwritable(self) -> None:
+        """
+        Raises:
+            OSError: nothing could be published.
+        """
+        self._public.refuse_unwritable()
 
     def commit(self, attempt: Attempt, record: Commit, made: FileNames) -> Commit:
         """Make an attempt the epoch's, for ever; the record as it is committed, with its files.

@@ -54,12 +54,16 @@ class Known:
         others: those beside it that have begun, or of which this cannot be seen.
         there: folders of all that can be looked into, its own among them if it has one.
         unseen: folders that cannot.
+        unread: specs and notes in the folder of the spec, and data, that cannot be read, so that others may be missing.
+        before: releases of the same data that the spec itself has begun, by the paths of their notes.
     """
 
     own: Record
     others: tuple[Record, ...]
     there: tuple[Record, ...]
     unseen: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    before: dict[str, Record] = field(default_factory=dict)
 
     def _counted(self, begun: bool) -> tuple[list[Record], list[Record]]:
         """What is in the sum, and what protects other distances, so that nothing is known of them together."""
@@ -79,7 +83,7 @@ class Known:
             "epsilon": float(_sum(_epsilon(record, protects) for record in counted)),
             "delta": float(_sum(_delta(record, protects) for record in counted)),
             "protects": extent(protects),
-            "at_least": bool(self.unseen or apart),
+            "at_least": bool(self.unseen or self.unread or apart),
             "releases": [
                 {
                     "release": r.release,
@@ -91,14 +95,16 @@ class Known:
                 for r in (*counted, *apart)
             ],
             "unseen": list(self.unseen),
+            "unread": list(self.unread),
         }
 
     def text(self, *, begun: bool = True) -> str:
         """The same for people."""
         within, apart = self._counted(begun)
-        if not within:
-            unseen = [f"It is not where it was, or cannot be read: {', '.join(self.unseen)}."] if self.unseen else []
-            return "\n".join([*_not_in_the_sum(apart), *unseen])
+        missing = ", ".join((*self.unseen, *self.unread))
+        if not within or not self.others:
+            unknown = [f"It is not where it was, or cannot be read: {missing}."] if missing else []
+            return "\n".join([*_not_in_the_sum(apart), *unknown])
         counted = [(f"{r.release} (this one)" if r is self.own else r.release, r) for r in within]
         width = max(len(name) for name, _ in counted)
         units = len({record.unit for _, record in counted}) > 1
@@ -114,10 +120,10 @@ class Known:
             lines.append(f"  {name:<{width}}  {budget}{each}{of}")
         lines.append(f"  {'in sum':<{width}}  epsilon {epsilon}, delta {delta}")
         lines.extend(_not_in_the_sum(apart))
-        if self.unseen:
+        if missing:
             lines.append(
                 f"Together they are at least ({epsilon}, {delta}){claimed}, and there may be more of them, since it is "
-                f"not where it was, or cannot be read: {', '.join(self.unseen)}."
+                f"not where it was, or cannot be read: {missing}."
             )
         else:
             lines.append(

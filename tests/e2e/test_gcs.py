@@ -24,6 +24,7 @@ from tests.e2e.specs import DAY, START, CommandLine, changelog, write, write_spe
 
 DIAGNOSTICS = ("private/diagnostics/dead_letters.parquet", "private/diagnostics/read.json")
 COMMITTED = "private/commits/000001.json"
+SELF = "private/releases/self.json"
 
 LOCAL = (("data/*.parquet", "local/*.parquet"),)
 REMOTE = (
@@ -101,7 +102,7 @@ def test_a_release_in_gs_is_what_its_manifest_lists(
     assert told.num_rows == 2 * 5 * 3  # kinds, windows and wards
     private = {name for name in objects if not name.startswith("public/")}
     own = f"private/attempts/{epoch['attempt']}/"
-    assert {name for name in private if not name.startswith(own)} == {*DIAGNOSTICS, COMMITTED}
+    assert {name for name in private if not name.startswith(own)} == {*DIAGNOSTICS, COMMITTED, SELF}
 
     assert "nothing is due" in slackwater("run", "spec.yaml").out
     assert held(bucket) == objects

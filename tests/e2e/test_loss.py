@@ -117,6 +117,21 @@ def test_a_reader_finds_what_it_began_with_although_epochs_are_added_and_compact
     assert numbers(reader, None) == before
 
 
+@pytest.mark.parametrize("night", [0, 2])
+def test_with_a_note_next_to_the_spec_nothing_is_drawn_if_both_folders_are_lost_or_old(
+    slackwater: CommandLine, history: Path, night: int
+) -> None:
+    goes_on(slackwater, history)
+    for side in ("public", "private"):
+        put(slackwater.folder, night, side, history)
+
+    why = "release 'wards' is gone from there" if night == 0 else "holds 2 epochs, and .slackwater/"
+    assert f"private: {why}" in refused(slackwater).err
+    for note in slackwater.folder.glob(".slackwater/*.json"):
+        note.unlink()
+    assert slackwater("run", "spec.yaml", until(NIGHTS + 1)).code == 0
+
+
 def test_a_compaction_changes_no_number_and_the_release_goes_on(slackwater: CommandLine) -> None:
     def told() -> list[str]:
         commands = (

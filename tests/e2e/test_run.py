@@ -394,6 +394,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_leaves_nothing(
         "commits/000001.json",
         "diagnostics/dead_letters.parquet",
         "diagnostics/read.json",
+        "releases/self.json",
         "lock",
     }
     assert {name.split("/")[1] for name in private if name.startswith("attempts/")} == {epoch["attempt"]}

@@ -12,11 +12,13 @@ from pipelines.cli import main
 from pipelines.epochs.plans import plan_json, plan_of
 from pipelines.reports.other_promises import beside, text_of
 from pipelines.spec.load import Spec, load
-from pipelines.store.known_releases import known, write_down
+from pipelines.store.known_releases import keep_note, known, refuse_second, write_down
+from pipelines.store.same_data import data_of
 from pipelines.store.store import Store
 from privacy.protection import EVERYTHING, Span
 from tests.e2e.specs import CommandLine, changelog, write, write_spec
 from tests.pipelines.releases import attempt_at, planned, record
+from transforms.common.errors import RefusedError
 
 
 def spec_of(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
@@ -28,9 +30,13 @@ def spec_of(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, s
 def begin(spec: Spec) -> None:
     """Commit a first epoch, as a run would, after it has noted what it knows."""
     write_down(known(spec))
-    store = Store(spec.output.public, spec.output.private)
+    store = store_of(spec)
     plan = plan_json(spec, plan_of(spec))
     store.commit(attempt_at(store, 1), replace(record(1), release=spec.release, spec=spec.text, plan=plan), planned())
+
+
+def store_of(spec: Spec) -> Store:
+    return Store(spec.output.public, spec.output.private)
 
 
 def begun(folder: Path, name: str, epsilon: str = "1.0", *others: tuple[str, str]) -> Spec:
@@ -145,6 +151,108 @@ def test_units_are_named_where_they_differ(folder: Path) -> None:
     assert "epsilon 1, delta 0, for each entry\n" in text
 
 
+def test_data_is_compared_by_the_files_that_are_read(folder: Path) -> None:
+    """A glob, a link, a link of a folder, a date in the name, another order of brokers."""
+    write(folder / "data/2026-01-01.parquet", changelog(1))
+    (folder / "linked").symlink_to(folder / "data")
+    (folder / "other").mkdir()
+    (folder / "other/link.parquet").symlink_to(folder / "data/2026-01-01.parquet")
+    (folder / "other/2026.parquet").write_bytes(b"")
+    own = data_of(["data/2026-01-01.parquet", "kafka://a:1,b:2/stays", "future/*.csv"])[0]
+
+    for same in ("data/*", "linked/2026*", "other/*", "linked/../data/2026-01-01.parquet", "kafka://b:2/stays"):
+        assert own & data_of([same])[0], same
+    (folder / "future").symlink_to(folder / "data")
+    assert data_of(["future/*.csv"])[0] & data_of(["data/*.csv"])[0]
+    for another in ("other/2026.parquet", "data/*.csv", "kafka://b:2/visits", "kafka://c:2/stays"):
+        assert not own & data_of([another])[0], another
+
+
+def test_a_release_that_spells_its_data_otherwise_counts(folder: Path) -> None:
+    write(folder / "data/a.parquet", changelog(1))
+    (folder / "linked").symlink_to(folder / "data")
+    begun(folder, "r", "1.0", ("data/*.parquet", "linked/a.parquet"))
+
+    assert total(spec_of(folder, "b")) == (2.0, False, ["b", "r"])
+
+
+def test_a_spec_that_cannot_be_loaded_is_named_and_makes_it_at_least(folder: Path) -> None:
+    r = begun(folder, "r")
+    for name, text in (("typo.yaml", "release: a\nqueries: [\n"), ("typos.yml", r.path.read_text() + "more: 1\n")):
+        (folder / name).write_text(text)
+    (folder / "compose.yaml").write_text("services: {db: [\n")
+    (folder / ".hidden.yaml").symlink_to("nowhere")
+
+    assert known(r).unread == (str(folder / "typo.yaml"), str(folder / "typos.yml"))
+    assert total(r) == (1.0, True, ["r"])
+    assert "cannot be read: " in known(r).text()
+    assert "typo.yaml" in known(spec_of(folder, "b")).text()
+
+
+def edited(spec: Spec, *changes: tuple[str, str]) -> Spec:
+    """The spec with other folders, in place."""
+    text = spec.path.read_text()
+    for before, after in (
+        (spec.output.public, "elsewhere/public"),
+        (spec.output.private, "elsewhere/private"),
+        *changes,
+    ):
+        text = text.replace(before, after)
+    spec.path.write_text(text)
+    return load(spec.path)
+
+
+def test_a_spec_that_is_edited_in_place_begins_no_second_release(folder: Path) -> None:
+    write(folder / "data/a.parquet", changelog(1))
+    first = begun(folder, "r")
+    keep_note(first, store_of(first))
+    second = edited(first, ("data/*.parquet", "data/a.*"), ("release: r", "release: s"))
+
+    with pytest.raises(RefusedError, match=r"r\.yaml: began release 'r' of the same data in .*private-r, and another"):
+        refuse_second(second, known(second))
+    assert total(second) == (2.0, False, ["r", "s"])
+    shutil.rmtree(first.output.private)
+    with pytest.raises(RefusedError, match=r"If nobody has seen a number of it, remove .*\.slackwater/\w+\.json"):
+        refuse_second(second, known(second))
+    for note in (folder / ".slackwater").glob("*.json"):
+        note.unlink()
+    refuse_second(second, known(second))
+
+
+def test_other_data_other_specs_and_a_first_run_that_failed_are_not_refused(folder: Path) -> None:
+    write(folder / "data/a.parquet", changelog(1))
+    first = begun(folder, "r")
+    keep_note(first, store_of(first))
+    beside_it = spec_of(folder, "b")
+    refuse_second(beside_it, known(beside_it))
+    assert total(beside_it) == (2.0, False, ["b", "r"])
+    failed = spec_of(folder, "c")
+    keep_note(failed, store_of(failed))
+    refuse_second(again := edited(failed), known(again))
+    others = edited(first, ("data/*.parquet", "elsewhere/*.parquet"))
+    refuse_second(others, known(others))
+    assert known(others).before == {}
+
+
+def test_a_note_is_kept_in_the_state_folder_if_that_of_the_spec_is_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    first = begun(folder, "r")
+    (folder / ".slackwater").write_text("")
+
+    assert keep_note(first, store_of(first)) is None
+
+    (note,) = (folder / "state/slackwater").glob("*/*.json")
+    second = edited(first)
+    assert list(known(second).before) == [str(note)]
+    shutil.rmtree(folder / "state/slackwater")
+    (folder / "state/slackwater").write_text("")
+    told = keep_note(second, store_of(second))
+    assert told is not None
+    assert told.startswith(str(folder / ".slackwater"))
+
+
 def spans(length: str) -> tuple[str, str]:
     return "constraint: {at_most: 4}", f"delta: 1.0e-9\n  protects: {{span: {length}}}"
 
@@ -254,14 +362,16 @@ def test_what_protects_records_or_devices_is_told_apart_and_in_no_sum(
     (folder / "survey.yaml").write_text(SURVEY)
     (folder / "not-ours.yaml").write_text("local: 1")
 
-    told = beside(spec.path, spec.changelog.source.paths)
+    told, unread = beside(spec.path, spec.changelog.source)
+
+    assert unread == (str(folder / "not-ours.yaml"),)
 
     assert [(each.release, each.of_each, each.epsilon, each.delta, each.so_far) for each in told] == [
         ("people", "record", 0.5, 1e-9, 0),
         ("work", "device", 2.0, 0.0, None),
     ]
     assert known(spec).document(begun=True) == alone
-    *listed, words = text_of(told, EVERYTHING)
+    *listed, words = text_of(told, (), EVERYTHING)
     assert listed[1:] == [
         "  people: epsilon 0.5, delta 1e-09 for each record, 0 sanitised so far",
         "  work: epsilon 2, delta 0 for each device, once its devices report",
@@ -269,10 +379,10 @@ def test_what_protects_records_or_devices_is_told_apart_and_in_no_sum(
     assert "2 epsilon of this release" in words
     (folder / "private-records/commits").mkdir(parents=True)
     (folder / "private-records/commits/000001.json").write_text("{}")
-    assert [each.so_far for each in beside(spec.path, spec.changelog.source.paths)] == [None, None]
-    assert text_of([], EVERYTHING) == []
+    assert [each.so_far for each in beside(spec.path, spec.changelog.source)[0]] == [None, None]
+    assert text_of([], (), EVERYTHING) == []
     for protects in (Span(7 * 86_400_000_000), Span(7 * 86_400_000_000, near=(("lat", "0.001"),))):
-        words = text_of(told, protects)[-1]
+        words = text_of(told, (), protects)[-1]
         assert "in any 7 days" in words
         assert not any(claim in words for claim in ("2 epsilon", "protected by this release alone"))
 

@@ -119,7 +119,7 @@ def test_a_record_is_sanitised_once_however_often_it_comes(slackwater):
     assert [(epoch["epoch"], epoch["records"]) for epoch in told["epochs"]] == [(1, 40), (2, 15)]
     assert [each["epsilon"] for each in told["columns"]] == [2.0, 1.0, 2.0, 4.0]
     with chdir(slackwater.folder):  # as the ledger of a release beside it that reads the same files tells it
-        (promise,) = beside(Path("sums.yaml"), load_sanitise("spec.yaml").source.paths)
+        (promise,), _ = beside(Path("sums.yaml"), load_sanitise("spec.yaml").source)
     assert promise.so_far == 55
     assert NAME not in slackwater("ledger", "spec.yaml").out
     assert json.loads(slackwater("ledger", "public", "--json").out) == told
@@ -257,6 +257,11 @@ def test_another_spec_is_another_release_but_paths_may_change(slackwater):
     assert refused.code == 1
     assert "spec.yaml: differs from the spec of the release in private; a record is sanitised once" in refused.err
     assert "nothing new" in slackwater("sanitise", "spec.yaml").out
+    spec(slackwater, ("data/*.csv", "data/first.csv"), ("public: public, private: private", "public: a, private: b"))
+    moved = slackwater("sanitise", "spec.yaml")
+    assert (moved.code, "spec.yaml: began release 'survey' of the same data in /" in moved.err) == (1, True)
+    (slackwater.folder / "spec.yaml").rename(slackwater.folder / "another.yaml")
+    assert slackwater("sanitise", "another.yaml").code == 0
 
 
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
@@ -425,8 +430,8 @@ def test_names_are_text_unless_they_are_declared_whole_numbers(slackwater):
     header = "person,work,age,ills,h0,h1\n"
     first, second = (slackwater.folder / f"data/{name}.csv" for name in ("first", "second"))
     for declared, records in ((False, 2), (True, 1)):
-        shutil.rmtree(slackwater.folder / "private", ignore_errors=True)
-        shutil.rmtree(slackwater.folder / "public", ignore_errors=True)
+        for name in ("private", "public", ".slackwater"):
+            shutil.rmtree(slackwater.folder / name, ignore_errors=True)
         spec(slackwater, *([("entry: person", "entry: person, entry_type: int64")] if declared else []))
         for path, name in ((first, "7"), (second, "07")):
             path.write_text(f"{header}{name},none,20,asthma,1,1\n")

@@ -70,7 +70,7 @@ def snapshot_files(source: Source) -> tuple[Listed, ...]:
         SpecError: a path that matches nothing.
         InputError: a date that is none, a snapshot without files of one of several paths, or as `files.find`.
     """
-    found = {path: find((_glob(path),)) for path in source.paths}
+    found = {path: find((glob_of(path),)) for path in source.paths}
     instants = {file: instant_of(source, file.path) for files in found.values() for file in files}
     first = {instant: file.path for file, instant in instants.items()}
     for path, files in found.items():
@@ -186,7 +186,7 @@ def _expected(first: int, source: Source) -> Iterator[int]:
         yield _microseconds((start + step * every * _MICROSECOND).replace(tzinfo=zone))
 
 
-def _glob(path: str) -> str:
+def glob_of(path: str) -> str:
     return _replaced(path, {letter: "[0-9]" * digits for letter, digits in _DIGITS.items()})
 
 

@@ -1,0 +1,49 @@
+"""The specs in the folder of a spec."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from pipelines.spec.document import read_document
+from pipelines.spec.kinds import KEYS, Kind, kind_of
+from transforms.common.errors import SpecError
+
+T = TypeVar("T")
+
+
+def specs_beside(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[list[T], tuple[str, ...]]:
+    """The other specs of one kind in the folder of a spec, and those that cannot be read.
+
+    Args:
+        path: of the spec.
+        kind: what the others are. With `sums`, specs whose kind is unknown count as specs that cannot be read.
+        load: reads one of this kind.
+    """
+    found, unread = list[T](), list[str]()
+    if path.parts[:1] == ("gs:",):
+        return found, ()
+    for other in sorted(path.parent.iterdir()):
+        if other.suffix not in (".yaml", ".yml") or other.name == path.name or other.name.startswith("."):
+            continue
+        its_kind: Kind | None = None
+        with suppress(SpecError):
+            its_kind = kind_of(read_document(other).content)
+        try:
+            if its_kind == kind:
+                found.append(load(other))
+            elif its_kind is None and kind == "sums" and _may_be_spec(other):
+                unread.append(str(other))
+        except SpecError:
+            unread.append(str(other))
+    return found, tuple(unread)
+
+
+def _may_be_spec(path: Path) -> bool:
+    """Whether a file has a key of a spec, or cannot be opened."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return re.search(rf"^({'|'.join(KEYS)})[ ]*:", text, re.MULTILINE) is not None
