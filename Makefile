@@ -1,46 +1,72 @@
-# Everything runs in an environment of the project's own, made once by the first target that needs it.
-# Needed beforehand: Python 3.11, make, and a network that reaches PyPI.
+# Everything runs in the project's own environment, which the first target that needs it makes.
+# Required: Python 3.11 to 3.13, make, and a network that reaches PyPI.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The first of these commands that is a supported Python: pyenv's exist also for versions that are not in use.
+IS_SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+first = $(shell for one in $(1); do "$$one" -c '$(IS_SUPPORTED)' 2>/dev/null && echo "$$one" && break; done)
+PYTHON ?= $(call first,python3.11 python3.12 python3.13 python3)
+NEWEST ?= $(call first,python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3.13))
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TESTED := $(VENV)/.tested
 BIGQUERY := $(VENV)/bigquery
 EMULATOR := $(BIGQUERY)/.ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := privacy transforms pipelines slackwater tests examples benchmarks templates setup.py
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
-UNITS := -m "not hypothesis and not slow" privacy transforms pipelines slackwater tests/privacy tests/transforms tests/pipelines tests/test_house.py
+SECOND := $(VENV)/newest
+pip = $(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile
+PACKAGES := privacy transforms pipelines slackwater
+CODE := $(PACKAGES) tests examples benchmarks templates setup.py
+PYTEST := python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+UNITS := -m "not hypothesis and not slow" $(PACKAGES) tests/privacy tests/transforms tests/pipelines tests/test_house.py
 ROWS ?= 1000000
 RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install docs demo demo-local demo-map flink check test search lint style type quick suite bench errors clean
+.PHONY: help install docs demo demo-local demo-map flink check test search lint style type quick newest suite programs bench \
+  errors clean
+
+# One process compiles for all others, also where the shell says that nothing compiled may be kept.
+export PYTHONDONTWRITEBYTECODE =
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): requirements.txt setup.py
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or newer is needed: make install PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@"$(PYTHON)" -c '$(IS_SUPPORTED)' 2>/dev/null || \
+	  { echo "Python 3.11, 3.12 or 3.13 is required: make install PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@[ ! -L $(VENV) ] || { echo "$(VENV) is a link to an environment of others, which is not cleared: make install there" >&2; exit 2; }
-	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@echo "Installing what Slackwater and its demos need into $(VENV), once: 1.2 GB ..."
 	@"$(PYTHON)" -m venv --clear $(VENV)
-	@$(PIP) install -r requirements.txt
-	@$(PIP) install --no-deps --editable .
-	@$(BIN)/python -m compileall -q privacy transforms pipelines slackwater
+	@$(call pip,$(VENV)) -r requirements.txt
+	@$(call pip,$(VENV)) --no-deps --editable .
+	@# Compiles what is imported, which is a fifth of what is installed.
+	@$(BIN)/python -c 'import pkgutil, matplotlib.pyplot; \
+	  names = [found.name for name in "$(PACKAGES)".split() for found in pkgutil.walk_packages([name], name + ".")]; \
+	  [__import__(name) for name in names if "__main__" not in name]'
+	@touch $@
+
+$(TESTED): $(READY) tests/requirements.txt
+	@echo "Installing what tests and documentation need besides into $(VENV), once: 0.3 GB ..."
+	@$(call pip,$(VENV)) -r requirements.txt -r tests/requirements.txt
 	@touch $@
 
 $(EMULATOR): $(READY) tests/bigquery/requirements.txt tests/bigquery/place_extension.py
-	@echo "Setting up $(BIGQUERY) for the tests (about a minute, once) ..."
+	@echo "Installing the BigQuery emulator for the tests into $(BIGQUERY), once: 0.7 GB ..."
 	@"$(PYTHON)" -m venv --clear $(BIGQUERY)
-	@$(BIGQUERY)/bin/python -m pip --disable-pip-version-check --quiet install -r tests/bigquery/requirements.txt
+	@$(call pip,$(BIGQUERY)) -r tests/bigquery/requirements.txt
 	@mkdir $(BIGQUERY)/home
 	@$(BIGQUERY)/bin/python tests/bigquery/place_extension.py $(BIGQUERY)/home
 	@touch $@
 
-install: $(EMULATOR)  ## set up .venv with the exact versions of requirements.txt
+$(SECOND)/.ready: $(TESTED)
+	@echo "Installing the same for $$("$(NEWEST)" --version) into $(SECOND), once ..."
+	@"$(NEWEST)" -m venv --clear $(SECOND)
+	@$(call pip,$(SECOND)) -r requirements.txt -r tests/requirements.txt
+	@$(call pip,$(SECOND)) --no-deps --editable .
+	@touch $@
+
+install: $(READY)  ## set up .venv with the exact versions of requirements.txt
 
 # The noise of each number is sampled once, ever. A second `make demo` goes on with the release that is there and has
 # nothing to do; nothing here removes a release.
@@ -72,39 +98,46 @@ flink: $(READY)  ## release the demo's flights on a real Flink cluster on this m
 # Each kind of check is a job of its own; make waits for all, fails if any fails, and ends all when it is interrupted.
 JOBS := --no-print-directory --jobs=3 --keep-going
 
-check: $(READY)  ## while writing: style, types, doctests and unit tests; a minute and a half on two cores
-	@$(MAKE) $(JOBS) style type quick
+check: $(TESTED)  ## while writing: style, types, doctests and unit tests, also on Python 3.13 if it is installed
+	@$(MAKE) $(JOBS) style type quick newest
 
 test: $(READY)  ## everything: what `check` does, and property, statistical and end to end tests; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
-search: $(READY)  ## properties on ten times the examples that `test` has time for; ten minutes
-	@SEARCH=10 $(PYTEST) -m hypothesis
+search: $(TESTED)  ## properties on ten times the examples that `test` has time for; ten minutes
+	@SEARCH=10 $(BIN)/$(PYTEST) -m hypothesis
 
 # The suite has a process for each core and more: threads of linear algebra, or of Arrow's, would only wait for each other.
-quick suite search: export OPENBLAS_NUM_THREADS = 1
-quick suite search: export OMP_NUM_THREADS = 1
-# What one of hundreds of processes has compiled the others need not: also where the shell says that none may be kept.
-quick suite search: export PYTHONDONTWRITEBYTECODE =
+quick newest suite search: export OPENBLAS_NUM_THREADS = 1
+quick newest suite search: export OMP_NUM_THREADS = 1
 
-quick: $(READY)
-	@$(PYTEST) $(UNITS)
+quick: $(TESTED)
+	@$(BIN)/$(PYTEST) $(UNITS)
 
-suite: $(EMULATOR)
-	@$(PYTEST)
+# After `quick`, which would take its processors. Nothing to do if 3.13 is not installed, or .venv has it.
+ON_NEWEST = $(if $(wildcard $(VENV)/lib/python3.13),,$(NEWEST))
+newest: quick $(if $(ON_NEWEST),$(SECOND)/.ready)
+	@$(if $(ON_NEWEST),$(SECOND)/bin/$(PYTEST) $(UNITS),true)
 
-lint: $(READY)  ## put the code in form and mend what can be mended
+suite: $(TESTED) $(EMULATOR) programs
+	@$(BIN)/$(PYTEST)
+
+# On a build server (CI=true) a missing program fails its tests, so Debian's packages are installed there.
+programs: $(TESTED)
+	@$(BIN)/python -m tests.programs
+
+lint: $(TESTED)  ## put the code in form and mend what can be mended
 	@$(BIN)/ruff format $(CODE)
 	@$(BIN)/ruff check --fix $(CODE)
 
-style: $(READY)  ## what `lint` would change
+style: $(TESTED)  ## what `lint` would change
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 
-type: $(READY)  ## types, strict: of Beam, which has few, less is asked
-	@$(BIN)/mypy privacy transforms pipelines slackwater
+type: $(TESTED)  ## types, strict: of Beam, which has few, less is asked
+	@$(BIN)/mypy $(PACKAGES)
 
-docs: $(READY)  ## make a site of the documentation, in build/site
+docs: $(TESTED)  ## make a site of the documentation, in build/site
 	@$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
 	@echo "build/site/docs/index.html"
 

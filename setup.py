@@ -1,4 +1,4 @@
-"""Slackwater's packages and what they need. Exact versions are in requirements.txt."""
+"""Slackwater's packages and what they need. Exact versions: requirements.txt, tests/requirements.txt."""
 
 from setuptools import setup
 
@@ -8,7 +8,7 @@ setup(
     description="Differentially private statistics of a changing database, released for ever",
     license="Apache-2.0",
     classifiers=["Private :: Do Not Upload"],
-    python_requires=">=3.11",
+    python_requires=">=3.11,<3.14",
     # By name: three of the names are common words, and a search would also find `tests`.
     packages=[
         "privacy",

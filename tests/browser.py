@@ -1,20 +1,16 @@
 """A real Chromium without a window, for pages: what it logs, how it looks at a width, and what stands in the way."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-PROGRAMS = ("chromium", "chromedriver")
-NO_BROWSER = pytest.mark.skipif(
-    any(shutil.which(program) is None for program in PROGRAMS),
-    reason="NO TEST IN A BROWSER: Debian's packages chromium and chromium-driver are not installed",
-)
+from tests.programs import needs, where
+
+IN_BROWSER = needs("chromium", "chromedriver")
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -58,7 +54,7 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
     for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver = webdriver.Chrome(options=options, service=Service(str(where("chromedriver"))))
     try:
         yield driver
     finally:

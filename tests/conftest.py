@@ -10,10 +10,12 @@ from hypothesis import settings
 
 import tests.beam_remembers
 import tests.own_remembers  # noqa: F401
+from tests.programs import not_run, require
 from tests.searches import TIMES
 
-# Times are the machine's, not the code's: a busy one would fail a good property.
-settings.register_profile("untimed", deadline=None, max_examples=40 * TIMES)
+# Times are the machine's, not the code's: a busy one would fail a good property. On a build server Hypothesis itself
+# would try the same examples in every run.
+settings.register_profile("untimed", deadline=None, derandomize=False, max_examples=40 * TIMES)
 settings.load_profile("untimed")
 
 
@@ -30,6 +32,20 @@ BUNDLE = 20
 def pytest_xdist_auto_num_workers() -> int:
     """Streams and clusters mostly wait: two workers more than there are cores."""
     return (os.cpu_count() or 1) + 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture, which may start the program."""
+    for mark in item.iter_markers("needs"):
+        require(*mark.args)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = not_run(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    if lines:
+        terminalreporter.section("programs that are missing", yellow=True)
+        terminalreporter.write("".join(f"{line}\n" for line in lines))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -301,17 +301,30 @@ def test_no_other_distribution_owns_our_names() -> None:
     }
 
 
-def test_requirements_pin_exactly_what_setup_asks_for() -> None:
-    asked = setup_arguments()
-    wanted = [*asked["install_requires"]]  # type: ignore[misc]
-    for extra in asked["extras_require"].values():  # type: ignore[attr-defined]
-        wanted += extra
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = [line for line in lines if line and not line.startswith("#")]
-    direct = [line for line in pins if "#" in line]  # those that we chose say why
+TESTED = ("docs", "test")
+"""Extras that only tests and documentation need."""
 
-    assert all(re.match(r"[A-Za-z0-9._-]+==[^ ]+( |$)", line) for line in pins)
-    assert {canonical(line) for line in direct} == {canonical(line) for line in wanted}
+
+def pins() -> dict[str, list[str]]:
+    """The lines of both lists of exact versions, by the list's path."""
+    paths = ("requirements.txt", "tests/requirements.txt")
+    return {path: re.findall(r"^[^#\n]+.*$", (ROOT / path).read_text(), re.MULTILINE) for path in paths}
+
+
+def test_requirements_pin_exactly_what_setup_asks_for() -> None:
+    """What runs and its demos in one list, what tests and documentation need besides in the other."""
+    runs, tests = pins().values()
+    asked = setup_arguments()
+    extras: dict[str, list[str]] = asked["extras_require"]  # type: ignore[assignment]
+    needed = {"runs": {canonical(line) for line in asked["install_requires"]}, "tests": set[str]()}  # type: ignore[attr-defined]
+    for name, extra in extras.items():
+        needed["tests" if name in TESTED else "runs"] |= {canonical(line) for line in extra}
+
+    assert all(re.match(r"[A-Za-z0-9._-]+==[^ ]+( |$)", line) for line in runs + tests)
+    assert len({canonical(line) for line in runs + tests}) == len(runs + tests)
+    chosen = [{canonical(line) for line in lines if "#" in line} for lines in (runs, tests)]  # these say why
+    assert chosen[0] | chosen[1] == needed["runs"] | needed["tests"]
+    assert needed["runs"] <= chosen[0]
 
 
 def test_pytest_collects_the_doctests_of_every_package() -> None:

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, get_args
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from packaging.specifiers import SpecifierSet
 from pydantic_core import PydanticUndefined
 
 from pipelines.cli import _parser, main
@@ -19,6 +21,7 @@ from pipelines.spec.fields import Section
 from pipelines.spec.load import load
 from pipelines.spec.models import SpecModel
 from privacy.planning.statement import ALWAYS, IN_SPAN, NOT_REACTING, REACTING
+from tests.test_house import setup_arguments
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,10 +68,10 @@ def table(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows]
 
 
-def recipe(target: str) -> list[str]:
+def recipe(target: str, *settings: str) -> list[str]:
     """What make would do for a target."""
     told = subprocess.run(
-        ["make", "--no-print-directory", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False
+        ["make", "--no-print-directory", "-n", target, *settings], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert told.returncode == 0, told.stderr
     return told.stdout.splitlines()
@@ -126,7 +129,7 @@ def test_make_demo_does_what_the_test_of_the_demo_does() -> None:
     [("test", ""), ("check", ' -m "not hypothesis and not slow" privacy transforms pipelines slackwater ')],
 )
 def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str) -> None:
-    steps = [line.removeprefix(".venv/bin/") for line in recipe(target)]
+    steps = [line.removeprefix(".venv/bin/") for line in recipe(target, "NEWEST=")]
 
     *others, suite = [line for line in steps if re.match(r"(ruff|mypy|python -m pytest) ", line)]
     assert others == [
@@ -136,6 +139,37 @@ def test_make_looks_at_style_and_types_beside_its_tests(target: str, tests: str)
     ]
     assert suite.startswith("python -m pytest -n auto --dist loadgroup --no-loadscope-reorder" + tests)
     assert bool(tests) or suite.endswith("-reorder")  # all of the suite
+
+
+def test_make_check_also_runs_on_the_newest_python_that_is_supported() -> None:
+    steps = recipe("check", "NEWEST=python3.13", "PYTHON=python3.11", "VENV=.venv-none")
+
+    (setup,) = [line for line in steps if "venv --clear .venv-none/newest" in line]
+    own, newest = [line.split("python -m pytest") for line in steps if "python -m pytest" in line]
+    assert setup.startswith('"python3.13" ')
+    assert (own[0], newest[0]) == (".venv-none/bin/", ".venv-none/newest/bin/")
+    assert own[1] == newest[1]
+
+
+@pytest.mark.parametrize(("version", "supported"), [("3.10", False), ("3.11", True), ("3.13", True), ("3.14", False)])
+def test_make_and_setup_accept_the_same_versions_of_python(version: str, supported: bool, tmp_path: Path) -> None:
+    """A command that answers like that version: it runs what `make` asks with another `sys.version_info`."""
+    python = tmp_path / "python"
+    info = tuple(int(part) for part in version.split("."))
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "import sys; sys.version_info = {info}; $2"\n')
+    python.chmod(0o755)
+
+    settings = [f"PYTHON={python}", f"NEWEST={python}", f"VENV={tmp_path}/venv"]
+    asked = subprocess.run(
+        ["make", "--eval=ask: ; @echo '$(call first,$(PYTHON))'", *settings, "ask"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert asked.stdout.strip() == (str(python) if supported else "")
+    assert SpecifierSet(str(setup_arguments()["python_requires"])).contains(version) == supported
 
 
 @pytest.mark.parametrize("failing", ["style", "type", "suite"])
@@ -150,7 +184,8 @@ def test_make_test_fails_if_any_of_them_does(failing: str, tmp_path: Path) -> No
 
     ready = tmp_path / "ready"  # newer than what it rests on, or make would set up an environment anew
     ready.touch()
-    settings = [f"BIN={tmp_path}/bin", f"READY={ready}", f"EMULATOR={ready}", f"VENV={tmp_path}/venv"]
+    settings = [f"{name}={ready}" for name in ("READY", "TESTED", "EMULATOR")]
+    settings += [f"BIN={tmp_path}/bin", f"VENV={tmp_path}/venv"]
     ended = subprocess.run(["make", *settings, "test"], cwd=ROOT, capture_output=True, check=False)
 
     assert ended.returncode != 0

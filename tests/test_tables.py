@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from pipelines.spec.models import SpecModel
-from tests.test_house import ROOT, canonical, setup_arguments
+from tests.test_house import ROOT, canonical, pins, setup_arguments
 from tests.test_readme import PAGES, keys_of, name_of
 
 PACKAGES = ("benchmarks", "examples", "pipelines", "privacy", "templates", "tests", "transforms")
@@ -91,12 +91,11 @@ def test_setup_admits_the_versions_that_are_tested() -> None:
     wanted = [*asked["install_requires"]]  # type: ignore[misc]
     for extra in asked["extras_require"].values():  # type: ignore[attr-defined]
         wanted += extra
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = dict(line.split()[0].split("==") for line in lines if line and not line.startswith("#"))
-    pins = {canonical(name): version for name, version in pins.items()}
+    exact = dict(line.split()[0].split("==") for lines in pins().values() for line in lines)
+    exact = {canonical(name): version for name, version in exact.items()}
 
     found = [Requirement(text) for text in wanted]
-    assert [str(one) for one in found if not one.specifier.contains(pins[canonical(one.name)])] == []
+    assert [str(one) for one in found if not one.specifier.contains(exact[canonical(one.name)])] == []
 
 
 def test_install_commands_are_those_of_a_checkout_with_extras_that_exist() -> None:

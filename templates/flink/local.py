@@ -122,7 +122,7 @@ class Cluster:
                 "FLINK_LOG_DIR": str(self.folder),
                 "FLINK_PID_DIR": str(self.folder),
                 "HADOOP_CLASSPATH": _class_path(job_server_jars()),  # which stands for any jars beside Flink's own
-                "JVM_ARGS": QUICK_START,
+                "JAVA_TOOL_OPTIONS": QUICK_START,  # also for the virtual machines with which scripts compute memory
             },
         )
 

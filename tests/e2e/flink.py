@@ -2,14 +2,14 @@
 
 import pytest
 
-from templates.flink.distribution import missing
 from templates.flink.local import Cluster
+from tests.programs import needs
 
-NO_JAVA = pytest.mark.skipif(missing() is not None, reason=f"NO TEST ON FLINK: {missing()} is not installed")
-"""Skipped only where Java or Maven is missing; whatever else keeps a cluster from starting fails."""
+WITH_JAVA = needs("java", "mvn")
+"""Anything else that keeps a cluster from starting fails."""
 
 FLINK_GROUP = pytest.mark.xdist_group("flink")
-ON_FLINK = [NO_JAVA, FLINK_GROUP]
+ON_FLINK = [WITH_JAVA, FLINK_GROUP]
 
 
 def one_at_a_time(flink: Cluster) -> list[str]:

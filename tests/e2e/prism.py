@@ -1,15 +1,14 @@
 """Beam's Prism, built once by Go into a cache outside the project; Go checks what it fetches by its own sums."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
+from tests.programs import needs, where
 
-NO_GO = pytest.mark.skipif(shutil.which("go") is None, reason="NO TEST ON PRISM: go is not installed")
+WITH_GO = needs("go")
 
 UNLISTED = "--experiments=disable_logging_submission_environment"
 """Or else Beam asks pip what is installed, for each pipeline."""
@@ -25,7 +24,7 @@ def prism() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as draft:
         subprocess.run(
-            ["go", "install", f"github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam}"],
+            [str(where("go")), "install", f"github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam}"],
             env={**os.environ, "GOBIN": draft, "GOFLAGS": "-mod=mod"},
             check=True,
             capture_output=True,

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.specs import CommandLine, published
 from tests.postgres.capture import TOMBSTONE, UNAVAILABLE
-from tests.postgres.server import programs, server
+from tests.postgres.server import server
 from tests.postgres.stays import EVERY, TABLES
 from tests.postgres.truth import QUERIES, Numbers
 from tests.postgres.workload import Lived, live
@@ -38,10 +38,7 @@ TOLERANCE = 1e-6
 
 @pytest.fixture(scope="module")
 def lived() -> Lived:
-    folder = programs()
-    if folder is None:
-        pytest.skip("no PostgreSQL server on this machine: install Debian's package postgresql")
-    with server(folder) as address:
+    with server() as address:
         return live(address)
 
 

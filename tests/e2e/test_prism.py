@@ -20,12 +20,12 @@ from benchmarks.flink.live import exact_sums
 from pipelines.epochs.stream import Pace, run_stream, stream_job
 from pipelines.spec.load import load
 from pipelines.store.store import Store
-from tests.e2e.prism import NO_GO, flags
+from tests.e2e.prism import WITH_GO, flags
 from tests.e2e.specs import NO_NOISE, SPEC, CommandLine, changelog, contents, mutation, write, write_spec
 from tests.pipelines.spec_text import changed
 from transforms.common.errors import SlackwaterError
 
-pytestmark = [NO_GO, pytest.mark.xdist_group("live")]
+pytestmark = [WITH_GO, pytest.mark.xdist_group("live")]
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = timedelta(seconds=2)

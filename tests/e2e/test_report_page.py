@@ -13,7 +13,7 @@ from selenium.webdriver.support.select import Select
 
 from examples.stops import show
 from pipelines import cli
-from tests.browser import NO_BROWSER, browser, faults, logged, resize
+from tests.browser import IN_BROWSER, browser, faults, logged, resize
 from tests.pipelines.local.survey_page import survey_files
 from tests.pipelines.records_page import TOWNS, public_records
 from tests.pipelines.report_page import NASTY, public_side
@@ -24,7 +24,7 @@ BY_CALENDAR = Path(__file__).parents[1] / "releases/0.3.0/blocks"
 
 RELEASES = Path(__file__).parents[1] / "releases"
 
-pytestmark = [NO_BROWSER, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [IN_BROWSER, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from privacy.sanitised.attributes import Category
 from privacy.sanitised.record import Sanitisation
 from templates.flink.local import Cluster
 from tests.e2e import prism
-from tests.e2e.flink import FLINK_GROUP, NO_JAVA, ON_FLINK, one_at_a_time
+from tests.e2e.flink import FLINK_GROUP, ON_FLINK, WITH_JAVA, one_at_a_time
 from tests.e2e.job_service import job_service
 from tests.e2e.played import LAG, move, play
 from tests.e2e.runner_cases import CASES
@@ -53,7 +53,7 @@ PATIENCE = 240.0
 
 RUNNERS: dict[str, list[Any]] = {
     "worker processes": [pytest.mark.xdist_group("job service")],
-    "Prism": [prism.NO_GO, pytest.mark.xdist_group("live")],
+    "Prism": [prism.WITH_GO, pytest.mark.xdist_group("live")],
     "Flink": ON_FLINK,
 }
 """With the marks of their tests."""
@@ -206,7 +206,7 @@ def test_reports_and_sanitised_records_come_out_once_and_are_counted_alike(runne
     assert Counter(came["ward"].to_pylist()) == {"a": 10, "b": 10, "other": 20}
 
 
-@NO_JAVA
+@WITH_JAVA
 @FLINK_GROUP
 def test_workers_that_flink_starts_share_no_noise(flink, tmp_path):
     """They are forked from one process, which has imported everything."""
@@ -238,7 +238,7 @@ def test_a_stream_on_flink_sums_and_tells_what_the_embedded_runner_does(name, on
     the_same(on_flink / name, embedded(name))
 
 
-@NO_JAVA
+@WITH_JAVA
 @FLINK_GROUP
 def test_a_release_on_flink_goes_on_after_its_workers_were_killed(flink, embedded, tmp_path):
     """Flink tries again, or else the run fails and is run again: what was told stays, and all is told once."""

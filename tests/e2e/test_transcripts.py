@@ -29,7 +29,7 @@ PATHS = {"path": "data/", "public": "public", "private": "private"}
 RUNNERS: dict[str, list[Any]] = {
     "scheduled runs": [],
     "BundleBasedDirectRunner": [],
-    "PrismRunner": [prism.NO_GO, pytest.mark.xdist_group("live")],
+    "PrismRunner": [prism.WITH_GO, pytest.mark.xdist_group("live")],
     "FlinkRunner": ON_FLINK,
 }
 """With the marks of their tests."""

@@ -22,21 +22,18 @@ from pipelines import cli
 from pipelines.epochs.stream import StreamRelease, stream_job
 from pipelines.spec.load import load
 from pipelines.store.store import Store
-from templates.flink.distribution import missing
 from tests.e2e.specs import DAY, NO_NOISE, SECRETS, CommandLine, Row, Said, changelog, write, write_spec
 from tests.e2e.test_streaming import ENDS, LAG, by_day
 from tests.kafka.server import PASSWORD, USER, Broker, broker
 from tests.processes import CLEAN
+from tests.programs import needs
 from transforms.common.errors import InputError, SpecError
 from transforms.sources.files.listing import find
 from transforms.sources.files.opening import open_stream
 from transforms.sources.files.topic_segments import Segment
 from transforms.sources.freshness import NEVER, Freshness
 
-pytestmark = [
-    pytest.mark.skipif(missing() is not None, reason=f"NO TEST WITH KAFKA: {missing()} is not installed"),
-    pytest.mark.xdist_group("kafka"),
-]
+pytestmark = [needs("java", "mvn"), pytest.mark.xdist_group("kafka")]
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ import pty
 import re
 import select
 import shlex
-import shutil
 import subprocess
 import time
 from contextlib import chdir
@@ -16,6 +15,7 @@ import pytest
 
 from pipelines.spec.load import load
 from tests.e2e.specs import CommandLine, Said
+from tests.programs import require
 from transforms.sources.freshness import Freshness
 
 HEADING = "stay,at,ward\n"
@@ -246,8 +246,7 @@ show() {{ print -r -- "<$BUFFER>" }}; zle -N show; bindkey '^G' show""",
 
 
 def made_for(shell: str, slackwater: CommandLine) -> Path:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    require(shell)
     (slackwater.folder / "our.yaml").touch()
     script = slackwater.folder / "scripts/_slackwater"
     script.parent.mkdir()

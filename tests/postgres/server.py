@@ -5,7 +5,6 @@ It listens on a socket in a folder of its own only, keeps nothing, and trusts wh
 
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+
+from tests.programs import require, where
 
 SETTINGS = {
     "listen_addresses": "",
@@ -30,19 +31,11 @@ SECONDS = 60
 """To start in, and to stop in."""
 
 
-def programs() -> Path | None:
-    """The folder of the newest `postgres` and `initdb`: Debian's, or that of the one on the path; None without any."""
-    debian = Path("/usr/lib/postgresql")
-    found = [path.parent for path in debian.glob("*/bin/postgres") if path.parts[-3].isdigit()]
-    if found:
-        return max(found, key=lambda path: int(path.parts[-2]))
-    on_path = shutil.which("postgres")
-    return None if on_path is None else Path(on_path).resolve().parent
-
-
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
-    """Run a server of the programs in `folder`; gives what a client connects with."""
+def server() -> Iterator[str]:
+    """Run a server; gives what a client connects with."""
+    require("postgres")
+    folder = Path(str(where("postgres"))).resolve().parent
     # The folders of pytest are its user's alone, and the server refuses to be root's.
     with tempfile.TemporaryDirectory(prefix="slackwater-postgres-", ignore_cleanup_errors=True) as home:
         user = _unprivileged()

@@ -6,7 +6,6 @@ import subprocess
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ import yaml
 
 from pipelines.cli import _parser
 from pipelines.epochs.flags import options_of
+from tests.programs import require
 from tests.templates.schemas import NAME, OTHERS, closed, errors, is_valid
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,11 +53,9 @@ def flink_deployment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
 
 
 def fetched(folder: Path) -> Path:
-    maven = which("mvn")
-    if maven is None:
-        pytest.skip("Maven is not installed, so the operator's schema cannot be fetched and nothing is held against it")
+    require("mvn")
     artifact = f"-Dartifact=org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
-    fetch = [maven, "--batch-mode", "--quiet", "dependency:copy", artifact, f"-DoutputDirectory={folder}"]
+    fetch = ["mvn", "--batch-mode", "--quiet", "dependency:copy", artifact, f"-DoutputDirectory={folder}"]
     subprocess.run(fetch, check=True, timeout=300, stdout=subprocess.DEVNULL)
     return folder / JAR
 

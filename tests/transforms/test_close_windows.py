@@ -91,7 +91,7 @@ def begun_slowly(windows: int, shard: int, base: str | None) -> None:
 
 
 @pytest.mark.slow
-@prism.NO_GO
+@prism.WITH_GO
 @pytest.mark.xdist_group("live")
 def test_a_slow_worker_of_prism_loses_no_file_and_no_mark(aggregation):
     with begin_pipeline(prism.flags()) as pipeline:
