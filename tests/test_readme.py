@@ -308,6 +308,7 @@ def test_what_the_guide_says_of_the_private_folder_is_there(stranger: Path) -> N
         "diagnostics/dead_letters.parquet",
         "diagnostics/read.json",
         "lock",
+        "releases/self.json",
     }
     assert pq.read_schema(private / "diagnostics/dead_letters.parquet").names == ["file", "row", "reason"]
 

@@ -57,7 +57,7 @@ def test_nothing_is_clipped_and_nothing_overlaps_on_a_screen(driver, width, dark
     assert faults(driver) == []
     assert (
         len(driver.find_elements(By.CSS_SELECTOR, "figure.large svg path[stroke], figure.large [aria-label=line] path"))
-        == 7
+        == 10
     )
     assert logged(driver) == []
 

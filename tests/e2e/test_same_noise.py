@@ -84,9 +84,7 @@ def numbers(folder: Path, side: str) -> pa.Table:
 def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(release, "sample_noise", recorded)
     plan = cache(make_plan)
-    monkeypatch.setattr(
-        plans, "make_plan", lambda demands, **asked: plan(tuple(demands), **asked)
-    )  # one spec, one plan
+    monkeypatch.setattr(plans, "make_plan", lambda demands, promise, **asked: plan(tuple(demands), promise, **asked))
     monkeypatch.setattr(node_sums, "CHUNK_CELLS", 2)  # of three cells, so that there are two chunks
     days = by_day(known_from_the_start())
     folders = {way: tmp_path / way for way in ("one run", "runs", "stream")}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines import cli
-from pipelines.local.survey import Survey, write_survey
+from pipelines.local.survey import Survey, frozen, write_survey
 from privacy.local.bound import LocalBound
 from privacy.local.mutation_space import MutationSpace
 from privacy.local.plan import tree
@@ -71,7 +71,7 @@ def _survey(folder: Path) -> Path:
     (folder / "public").mkdir()
     design = tree(MutationSpace(answers=2), LocalBound(at_most=1), windows=4, arity=2, height=2, epsilon=1.0)
     survey = Survey(release="work", names=("a", "b"), people=9, publish=("level",), start=0, every=10**9, design=design)
-    write_survey(survey, str(folder / "public/design.json"))
+    write_survey(frozen(survey), str(folder / "public/design.json"))
     reports = pa.table({name: np.arange(3) for name in SCHEMA.names}).cast(SCHEMA)
     write_table(reports, str(folder / "public/reports.jsonl"), format_="jsonl")
     code = cli.main(_commands("survey", str(folder / "public"), str(folder / "public"))[0])
