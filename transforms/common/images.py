@@ -15,7 +15,7 @@ time. That is one function of the unit's own rows in place of another: it can co
 import json
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,7 @@ def shared(sides: Iterable[Iterable[str]]) -> list[str]:
     return sorted(name for name in counts[0] if all(count[name] == 1 for count in counts))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _seed(name: str) -> np.uint64:
     return unit_hash(pa.array([name], pa.string()))[0]
 

@@ -11,6 +11,8 @@ from transforms.sources.formats.format import Record, Sample
 _READER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Made once: `json.loads` would make one for each line, which takes half of the time."""
 
+_CELLS = 1 << 20  # of one table
+
 
 def objects(stream: pa.NativeFile) -> list[Record]:
     """The objects on the first lines; of numbers their texts, as they are read."""
@@ -42,8 +44,15 @@ def columns_of(rows: list[Record]) -> Sample:
 
 
 def _schema(rows: list[Record]) -> pa.Schema:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pa.schema([(name, _type([row.get(name) for row in rows])) for name in names])
+    return pa.schema([(name, _type(values)) for name, values in _by_name(rows).items()])
+
+
+def _by_name(rows: list[Record]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def _type(values: list[Any]) -> pa.DataType:
@@ -53,15 +62,18 @@ def _type(values: list[Any]) -> pa.DataType:
         return pa.string()
     objects = [value for value in values if isinstance(value, dict)]
     if objects:
-        names = dict.fromkeys(name for value in objects for name in value)
-        return pa.struct([(name, _type([value.get(name) for value in objects])) for name in names])
+        return pa.struct([(name, _type(inner)) for name, inner in _by_name(objects).items()])
     return pa.list_(pa.null()) if values else pa.null()
 
 
 def _texts(rows: list[Record]) -> pa.Table:
-    """Scalars by path, those in objects with a dot."""
-    flat = [row | {path: value for name in row for path, value in _inside(name, row[name])} for row in rows]
-    names = dict.fromkeys(name for row in flat for name in row)
+    """Scalars by path, those in objects with a dot; of fewer rows, if there are too many names for all."""
+    flat, names = list[Record](), dict[str, None]()
+    for row in rows:
+        flat.append(row | {path: value for name in row for path, value in _inside(name, row[name])})
+        names |= dict.fromkeys(flat[-1])
+        if len(flat) * len(names) > _CELLS:
+            break
     return pa.table({name: pa.array([_text(row.get(name)) for row in flat], pa.string()) for name in names})
 
 
