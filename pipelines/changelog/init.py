@@ -97,7 +97,8 @@ def _of_flags(answers: _Answers, path: Path) -> str:
     answers.look(found["path"], found["time"])
     if answers.naive and "timezone" not in found:
         raise SpecError(
-            f"--timezone: missing; the times in column {found['time']!r} name no zone; add Europe/Paris, say"
+            f"--timezone: missing; the times in column {found['time']!r} name no zone; say which is theirs, such as "
+            "Europe/Paris"
         )
     for name, question in QUESTIONS.items():
         if name not in found and question.matters(found):
