@@ -32,8 +32,18 @@ def json_layout(path, **changes):
 def test_a_file_with_other_marks_between_columns_is_told_of(tmp_path):
     (tmp_path / "a.csv").write_text("id;at;x\n1;2026-01-01T00:00:00Z;3\n")
 
-    with pytest.raises(SpecError, match="it has 'id;at;x'; write the file with commas between columns"):
+    with pytest.raises(SpecError, match=r"it has 1 column; .* heading; write the file with commas between columns"):
         csv_layout(tmp_path / "a.csv")
+
+
+def test_a_file_without_a_heading_shows_no_row_in_messages(tmp_path):
+    (tmp_path / "a.csv").write_text("100040,16381,Surgery\n100041,16382,Medicine\n")
+
+    with pytest.raises(SpecError, match=r"has no column 'at'; it has 3 columns; .* heading") as refused:
+        csv_layout(tmp_path / "a.csv")
+
+    assert "16381" not in str(refused.value)
+    assert "Surgery" not in str(refused.value)
 
 
 def test_a_heading_that_is_not_utf_8_is_told_of(tmp_path):

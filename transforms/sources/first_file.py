@@ -12,6 +12,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from privacy.counted import counted
 from transforms.common.errors import SpecError
 from transforms.common.instants import NO_ZONE, to_microseconds
 from transforms.common.kinds import NUMERIC, kind_of, to_kind
@@ -150,7 +151,11 @@ class FirstFile:
     def _there(self, type_: pa.DataType | None, column: str, key: str, names: list[str]) -> pa.DataType:
         if type_ is None and names:
             near = difflib.get_close_matches(column, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
+            # Without a heading the first line is a row of somebody, so names that are not asked for are not shown.
+            missed = (
+                f"it has {counted(len(names), 'column')}; check the name, and that a text file begins with a heading"
+            )
+            hint = f"did you mean {near[0]!r}?" if near else missed
             if len(names) == 1 and column in _SEPARATORS.split(names[0]):
                 hint += f"; {_COMMAS}"
             raise SpecError(f"{key}: {self.path} has no column {column!r}; {hint}")
