@@ -1,7 +1,7 @@
-# Everything runs in the project's own environment, which the first target that needs it makes.
+# Everything runs in the project's own environment; the first target that needs it creates it.
 # Required: Python 3.11 to 3.13, make, and a network that reaches PyPI.
 
-# The first of these commands that is a supported Python: pyenv's exist also for versions that are not in use.
+# The first of these commands that is a supported Python: pyenv has commands for unused versions, too.
 IS_SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 first = $(shell for one in $(1); do "$$one" -c '$(IS_SUPPORTED)' 2>/dev/null && echo "$$one" && break; done)
 PYTHON ?= $(call first,python3.11 python3.12 python3.13 python3)
@@ -15,7 +15,8 @@ EMULATOR := $(BIGQUERY)/.ready
 SECOND := $(VENV)/newest
 pip = $(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile
 PACKAGES := privacy transforms pipelines slackwater
-CODE := $(PACKAGES) tests examples benchmarks templates setup.py
+TYPED := $(PACKAGES) benchmarks examples templates
+CODE := $(TYPED) tests setup.py
 PYTEST := python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 UNITS := -m "not hypothesis and not slow" $(PACKAGES) tests/privacy tests/transforms tests/pipelines tests/test_house.py
 ROWS ?= 1000000
@@ -23,13 +24,13 @@ RELEASE ?= flights-flink
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install docs demo demo-local demo-map flink check test search lint style type quick newest suite programs bench \
+.PHONY: help install docs reference demo demo-local demo-map flink check test search lint style type quick newest suite programs bench \
   errors clean
 
-# One process compiles for all others, also where the shell says that nothing compiled may be kept.
+# One process compiles for all others, even if the shell forbids compiled files.
 export PYTHONDONTWRITEBYTECODE =
 
-help:  ## this list
+help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): requirements.txt setup.py
@@ -68,53 +69,53 @@ $(SECOND)/.ready: $(TESTED)
 
 install: $(READY)  ## set up .venv with the exact versions of requirements.txt
 
-# The noise of each number is sampled once, ever. A second `make demo` goes on with the release that is there and has
-# nothing to do; nothing here removes a release.
-demo: $(READY)  ## release protected numbers of the flights of New York 2013, and chart them
+# The noise of each number is sampled once. A second `make demo` continues the existing release and has nothing to do;
+# no target removes a release.
+demo: $(READY)  ## publish protected numbers of the flights of New York 2013, with a chart
 	$(BIN)/python -m examples.flights.build
 	$(BIN)/slackwater run examples/flights/spec.yaml
 	$(BIN)/slackwater report examples/flights/spec.yaml -o out/flights/report.html
 	@$(BIN)/python -m examples.flights.show
 
-# A device reports once: a second `make demo-local` estimates again from the reports that there are.
-demo-local: $(READY)  ## follow who has work, week by week, from reports that a million devices randomise; and chart it
+# A device reports once: a second `make demo-local` estimates again from the existing reports.
+demo-local: $(READY)  ## estimate from the randomised reports of a million devices who has work, with a chart
 	$(BIN)/slackwater local plan examples/employment/survey.yaml -o out/employment/design.json
 	$(BIN)/python -m examples.employment.report
 	$(BIN)/slackwater local estimate out/employment/design.json 'out/employment/reports/*.parquet' -o out/employment/estimates.parquet
 	$(BIN)/slackwater local report out/employment/design.json out/employment/estimates.parquet -o out/employment/report.html
 	@$(BIN)/python -m examples.employment.show
 
-demo-map: $(READY)  ## map where and when the police of Minneapolis stopped people in 2017, as a picture and a page
+demo-map: $(READY)  ## map stops by the police of Minneapolis in 2017, as a picture and a page
 	$(BIN)/python -m examples.stops.build
 	$(BIN)/slackwater run examples/stops/spec.yaml
 	$(BIN)/slackwater run examples/stops/near.yaml
 	@$(BIN)/python -m examples.stops.show
 
-flink: $(READY)  ## release the demo's flights on a real Flink cluster on this machine; needs Java and Maven
+flink: $(READY)  ## publish the demo's flights with a real Flink cluster on this machine; needs Java and Maven
 	$(BIN)/python -m examples.flights.build
 	@sed 's|^release: .*|release: $(RELEASE)|; s|releases/flights/|releases/$(RELEASE)/|' examples/flights/spec.yaml > out/flights/$(RELEASE).yaml
 	$(BIN)/python -m templates.flink.local run out/flights/$(RELEASE).yaml
 
-# Each kind of check is a job of its own; make waits for all, fails if any fails, and ends all when it is interrupted.
+# Each kind of check is a separate job; make waits for all, fails if any fails, and ends all when it is interrupted.
 JOBS := --no-print-directory --jobs=3 --keep-going
 
-check: $(TESTED)  ## while writing: style, types, doctests and unit tests, also on Python 3.13 if it is installed
+check: $(TESTED)  ## check style, types, doctests and unit tests, also on Python 3.13 if it is installed
 	@$(MAKE) $(JOBS) style type quick newest
 
-test: $(READY)  ## everything: what `check` does, and property, statistical and end to end tests; eight minutes on two cores
+test: $(READY)  ## run all tests, style and type checks; eight minutes on two cores
 	@$(MAKE) $(JOBS) style type suite
 
-search: $(TESTED)  ## properties on ten times the examples that `test` has time for; ten minutes
+search: $(TESTED)  ## test properties with ten times the examples of `test`; ten minutes
 	@SEARCH=10 $(BIN)/$(PYTEST) -m hypothesis
 
-# The suite has a process for each core and more: threads of linear algebra, or of Arrow's, would only wait for each other.
+# The suite has at least one process for each core: threads of linear algebra or Arrow would only wait for each other.
 quick newest suite search: export OPENBLAS_NUM_THREADS = 1
 quick newest suite search: export OMP_NUM_THREADS = 1
 
 quick: $(TESTED)
 	@$(BIN)/$(PYTEST) $(UNITS)
 
-# After `quick`, which would take its processors. Nothing to do if 3.13 is not installed, or .venv has it.
+# After `quick`, which needs all processors. Nothing to do if 3.13 is not installed, or if .venv has it.
 ON_NEWEST = $(if $(wildcard $(VENV)/lib/python3.13),,$(NEWEST))
 newest: quick $(if $(ON_NEWEST),$(SECOND)/.ready)
 	@$(if $(ON_NEWEST),$(SECOND)/bin/$(PYTEST) $(UNITS),true)
@@ -126,28 +127,31 @@ suite: $(TESTED) $(EMULATOR) programs
 programs: $(TESTED)
 	@$(BIN)/python -m tests.programs
 
-lint: $(TESTED)  ## put the code in form and mend what can be mended
+lint: $(TESTED)  ## format the code and fix what can be fixed automatically
 	@$(BIN)/ruff format $(CODE)
 	@$(BIN)/ruff check --fix $(CODE)
 
-style: $(TESTED)  ## what `lint` would change
+style: $(TESTED)  ## report what `lint` would change
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 
-type: $(TESTED)  ## types, strict: of Beam, which has few, less is asked
-	@$(BIN)/mypy $(PACKAGES)
+type: $(TESTED)  ## check types strictly; less strictly outside of `privacy`
+	@$(BIN)/mypy $(TYPED)
 
-docs: $(TESTED)  ## make a site of the documentation, in build/site
+reference: $(TESTED)  ## write the generated tables of docs/reference from the code
+	@$(BIN)/python -m docs.generate
+
+docs: $(TESTED)  ## build a site of the documentation in build/site
 	@$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/site
 	@echo "build/site/docs/index.html"
 
-bench: $(READY)  ## throughput and memory beside DuckDB and PipelineDP; ROWS=12500000 for the full size
+bench: $(READY)  ## measure throughput and memory with DuckDB and PipelineDP; ROWS=12500000 for the full size
 	@$(BIN)/python -m benchmarks.throughput --rows $(ROWS)
 
-errors: $(READY)  ## errors beside the paper, OpenDP, jax-privacy and lower bounds; a quarter of an hour
+errors: $(READY)  ## compute errors with the paper, OpenDP, jax-privacy and lower bounds; a quarter of an hour
 	@$(BIN)/python -m benchmarks.error
 
-clean:  ## remove what can be made again; where a release lies in its way, nothing
+clean:  ## remove generated files; nothing if a release is among them
 	@held=$$(find out build -path out/benchmarks -prune -o \( -path '*/commits/*.json' -o -name manifest.json \) -print 2>/dev/null | head -n 1); \
 	  [ -z "$$held" ] || { echo "$$held belongs to a release, whose noise is sampled once, ever: move it to releases/, or remove it yourself" >&2; exit 1; }
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,57 +1,54 @@
-"""Slackwater's packages and what they need. Exact versions: requirements.txt, tests/requirements.txt."""
+"""Packages of Slackwater and their requirements. Exact versions: requirements.txt, tests/requirements.txt."""
 
-from setuptools import setup
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+README = Path(__file__).with_name("README.md")  # images hold the code without it
+PACKAGES = ("privacy", "transforms", "pipelines", "slackwater")
 
 setup(
     name="slackwater",
     version="0.3.0",
-    description="Differentially private statistics of a changing database, released for ever",
+    description="Differentially private statistics of a changing database, published continually",
+    long_description=README.read_text(encoding="utf-8") if README.exists() else "",
+    long_description_content_type="text/markdown",
+    author="The Slackwater developers",
     license="Apache-2.0",
-    classifiers=["Private :: Do Not Upload"],
-    python_requires=">=3.11,<3.14",
-    # By name: three of the names are common words, and a search would also find `tests`.
-    packages=[
-        "privacy",
-        "privacy.accounting",
-        "privacy.adaptive",
-        "privacy.answers",
-        "privacy.cells",
-        "privacy.local",
-        "privacy.noise",
-        "privacy.planning",
-        "privacy.sanitised",
-        "privacy.smoothing",
-        "privacy.strategies",
-        "transforms",
-        "transforms.aggregation",
-        "transforms.common",
-        "transforms.local",
-        "transforms.release",
-        "transforms.sanitised",
-        "transforms.sources",
-        "transforms.sources.columns",
-        "transforms.sources.files",
-        "transforms.sources.formats",
-        "transforms.streams",
-        "pipelines",
-        "pipelines.changelog",
-        "pipelines.epochs",
-        "pipelines.local",
-        "pipelines.pages",
-        "pipelines.reports",
-        "pipelines.sanitised",
-        "pipelines.sinks",
-        "pipelines.spec",
-        "pipelines.store",
-        "slackwater",
+    keywords=[
+        "differential privacy",
+        "continual release",
+        "dynamic databases",
+        "change data capture",
+        "statistics",
+        "Apache Beam",
+        "Flink",
     ],
+    classifiers=[
+        "Private :: Do Not Upload",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Information Analysis",
+        "Topic :: Security",
+        "Typing :: Typed",
+    ],
+    # Placeholders: the project has no public address yet.
+    project_urls={
+        "Source": "https://example.org/slackwater",
+        "Documentation": "https://example.org/slackwater/docs",
+        "Changelog": "https://example.org/slackwater/CHANGELOG.md",
+    },
+    python_requires=">=3.11,<3.14",
+    # Within the four packages: a search of the whole folder would also find `tests`.
+    packages=find_packages(include=[f"{name}{inner}" for name in PACKAGES for inner in ("", ".*")]),
     package_data={
         "pipelines.pages": ["assets/*"],
         # In all four: what `slackwater` gives is made of the others' types.
-        "privacy": ["py.typed"],
-        "transforms": ["py.typed"],
-        "pipelines": ["py.typed"],
-        "slackwater": ["py.typed"],
+        **{name: ["py.typed"] for name in PACKAGES},
     },
     install_requires=[
         "apache-beam>=2.77,<2.78",

@@ -1,4 +1,4 @@
-"""Environments of their own, in which peers are installed that do not go together with the project's packages."""
+"""Separate environments for peers whose packages conflict with those of the project."""
 
 import subprocess
 import sys
@@ -6,10 +6,15 @@ from pathlib import Path
 
 
 def python(folder: Path, *, peer: str, pins: Path) -> str | None:
-    """The interpreter of a peer's environment, which is made if need be; None, said aloud, if that fails.
+    """Return the interpreter of a peer's environment; install it first if necessary.
 
     Args:
-        pins: its requirements.
+        folder: of the environment.
+        peer: name for messages.
+        pins: file of its requirements.
+
+    Returns:
+        None if the installation failed; a message names the command.
     """
     program, ready = folder / "bin" / "python", folder / ".ready"
     if not ready.exists():
@@ -17,7 +22,7 @@ def python(folder: Path, *, peer: str, pins: Path) -> str | None:
         pip = [str(program), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", str(pins)]
         for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
             if subprocess.run(command, check=False).returncode != 0:
-                print(f"MISSING: {peer}; `{' '.join(command)}` failed. It is left out.", file=sys.stderr)
+                print(f"MISSING: {peer} is left out; `{' '.join(command)}` failed", file=sys.stderr)
                 return None
         ready.touch()
     return str(program)

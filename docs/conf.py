@@ -1,4 +1,4 @@
-"""How `make docs` makes a site of the Markdown pages of the project, which lead to each other across its folders."""
+"""Settings with which `make docs` builds a site of the project's Markdown pages, which link to each other."""
 
 from importlib.metadata import version as installed
 
@@ -13,7 +13,7 @@ root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**.md", *(f"{folder}/**.md" for folder in ("benchmarks", "privacy", "transforms"))]
 include_patterns += ["templates/*.md", "pipelines/*.md"]
 exclude_patterns = [".*", "build", "out", "releases", "tests", "*.egg-info"]
-suppress_warnings = ["toc.not_included", "myst.header"]  # lists of decisions and rooms are elsewhere; tables as printed
+suppress_warnings = ["toc.not_included", "myst.header"]  # pages of decisions are listed elsewhere; printed tables
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
@@ -29,7 +29,7 @@ html_css_files = ["narrow.css"]
 
 
 def setup(app: Sphinx) -> None:
-    """Names of languages that a reader expects of a fence, and Pygments does not know."""
+    """Add lexers for languages of code blocks that Pygments does not know."""
     for name in ("csv", "crontab"):
         app.add_lexer(name, TextLexer)
     app.add_lexer("jsonl", JsonLexer)

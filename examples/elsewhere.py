@@ -1,6 +1,7 @@
-"""A changelog that lies in no files: rows that a pipeline has from a query, a service or a library of one's own.
+"""A changelog without files: rows that a pipeline gets from a query, a service or your own library.
 
-`Project` takes batches from any step. docs/pipelines.md goes through it; tests hold it against the same rows in files.
+`Project` takes batches from any step. docs/pipelines.md explains this file. Tests compare it with the same rows
+in files.
 """
 
 import apache_beam as beam
@@ -13,13 +14,13 @@ from transforms.common.batches import Batch
 
 
 def batch_of(changes: pa.Table) -> Batch:
-    """Changes with the columns `flight`, `at`, and a struct on each side, as `Project` reads them."""
+    """Convert changes with the columns `flight`, `at` and a struct on each side to the form that `Project` reads."""
     columns = {
         "entry": changes["flight"].cast(pa.string()),
         "time": changes["at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
     }
     if columns["entry"].null_count or columns["time"].null_count:
-        raise ValueError("a change without a key or a time")  # decide here: nobody sees them again
+        raise ValueError("a change without a key or a time")  # decide here: later steps do not see them
     for side in ("before", "after"):
         state = changes[side].combine_chunks()
         columns[side] = state.is_valid()
@@ -29,7 +30,7 @@ def batch_of(changes: pa.Table) -> Batch:
 
 
 def bounded(changes: beam.PCollection[pa.Table], aggregation: Aggregation) -> beam.PCollection:
-    """Exact sums after contribution bounding; `Release` goes on from there."""
+    """Return exact sums after contribution bounding; `ReleaseSums` continues with them."""
     batches = changes | "AsBatches" >> beam.Map(batch_of)
     projected = batches | Project(aggregation.projection)
     sums = projected["projected"] | BoundedSums(aggregation, shards=4)

@@ -1,11 +1,11 @@
-"""A pipeline of one's own: read a changelog, release protected counts, and do something else with them than files.
+"""Your own pipeline: read a changelog, release protected counts, and process them in another step.
 
-It says on which days surely more than 100 flights were cancelled at an airport of New York. From the top of the
-project, once `make demo` has built the changelog:
+It publishes the days on which more than 100 flights were cancelled at an airport of New York, according to the whole
+interval. Run it from the top of the project, after `make demo` has built the changelog:
 
     .venv/bin/python -m examples.own_pipeline 'out/flights/changelog/*.parquet' releases/alarms
 
-What a spec would say is said in Python here. docs/pipelines.md goes through it.
+Python code replaces the spec here. docs/pipelines.md explains this file.
 """
 
 import sys
@@ -56,7 +56,7 @@ AGGREGATION = Aggregation(
 
 
 def plan() -> Plan:
-    """The noise, for exactly what `AGGREGATION` bounds and sums."""
+    """Return the plan of the noise for the bounded sums of `AGGREGATION`."""
     return make_plan(
         [query.demand for query in AGGREGATION.queries],
         AGGREGATION.promise(),
@@ -67,14 +67,24 @@ def plan() -> Plan:
 
 
 def alarms(part: tuple[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """The rows whose whole interval lies above `MANY`: post-processing, which costs no privacy."""
+    """Yield the rows whose whole interval is above `MANY`. This is post-processing, which costs no privacy."""
     name, payload = part
     estimates = from_bytes(payload)
     yield name, to_bytes(estimates.filter(pc.greater(estimates["ci_low"], MANY)))
 
 
 def run(changelog: str, folder: Path, flags: Sequence[str] = ()) -> str:
-    """Release once into `folder`/public; what was spent, and what that rests on."""
+    """Release once into `folder`/public; return the statement of the guarantee.
+
+    Args:
+        changelog: glob of the changelog's files.
+        folder: of the release.
+        flags: Beam pipeline options.
+
+    Raises:
+        RefusedError: the folder holds a release already.
+        InputError: rows cannot be used; nothing was published.
+    """
     public, draft, private = folder / "public", folder / "private" / "draft", folder / "private"
     if public.exists():
         raise RefusedError(f"{public}: released already; a second release spends a second budget")

@@ -1,7 +1,8 @@
-"""Beam SQL on both sides of a release: SQL makes the rows that it takes, and asks of the rows that it gives.
+"""Beam SQL before and after a release: SQL prepares its input rows, and queries its output rows.
 
-No test runs this one. It needs Java, and Beam's expansion service for SQL, some hundred megabytes that Beam takes from
-Maven Central once. With `wards-in-sql.yaml`, a copy of `wards.yaml` in the README with a name and folders of its own:
+No test runs this example. It needs Java, and Beam's expansion service for SQL, several hundred megabytes that Beam
+downloads from Maven Central once. `wards-in-sql.yaml` is a copy of `wards.yaml` in the README with another name and
+other folders:
 
     .venv/bin/python -m examples.sql wards-in-sql.yaml
 """
@@ -18,14 +19,14 @@ import slackwater
 
 
 class Move(NamedTuple):
-    """A patient is in a ward from then on; without one the stay is over."""
+    """From this time on, a patient is in a ward; without a ward, the stay is over."""
 
     stay: int
     at: str
-    ward: Optional[str]  # noqa: UP045  # Beam takes `str | None` for something that only Python can read
+    ward: Optional[str]  # noqa: UP045  # Beam treats `str | None` as readable by Python only
 
 
-coders.registry.register_coder(Move, coders.RowCoder)  # else they go to Java as what only Python can read
+coders.registry.register_coder(Move, coders.RowCoder)  # otherwise Java cannot read them
 
 MOVES = [
     Move(1, "2026-01-01T08:00:00Z", " surgery"),
@@ -43,10 +44,11 @@ GROUP BY ward
 
 
 def run(spec: str, flags: Sequence[str]) -> None:
-    """Publish the first week of January, and print each ward's mean of its published levels: it costs no privacy.
+    """Publish the first week of January, and print the mean of each ward's published levels, which costs no privacy.
 
     Args:
-        flags: Beam's.
+        spec: path of the spec.
+        flags: Beam pipeline options.
     """
     with beam.Pipeline(argv=[*flags]) as pipeline:
         moves = pipeline | beam.Create(MOVES).with_output_types(Move)

@@ -1,101 +1,133 @@
-"""The commands of `slackwater`, each where its room is; `pipelines.cli` reads their arguments.
+"""The commands of `slackwater`: one table, and the parser of their arguments.
 
-A command is imported when it is asked for, and no other with it: half of a short command's time is imports.
+A command is a folder with a module `command` whose function `arguments` adds the command's arguments to a parser, and a
+module `operation` with a function of the command's name, which has parameters of the same names and returns a `Value`.
+If the arguments choose among several functions, the module `command` also has `prepare(given, flags)`: it imports the
+function that is meant, and returns it with its arguments.
+
+Only what the command that runs needs is imported: half of a short command's time is imports.
 """
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol
 
-Command = Callable[[argparse.Namespace, list[str]], tuple[dict[str, Any], str]]
-"""From arguments and flags to a JSON document and its text."""
+from pipelines.common.parser import Parser, actions_of, leaves_of, named, refuse_any
 
 
-def imported(arguments: argparse.Namespace) -> Command:
-    """The command that these arguments are for."""
-    match arguments.command:
-        case "answer":
-            from pipelines.reports.answer import answer
+class Value(Protocol):
+    """The result of a command."""
 
-            return answer
-        case "changelog":
-            from pipelines.changelog.command import changelog
+    def to_json(self) -> dict[str, Any]:
+        """Return the document that the command line prints with `--json`."""
+        ...
 
-            return changelog
-        case "compact":
-            from pipelines.epochs.compact import compact
+    def text(self) -> str:
+        """Return the text that the command line prints."""
+        ...
 
-            return compact
-        case "completion":
-            from pipelines.completion import completion
 
-            return completion
-        case "evaluate" if arguments.compare is not None:
-            from pipelines.reports.evaluate_compared import evaluate_compared
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An entry of the table.
 
-            return evaluate_compared
-        case "evaluate":
-            from pipelines.reports.evaluate import evaluate
+    Attributes:
+        folder: The package of the command.
+        help: Summary in one line.
+        pipeline: Whether the command takes Beam's pipeline options.
+    """
 
-            return evaluate
-        case "init":
-            from pipelines.changelog.init import init
+    folder: str
+    help: str
+    pipeline: bool = False
 
-            return init
-        case "ledger":
-            from pipelines.reports.ledger import ledger
 
-            return ledger
-        case "local" if arguments.local == "plan":
-            from pipelines.local.plan import plan_local
+COMMANDS = {
+    "plan": Command(
+        "pipelines.plan", "show a release's privacy parameters and the error of its numbers; reads no data"
+    ),
+    "run": Command("pipelines.run", "publish the windows that have closed", pipeline=True),
+    "evaluate": Command(
+        "pipelines.evaluate", "private: compare the mechanism with the truth; publishes nothing", pipeline=True
+    ),
+    "ledger": Command("pipelines.ledger", "show what a release has published and spent"),
+    "metrics": Command("pipelines.metrics", "print the state of a release in Prometheus's text format"),
+    "compact": Command(
+        "pipelines.compact", "merge small published files into larger ones; published values do not change"
+    ),
+    "init": Command("pipelines.init", "write a first spec from a few questions or flags"),
+    "changelog": Command(
+        "pipelines.changelog", "private: convert a changelog to Parquet and check it; suggest a spec", pipeline=True
+    ),
+    "smooth": Command(
+        "pipelines.smooth", "estimate published counts and sums more exactly, from published numbers alone"
+    ),
+    "show": Command("pipelines.show", "print all published estimates as one table"),
+    "simulate": Command("pipelines.simulate", "make a synthetic changelog from public rates, to try a spec on"),
+    "answer": Command("pipelines.answer", "add up published cells that satisfy a condition"),
+    "local": Command(
+        "pipelines.local", "plan and evaluate surveys whose reports each person's own device randomises", pipeline=True
+    ),
+    "report": Command("pipelines.report", "write all published numbers as one HTML page with charts"),
+    "sanitise": Command(
+        "pipelines.sanitised", "add noise to single records, each once, before anything is computed from them"
+    ),
+    "completion": Command("pipelines.completion", "print a script that completes commands and flags in a shell"),
+}
+"""Commands by name, in the order of `slackwater --help`."""
 
-            return plan_local
-        case "local" if arguments.local == "report":
-            from pipelines.pages.survey import report_of_survey
 
-            return report_of_survey
-        case "local":
-            from pipelines.local.estimate import estimate_local
+def parser_of(*commands: str) -> argparse.ArgumentParser:
+    """Return the parser of the program, with the arguments of these commands; without names, of all commands."""
+    parser: argparse.ArgumentParser = Parser(
+        prog="slackwater",
+        allow_abbrev=False,
+        description="Publish statistics continually from a changing database, under one privacy budget.",
+        epilog="Other flags are Beam pipeline options, such as --runner=FlinkRunner.",
+    )
+    parser.add_argument("--version", action="version", version=f"slackwater {_version()}")
+    added = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, entry in COMMANDS.items():
+        one = added.add_parser(name, help=entry.help, description=entry.help, allow_abbrev=False)
+        one.set_defaults(command=name, parser=one)
+        if name in (commands or COMMANDS):
+            import_module(f"{entry.folder}.command").arguments(one)
+            for inner in leaves_of(one):
+                inner.add_argument("--json", action="store_true", help="Print one JSON document instead of text.")
+    return parser
 
-            return estimate_local
-        case "metrics":
-            from pipelines.reports.metrics import metrics
 
-            return metrics
-        case "plan" if arguments.html is not None:
-            from pipelines.pages.plan import plan_page
+def prepare(given: argparse.Namespace, flags: list[str]) -> Callable[[], Value]:
+    """Import a command, and return it with its arguments.
 
-            return plan_page
-        case "plan":
-            from pipelines.reports.plan_command import plan
+    Raises:
+        SpecError: There are flags that the command does not take.
+    """
+    entry = COMMANDS[given.command]
+    if not entry.pipeline:
+        refuse_any(flags, given.command)
+    module = import_module(f"{entry.folder}.command")
+    if hasattr(module, "prepare"):
+        special: Callable[[], Value] = module.prepare(given, flags)
+        return special
+    operation = getattr(import_module(f"{entry.folder}.operation"), given.command)
+    return partial(operation, **named(given), **({"options": flags} if entry.pipeline else {}))
 
-            return plan
-        case "report":
-            from pipelines.pages.report import report
 
-            return report
-        case "run" if arguments.new_release is not None:
-            from pipelines.reports.new_release import new_release
+def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return the name on the command line of each parameter of a command: `-o` for `output`, SPEC for `spec`."""
+    return {
+        action.dest: action.option_strings[0] if action.option_strings else str(action.metavar or action.dest)
+        for action in actions_of(parser)
+    }
 
-            return new_release
-        case "run":
-            from pipelines.epochs.run import run
 
-            return run
-        case "sanitise":
-            from pipelines.sanitised.command import sanitise
-
-            return sanitise
-        case "show":
-            from pipelines.reports.show import show
-
-            return show
-        case "simulate":
-            from pipelines.changelog.simulate import simulate
-
-            return simulate
-        case "smooth":
-            from pipelines.reports.smooth import smooth
-
-            return smooth
-    raise AssertionError(f"{arguments.command} is no command")
+def _version() -> str:
+    try:
+        return version("slackwater")
+    except PackageNotFoundError:
+        return "of a checkout that is not installed"

@@ -1,78 +1,72 @@
-"""What a process does for speed that runs one command and nothing else; each of it is the whole process's."""
+"""Changes of Beam and of the interpreter in a process that runs one command, so that the command starts faster.
 
-import ctypes
+Each change saves more than 5 % of the processor time of a nightly run (docs/decisions/start-of-a-command.md). Beam is
+changed only in the version for which the changes were measured and tested.
+"""
+
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
+from importlib.metadata import version
 from types import FunctionType, MethodType
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
-MEBIBYTE = 2**20
-
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
-"""As malloc.h numbers them."""
-
-SAMPLED_EVERY = 10
-"""Milliseconds."""
+BEAM = "2.77.0"
+"""The version of Beam that is changed; other versions run unchanged."""
 
 NEEDLESS = ("bson", "pandas", "IPython")
-"""What Beam and Arrow import if it is there, for half a second, and nothing here needs."""
+"""Modules that Beam and Arrow import if they are installed, in half a second, and that are not needed here."""
 
 BIGQUERY, GOOGLE_FILES = "apache_beam.io.gcp.bigquery", "apache_beam.io.gcp.gcsfilesystem"
 
 DATAFLOW = "google.cloud.dataflow"
-"""The service's client; Beam imports all three if they are there."""
+"""The client of the service; Beam imports it if it is installed."""
 
 
 def load(imported: Callable[[], T], flags: Sequence[str]) -> T:
-    """What imports a command, with Beam's flags for it, and settle how memory is kept and how stages end."""
+    """Import a command for a process that runs nothing else.
+
+    Args:
+        imported: Imports the command and returns it.
+        flags: Beam's flags for the command.
+    """
     sys.meta_path.insert(0, _Hidden(NEEDLESS))
-    command = _load(imported, google(flags))
+    if version("apache-beam") != BEAM:
+        return _without_collection(imported)
+    with _without(*google(flags)):
+        command = load_worker(imported)
     import_google_files_late()
     return command
 
 
 def load_worker(imported: Callable[[], T]) -> T:
-    """The same for a process that is a worker of Beam's, whose pipelines may be anyone's and need anything."""
-    return _load(imported, ())
-
-
-def _load(imported: Callable[[], T], hidden: Sequence[str]) -> T:
-    keep_memory()
-    # Of the million objects that imports make none is garbage: to look for it took as long as all else.
-    gc.disable()
-    with _without(*hidden):
-        found = imported()
-    gc.freeze()
-    gc.enable()
-    ask_once()
-    end_stages_at_once()
+    """Import the program of a Beam worker. Its pipelines may need any module, so none is hidden."""
+    found = _without_collection(imported)
+    if version("apache-beam") == BEAM:
+        ask_once()
     return found
 
 
-def keep_memory() -> None:
-    """Let glibc keep what is freed.
-
-    It hands arrays of some megabytes back to the system, and fetches them anew for the next batch: half of all page
-    faults of a run, and a twentieth of its processor time. Its peak is the same.
-    """
-    tune = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if tune is not None:
-        tune(MMAP_THRESHOLD, 32 * MEBIBYTE)  # the most that is allowed
-        tune(TRIM_THRESHOLD, 64 * MEBIBYTE)
+def _without_collection(imported: Callable[[], T]) -> T:
+    """Import without garbage collection: imports make a million objects, and none is garbage."""
+    gc.disable()
+    found = imported()
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def ask_once() -> None:
-    """Let Beam look once at the arguments of a function, and at options.
+    """Let Beam inspect the arguments of a function, and a class of options, only once.
 
-    While it builds a pipeline it looks at all methods of each step some eight times, and makes a parser for a class of
-    options whenever it asks for one of them: together a third of the time of a run that has next to nothing to read.
+    While Beam builds a pipeline, it inspects all methods of each step about eight times. It also makes a parser for a
+    class of options whenever it reads an option.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.transforms import core
@@ -84,7 +78,7 @@ def ask_once() -> None:
     def arguments(method: object) -> tuple[list[str], list[object]]:
         if isinstance(method, MethodType) and isinstance(method.__func__, FunctionType):
             names, defaults = of_function(method.__func__)
-            if len(names) > len(defaults):  # else it is not the first of them that is bound
+            if len(names) > len(defaults):  # otherwise the bound argument is not the first one
                 return names[1:], [*defaults]
         return looked(method)
 
@@ -97,18 +91,8 @@ def ask_once() -> None:
     core.get_function_args_defaults, PipelineOptions.view_as = arguments, view
 
 
-def end_stages_at_once() -> None:
-    """Let Beam's workers in this process end a stage when it is done.
-
-    They note every 200 ms which step is at work, and wait for that at the end of each stage.
-    """
-    from apache_beam.runners.worker.statesampler import StateSampler
-
-    StateSampler.__init__.__defaults__ = (SAMPLED_EVERY,)  # of `sampling_period_ms`, which no option sets
-
-
 def google(flags: Sequence[str]) -> tuple[str, ...]:
-    """What a command with these flags does not import of Google's, or not yet.
+    """Return the names of Google's modules that a command with these flags does not import, or not yet.
 
     >>> DATAFLOW in google([]), DATAFLOW in google(["--runner", "DataflowRunner"])
     (True, False)
@@ -118,7 +102,7 @@ def google(flags: Sequence[str]) -> tuple[str, ...]:
 
 
 def import_google_files_late() -> None:
-    """Let Beam import its files of `gs://` when a path is there.
+    """Let Beam import its files of `gs://` when the first such path comes.
 
     Google's clients take a tenth of a second to import, and most commands have no such path.
     """
@@ -128,7 +112,7 @@ def import_google_files_late() -> None:
 
     def get_filesystem(path: str) -> object:
         if path.startswith("gs://"):
-            with suppress(ImportError):  # then Beam says what is missing
+            with suppress(ImportError):  # then Beam reports what is missing
                 import_module(GOOGLE_FILES)
         return find(path)
 
@@ -137,7 +121,7 @@ def import_google_files_late() -> None:
 
 @contextmanager
 def _without(*names: str) -> Iterator[None]:
-    """Modules are not found as long as this lasts."""
+    """Hide modules within the context."""
     hidden = _Hidden(names)
     sys.meta_path.insert(0, hidden)
     try:
@@ -147,7 +131,7 @@ def _without(*names: str) -> Iterator[None]:
 
 
 class _Hidden:
-    """Modules that are not found, as if they were not installed."""
+    """Import finder that hides modules, as if they were not installed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = frozenset(names)

@@ -1,4 +1,4 @@
-"""At most how many changes a life in a state machine makes: the paper's bound k.
+"""Largest number of changes of an entry that follows a state machine: the paper's bound k.
 
 The machine is a mapping from each state to the states that may follow it. The word `none` stands
 for "the row does not exist":
@@ -11,13 +11,13 @@ for "the row does not exist":
       landed: [none]                               # a deletion
       cancelled: [none]
 
-Every state has a line of its own; one that nothing follows has an empty list. An entry lives once:
-`none` at the end is not a new beginning, and changes after k are dropped like any others.
+Every state has a separate line; a state without successors has an empty list. An entry lives once:
+after `none` at the end it does not return, and changes after k are dropped like any others.
 
-States that can be visited again and again (a cycle) allow no bound, so they are merged into one
-composite state: k counts moves between composite states only, and therefore holds only for queries
-that do not tell merged states apart. Source: Pan, "Differentially-private Continual Releases
-against Dynamic Databases", section 4.3.1, with the condition on queries that it leaves out.
+States that can be visited repeatedly (a cycle) allow no bound, so they are merged into one
+composite state: k counts only moves between composite states, and therefore holds only for queries
+that do not distinguish merged states. Source: Pan, "Differentially-private Continual Releases
+against Dynamic Databases", section 4.3.1, with the condition on queries, which the paper omits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,10 @@ class Bound:
     """The longest life that a state machine allows.
 
     Attributes:
-        k: its number of changes: the insertion, each move between composite states, the deletion.
+        k: number of changes: the insertion, each move between composite states, the deletion.
         path: the composite states of one such life in order, `("none",)` at both ends if it ends in
             a deletion.
-        merged: the composite states of more than one state, which a query must not tell apart.
+        merged: the composite states of more than one state, which a query must not distinguish.
     """
 
     k: int
@@ -45,15 +45,14 @@ class Bound:
 
 
 def longest_changes(transitions: Mapping[str, Sequence[str]]) -> Bound:
-    """The longest path through the condensation of the state machine.
+    """Return the longest path through the condensation of the state machine.
 
     Args:
         transitions: each state's possible successors, with `none` for the absent row; a state that
             follows itself is not a change.
 
     Raises:
-        ValueError: no `none` to begin with, a successor without a line of its own, or a state that
-            no insertion leads to.
+        ValueError: `none` is missing or has no successor, a successor has no line, or no insertion leads to a state.
 
     >>> bound = longest_changes(
     ...     {"none": ["ward"], "ward": ["surgery"], "surgery": ["ward", "morgue"], "morgue": []}
@@ -87,7 +86,7 @@ def _graph(transitions: Mapping[str, Sequence[str]]) -> Any:
         for follower in followers:
             if follower not in transitions:
                 raise ValueError(
-                    f"states: {follower!r} follows {state!r} but has no line of its own; "
+                    f"states: {follower!r} follows {state!r} but has no line; "
                     f"add it, with an empty list if nothing follows"
                 )
             if follower != state:

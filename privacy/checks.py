@@ -1,10 +1,18 @@
-"""One wording for wrong parameters: every message names the parameter, its value and the rule."""
+"""Checks of parameters: every message names the parameter, its value and the rule."""
 
 import math
 
 
 def at_least(name: str, value: int, least: int) -> None:
     """Refuse an integer below `least`.
+
+    Args:
+        name: name of the parameter, for the message.
+        value: its value.
+        least: the least accepted value.
+
+    Raises:
+        ValueError: `value` is too small.
 
     >>> at_least("changes", 0, 1)
     Traceback (most recent call last):
@@ -16,6 +24,15 @@ def at_least(name: str, value: int, least: int) -> None:
 
 def between(name: str, value: int, least: int, most: int) -> None:
     """Refuse an integer below `least` or above `most`.
+
+    Args:
+        name: name of the parameter, for the message.
+        value: its value.
+        least: the least accepted value.
+        most: the largest accepted value.
+
+    Raises:
+        ValueError: `value` is outside the range.
 
     >>> between("answers", 10**20, 1, 65_535)
     Traceback (most recent call last):
@@ -37,7 +54,7 @@ def positive(name: str, value: float) -> None:
 
 
 def proportion(name: str, value: float) -> None:
-    """Refuse what is not strictly between 0 and 1.
+    """Refuse numbers that are not strictly between 0 and 1.
 
     >>> proportion("confidence", 1.0)
     Traceback (most recent call last):

@@ -1,43 +1,36 @@
-"""Values as JSON and back, exactly and strictly, from the annotations of frozen dataclasses alone.
+"""JSON codec for frozen dataclasses: exact, strict, and defined by their annotations alone.
 
-Floats and bytes are hexadecimal text, fractions are `n/d`, tuples are lists. A field that has its default is left out,
+Floats and bytes are hexadecimal text, fractions are `n/d`, tuples are lists. A field that has its default is omitted,
 so that a later version can add fields without a change to older documents. A value of a union of dataclasses, or of a
 protocol in a table, has a member `kind`. Reading refuses a member that is missing, unknown or of another type; the
 message names its place.
+
+The codec of a class is computed once, since a release of some years has hundreds of records.
 """
 
-import math
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from fractions import Fraction
-from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-Value = TypeVar("Value")
-
-Json = dict[str, Any]
-"""A JSON object."""
+from privacy.json_values import DECIMAL, SIMPLE, Form, Json, WrongError, inside, object_of, optional, words_of
 
 Kinds = Mapping[str, type]
-"""The classes of a union or a protocol by the `kind` that documents give them."""
-
+"""Classes of a union or a protocol by the `kind` that documents give them."""
 
 APART: Mapping[str, bool] = {"apart": True}
-"""Metadata of a field that is kept elsewhere; `read` is given its value."""
-
-
-class _Absent:
-    """A member that is not in the document."""
+"""Metadata of a field that is stored elsewhere; `read` gets its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Write and read values.
+    """Codec of values.
 
     Attributes:
-        tables: the classes of each protocol that fields are annotated with.
+        tables: classes of each protocol that occurs in annotations of fields.
+        plain: whether people read the documents. If so, floats are JSON numbers, which Python reads back exactly, and
+            fields that have their defaults are written too, and are required.
 
     >>> @dataclass(frozen=True)
     ... class Noise:
@@ -54,86 +47,149 @@ class Codec:
     """
 
     tables: Mapping[object, Kinds] = field(default_factory=dict)
+    plain: bool = False
+    _forms: dict[object, Form] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def write(self, value: Any, hint: object = None) -> Any:
-        """The JSON value of a value.
+    def write(self, value: Any) -> Any:
+        """Return the JSON value of a dataclass, or of a tuple of dataclasses."""
+        return [self.write(one) for one in value] if isinstance(value, tuple) else self._form(type(value)).write(value)
 
-        Args:
-            value: a dataclass or what its fields may hold.
-            hint: its annotation, if it is another than its class.
-        """
-        kinds = self._kinds(hint)
-        if is_dataclass(value) and not isinstance(value, type):
-            hints = _hints(type(value))
-            members = {
-                one.name: self.write(getattr(value, one.name), hints[one.name])
-                for one in fields(value)
-                if one.init and not one.metadata.get("apart") and getattr(value, one.name) != _default(one)
-            }
-            tag = next((kind for kind, class_ in kinds.items() if class_ is type(value)), None)
-            return members if tag is None else {"kind": tag, **members}
-        if isinstance(value, tuple):
-            each = _elements(hint, len(value)) if hint is not None else (None,) * len(value)
-            return [self.write(one, its) for one, its in zip(value, each, strict=True)]
-        if float in (hint, *get_args(hint)) and value is not None:
-            return float(value).hex()
-        if isinstance(value, Fraction):
-            return str(value)
-        return value.hex() if isinstance(value, float | bytes) else value
+    def write_as(self, hint: object, value: Any) -> Any:
+        """Return the JSON value of a value with this annotation."""
+        return self._form(hint).write(value)
 
-    def read(self, hint: type[Value] | object, document: object, place: str = "", **given: Any) -> Any:
-        """The value of a JSON value.
+    def dump(self, value: Any, *, version: int) -> Json:
+        """Return the JSON object of a dataclass, with the version of its format."""
+        return {"version": version, **self.write(value)}
+
+    def read(self, hint: object, document: object, place: str = "", **given: Any) -> Any:
+        """Return the value of a JSON value.
 
         Args:
             hint: the class or annotation of the value.
-            document: what `write` gave.
-            place: where the document is, for messages.
-            given: fields that are kept elsewhere.
+            document: the JSON value, from `write`.
+            place: place of the document, for messages.
+            given: values of fields that are stored elsewhere.
 
         Raises:
-            ValueError: the document is not of such a value.
+            ValueError: the document does not match the annotation.
         """
-        options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-        if document is None and type(None) in options:
-            return None
-        kinds, options = self._kinds(hint), tuple(one for one in options if one is not type(None))
-        if kinds:
-            members = _object(document, place)
-            kind = self.read(Literal[tuple(kinds)], members.pop("kind", _Absent), _of(place, "kind"))
-            return self._built(kinds[kind], members, place, given)
-        if all(get_origin(one) is Literal for one in options):
-            words = [word for one in options for word in get_args(one)]
-            if document not in words or type(document) is not str:
-                raise _wrong(place, document, f"one of {', '.join(words)}")
-            return document
-        (plain,) = options
-        if isinstance(plain, type) and is_dataclass(plain):
-            return self._built(plain, _object(document, place), place, given)
-        if get_origin(plain) is tuple:
-            if not isinstance(document, list):
-                raise _wrong(place, document, "a list")
-            each = _elements(plain, len(document))
-            if len(each) != len(document):
-                raise _wrong(place, document, f"a list of {len(each)}")
-            return tuple(
-                self.read(its, one, f"{place}[{n}]") for n, (its, one) in enumerate(zip(each, document, strict=True))
-            )
-        return _PLAIN[plain](document, place)
-
-    def _built(self, class_: type, members: Json, place: str, given: Json) -> Any:
-        hints, found = _hints(class_), dict(given)
-        for one in fields(class_):
-            if one.init and one.name not in given and (one.name in members or _default(one) is MISSING):
-                found[one.name] = self.read(hints[one.name], members.pop(one.name, _Absent), _of(place, one.name))
-        for name in members:
-            raise ValueError(f"{_of(place, name)}: unknown")
         try:
-            return class_(**found)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}" if place else str(error)) from None
+            return self._form(hint).read(document, **given)
+        except WrongError as error:
+            raise ValueError(error.text(place)) from None
+
+    def load(self, hint: object, document: object, *, version: int, place: str = "") -> Any:
+        """Return the value of a JSON object from `dump`.
+
+        Args:
+            hint: the class or annotation of the value.
+            document: the JSON object.
+            version: the expected version of its format.
+            place: place of the document, for messages.
+
+        Raises:
+            ValueError: the version differs, or the document does not match the annotation.
+        """
+        members = self.read(dict[str, object], document, place)
+        found = members.pop("version", None)
+        if type(found) is not int or found != version:
+            where = f"{place}.version" if place else "version"
+            raise ValueError(f"{where}: not {version}, so another version of this program wrote it; use that one")
+        return self.read(hint, members, place)
+
+    def _form(self, hint: object) -> Form:
+        if hint not in self._forms:
+            self._forms[hint] = self._made(hint)
+        return self._forms[hint]
+
+    def _made(self, hint: object) -> Form:
+        options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        if kinds := self._kinds(hint):
+            form = self._one_of(kinds)
+        else:
+            form = self._single(tuple(one for one in options if one is not type(None)))
+        return optional(form) if type(None) in options else form
+
+    def _single(self, options: tuple[Any, ...]) -> Form:
+        if all(get_origin(one) is Literal for one in options):
+            return words_of([word for one in options for word in get_args(one)])
+        (hint,) = options
+        if isinstance(hint, type) and is_dataclass(hint):
+            return self._of_class(hint)
+        if get_origin(hint) is tuple:
+            return self._tuple(get_args(hint))
+        if get_origin(hint) in (dict, Mapping):
+            return self._mapping(get_args(hint)[1])
+        return DECIMAL if hint is float and self.plain else SIMPLE[hint]
+
+    def _of_class(self, class_: type) -> Form:
+        hints = get_type_hints(class_)
+        kept = [one for one in fields(class_) if one.init and not one.metadata.get("apart")]
+        members = [(one.name, _default(one), self._form(hints[one.name])) for one in kept]
+
+        def write(value: Any) -> Json:
+            each = ((name, getattr(value, name), default, form) for name, default, form in members)
+            return {name: form.write(found) for name, found, default, form in each if self.plain or found != default}
+
+        def read(document: object, **found: Any) -> Any:
+            left = object_of(document)
+            for name, default, form in members:
+                if name in left:
+                    found[name] = inside(f".{name}", form, left.pop(name))
+                elif self.plain or default is MISSING:
+                    raise WrongError("missing", f".{name}")
+            for name in left:
+                raise WrongError("unknown", f".{name}")
+            try:
+                return class_(**found)
+            except ValueError as error:
+                raise WrongError(str(error)) from None
+
+        return Form(write, read)
+
+    def _one_of(self, kinds: Kinds) -> Form:
+        """Return the form of a class of a table, which may grow after the first document is written."""
+
+        def write(value: Any) -> Json:
+            tag = next(kind for kind, class_ in kinds.items() if class_ is type(value))
+            return {"kind": tag, **self._form(type(value)).write(value)}
+
+        def read(document: object) -> Any:
+            members = object_of(document)
+            if "kind" not in members:
+                raise WrongError("missing", ".kind")
+            return self._form(kinds[inside(".kind", words_of([*kinds]), members.pop("kind"))]).read(members)
+
+        return Form(write, read)
+
+    def _tuple(self, hints: tuple[object, ...]) -> Form:
+        """Return the form of a list of any length of one type, or of given types."""
+        fixed = None if hints[1:] == (...,) else [self._form(one) for one in hints]
+        each = self._form(hints[0])
+
+        def write(value: tuple[Any, ...]) -> list[Any]:
+            return [form.write(one) for form, one in zip(fixed or [each] * len(value), value, strict=True)]
+
+        def read(document: object) -> tuple[Any, ...]:
+            if not isinstance(document, list):
+                raise WrongError("expected a list")
+            if fixed is not None and len(fixed) != len(document):
+                raise WrongError(f"expected a list of {len(fixed)}")
+            forms = zip(fixed or [each] * len(document), document, strict=True)
+            return tuple(inside(f"[{n}]", form, one) for n, (form, one) in enumerate(forms))
+
+        return Form(write, read)
+
+    def _mapping(self, hint: object) -> Form:
+        each = self._form(hint)
+        return Form(
+            lambda value: {name: each.write(one) for name, one in value.items()},
+            lambda document: {name: inside(f".{name}", each, one) for name, one in object_of(document).items()},
+        )
 
     def _kinds(self, hint: object) -> Kinds:
-        """The classes among which a document must name one; empty if there is no choice."""
+        """Return the classes among which a document must name one; empty if there is no choice."""
         if get_origin(hint) in (Union, types.UnionType):
             among = [one for one in get_args(hint) if isinstance(one, type) and is_dataclass(one)]
             named = next((self.tables[one] for one in get_args(hint) if one in self.tables), {})
@@ -141,77 +197,10 @@ class Codec:
         return self.tables.get(hint, {})
 
 
-def _number(value: object, place: str) -> float:
-    try:
-        number = float.fromhex(value) if isinstance(value, str) else math.nan
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number) or number.hex() != value:
-        raise _wrong(place, value, f"a finite number as hexadecimal text, such as {(1.5).hex()}")
-    return number
-
-
-def _fraction(value: object, place: str) -> Fraction:
-    if not isinstance(value, str) or not re.fullmatch(r"-?\d+(/[1-9]\d*)?", value) or str(Fraction(value)) != value:
-        raise _wrong(place, value, "a fraction as text, such as 3/4")
-    return Fraction(value)
-
-
-def _bytes(value: object, place: str) -> bytes:
-    if not isinstance(value, str) or not re.fullmatch(r"([0-9a-f]{2})*", value):
-        raise _wrong(place, value, "hexadecimal text, two digits a byte")
-    return bytes.fromhex(value)
-
-
-def _of_type(type_: type, expected: str) -> Callable[[object, str], Any]:
-    def read(value: object, place: str) -> Any:
-        if type(value) is not type_:
-            raise _wrong(place, value, expected)
-        return value
-
-    return read
-
-
-_PLAIN: dict[type, Callable[[object, str], Any]] = {
-    bool: _of_type(bool, "true or false"),
-    int: _of_type(int, "an integer"),
-    str: _of_type(str, "text"),
-    float: _number,
-    Fraction: _fraction,
-    bytes: _bytes,
-}
-
-
-@cache
-def _hints(class_: type) -> dict[str, Any]:
-    return get_type_hints(class_)
-
-
 def _default(one: "Field[Any]") -> Any:
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
-def _elements(hint: object, length: int) -> tuple[object, ...]:
-    """The annotation of each element of a tuple, which may be optional."""
-    of = next((one for one in (hint, *get_args(hint)) if get_origin(one) is tuple), tuple[Any, ...])
-    each = get_args(of)
-    return each[:1] * length if each[1:] == (...,) else each
-
-
 def _kind(class_: type) -> str:
-    """`AtMost` is `at_most`."""
+    """Return the kind of a class: `AtMost` is `at_most`."""
     return str(getattr(class_, "kind", "")) or re.sub(r"(?<=.)([A-Z])", r"_\1", class_.__name__).lower()
-
-
-def _object(document: object, place: str) -> Json:
-    if not isinstance(document, dict):
-        raise _wrong(place or "the whole", document, "an object")
-    return dict(document)
-
-
-def _of(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
-
-
-def _wrong(place: str, value: object, expected: str) -> ValueError:
-    return ValueError(f"{place}: missing" if value is _Absent else f"{place}: expected {expected}")

@@ -7,7 +7,7 @@ _IRREGULAR = {"person": "people", "entry": "entries", "query": "queries"}
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the singular for 1; thousands are grouped.
+    """Return a number and its noun, in the singular for 1; thousands are grouped.
 
     >>> counted(1, "window"), counted(0, "published number"), counted(1234, "query")
     ('1 window', '0 published numbers', '1,234 queries')
@@ -16,7 +16,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def up_to(first: int, last: int) -> str:
-    """A range of whole numbers.
+    """Return a range of integers as text.
 
     >>> up_to(1, 3), up_to(2, 2)
     ('1 to 3', '2')
@@ -25,7 +25,7 @@ def up_to(first: int, last: int) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
+    """Return names as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -34,7 +34,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def time_text(length: int) -> str:
-    """Microseconds in the largest unit that they are whole in.
+    """Return microseconds as text, in the largest unit in which they are an integer.
 
     >>> time_text(86_400_000_000), time_text(36 * 3_600_000_000)
     ('day', '36 hours')

@@ -1,12 +1,12 @@
-"""From noisy sums to published numbers, each with its standard deviation and 95 % interval.
+"""Estimates from noisy sums: published numbers, each with its standard deviation and 95 % confidence interval.
 
-Post-processing only: nothing here sees exact data in a release. Sums are in grid steps, one array a component of the
-measure. Counts and sums are unbiased and their intervals hold the truth (the bounded sums) with at least the stated
-probability; privacy.consistency can make histograms of them agree, at the price of a bias. A mean, second moment or
-variance is a ratio of noisy sums: it is cut to the measure's public range, its standard deviation is that of the
-linearised ratio, and its interval is the range of the ratio over a box that holds all component sums with that
-probability together (Bonferroni), so that it keeps its coverage where the noisy count is small. With a noisy count of
-zero or less nothing is known: the middle of the range is given.
+Post-processing only: in a release this module sees no exact data. Sums are in grid steps, one array for each component
+of the measure. Counts and sums are unbiased and their intervals contain the truth (the bounded sums) with at least the
+stated probability; privacy.consistency can make histograms of them consistent, at the price of a bias. A mean, second
+moment or variance is a ratio of noisy sums: it is clamped to the measure's public range, its standard deviation is that
+of the linearised ratio, and its interval is the range of the ratio over a box that contains all component sums with
+that probability jointly (Bonferroni), so that it keeps its coverage if the noisy count is small. If the noisy count is
+zero or less, nothing is known, and the middle of the range is published.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
-    """Published numbers, four arrays of one shape, in the measure's units."""
+    """Published numbers, four float64 arrays of one shape, in the measure's units."""
 
     value: Floats
     stddev: Floats
@@ -34,7 +34,7 @@ class Estimates:
 
 
 def confidence_of(components: int) -> float:
-    """The confidence that each component's half width needs, so that all hold together with `CONFIDENCE` (Bonferroni).
+    """Return the confidence that each component's half width needs, so that all hold jointly with `CONFIDENCE`.
 
     >>> round(confidence_of(2), 6)
     0.975
@@ -48,14 +48,14 @@ def estimate(
     deviations: Sequence[Floats],
     widths: Sequence[Floats],
 ) -> Estimates:
-    """Numbers from noisy sums.
+    """Return published numbers from noisy sums.
 
     Args:
-        measure: what is estimated.
+        measure: the measure that is estimated.
         sums: noisy component sums in grid steps, each [numbers, cells].
-        deviations: standard deviations of their noise, likewise in steps, each [numbers] or [numbers, cells].
-        widths: half widths h in steps, likewise: the noise is within h with probability at least `confidence_of` the
-            number of components (privacy.noise.weighted.spreads gives both).
+        deviations: standard deviations of their noise, in steps, each [numbers] or [numbers, cells].
+        widths: half widths h in steps, in the same shapes: the noise is within h with probability at least
+            `confidence_of` the number of components (privacy.noise.weighted.spreads returns both).
     """
     grids = [component.grid for component in measure.components]
     values = [np.asarray(numbers, dtype=np.float64) * grid for numbers, grid in zip(sums, grids, strict=True)]
@@ -72,7 +72,7 @@ def estimate(
 
 
 def _by_cell(sizes: Floats) -> Floats:
-    """[numbers, cells], or one column for all cells."""
+    """Return [numbers, cells], or one column for all cells."""
     return sizes[:, None] if sizes.ndim == 1 else sizes
 
 
@@ -113,7 +113,7 @@ def _ratio(
 
 
 def _quotient_range(top: Floats, top_width: Floats, bottom: Floats, bottom_width: Floats) -> tuple[Floats, Floats]:
-    """Least and largest quotient over the box, where the bottom stays positive (elsewhere meaningless)."""
+    """Return the least and largest quotient over the box, if the bottom stays positive (otherwise meaningless)."""
     positive = bottom > bottom_width
     bottoms = np.where(positive, bottom - bottom_width, 1.0), np.where(positive, bottom + bottom_width, 1.0)
     corners = [t / b for t in (top - top_width, top + top_width) for b in bottoms]

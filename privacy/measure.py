@@ -1,7 +1,7 @@
-"""What a query adds up: each entry's state becomes a few integers, the query is their sum over entries.
+"""Measures of queries: each entry's state becomes a few integers, and the query is their sum over entries.
 
-A measure maps a state's value to `components`, integers on a public grid, the same for every run: a grid step
-is a power of two fixed by the measure's bounds, never by the data. A missing state maps to zeros.
+A measure maps a state's value to `components`, integers on a public grid that is equal in all runs: a grid step is a
+power of two that follows from the measure's bounds, never from the data. A missing state maps to zeros.
 
     count           (1,)
     sum             (v,)                      v clamped to [low, high]
@@ -24,10 +24,10 @@ Kind = Literal["count", "sum", "mean", "second_moment", "variance"]
 KINDS: tuple[Kind, ...] = ("count", "sum", "mean", "second_moment", "variance")
 
 STEPS = 2**24
-"""Grid steps in the largest size of a component, where 64 bits leave room for as many."""
+"""Grid steps in the largest size of a component, if 64 bits have room for them."""
 
 FEWEST_STEPS = 2**12
-"""Bounds of centred values so close to each other, for their size, that fewer steps lie between them are refused."""
+"""Bounds of centred values with fewer steps between them are refused: they are too close for their size."""
 
 Integers = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ class Component:
     """One integer that a state contributes, in steps of `grid` (a power of two).
 
     Attributes:
-        name: what it is, for the names of nodes.
+        name: name of the component, for the names of nodes.
         grid: units of the measure in one step.
         low, high: the range of the integer over all states that exist.
     """
@@ -49,21 +49,21 @@ class Component:
 
     @property
     def largest(self) -> int:
-        """Largest size of the integer; one normalised unit of noise."""
+        """Largest absolute value of the integer; one normalised unit of noise."""
         return max(abs(self.low), abs(self.high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A query's measure: its kind and, but for counts, the clamping bounds of its column.
+    """Measure of a query: its kind and, except for counts, the clamping bounds of its column.
 
     Args:
         kind: one of `KINDS`.
-        low, high: clamping bounds, in the column's units; low < high. Counts have none, and are given 0 and 1.
-        fine: whether counts stand on the fine grid too, as Gaussian noise needs (privacy.accounting).
+        low, high: clamping bounds, in the column's units; low < high. For counts they are 0 and 1.
+        fine: whether counts are on the fine grid too, as Gaussian noise requires (privacy.accounting).
 
     Raises:
-        ValueError: bounds that are missing, not finite, not in order or too wide to sum exactly.
+        ValueError: bounds are missing, not finite, not in order or too wide to sum exactly.
 
     >>> Measure(kind="mean", low=0, high=10).components[1].largest * Measure(kind="mean", low=0, high=10).grid
     5.0
@@ -103,14 +103,14 @@ class Measure:
     def grid(self) -> float:
         """Units of the column in one step of a projected value.
 
-        A power of two, so fine that `STEPS` steps lie in the largest sum, or in half the width of the bounds where
-        values are centred; at most 1, so that whole numbers are exact; and never so fine that 64 bits could
-        overflow: values stay below 2^35 steps, and what is squared below 2^31.
+        A power of two, so fine that `STEPS` steps lie in the largest sum, or in half the width of the bounds if values
+        are centred; at most 1, so that integers are exact; and never so fine that 64 bits could overflow: values stay
+        below 2^35 steps, and values that are squared below 2^31.
         """
         return _grid(self)
 
     def project(self, values: NDArray[np.float64]) -> Integers:
-        """Clamp finite or infinite values and round them to the grid; NaN is the caller's affair.
+        """Return values [rows] clamped and rounded to the grid, int64 [rows]; the caller handles NaN.
 
         >>> Measure(kind="sum", low=0, high=1).project(np.array([-3, 0.5, np.inf])).tolist()
         [0, 8388608, 16777216]
@@ -124,7 +124,7 @@ class Measure:
         return _components(self)
 
     def contributions(self, values: Integers | None, rows: int) -> list[Integers]:
-        """The components of `rows` states, from their projected values (`None` for counts)."""
+        """Return the components of `rows` states, int64 [rows] each, from projected values [rows] (None for counts)."""
         count = np.full(rows, self._count.high, dtype=np.int64)
         if self.kind == "count":
             return [count]
@@ -139,9 +139,9 @@ class Measure:
         return [count, centred, (centred * centred >> self._shift) - self._square_middle]
 
     def estimate(self, sums: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The published number from component sums in steps; a ratio with no positive count is NaN.
+        """Return the published number from component sums in steps, [..] each; NaN for a ratio without positive count.
 
-        Used on exact sums and on noisy ones alike; `privacy.estimates` settles what becomes of NaN in public.
+        This applies to exact sums and to noisy ones; `privacy.estimates` replaces NaN in published numbers.
         """
         scaled = [s * c.grid for s, c in zip(sums, self.components, strict=True)]
         if self.kind in ("count", "sum"):
@@ -154,7 +154,7 @@ class Measure:
 
     @property
     def shifts(self) -> tuple[float, ...]:
-        """What centring took from each component but the count, in the component's units."""
+        """Amount that centring subtracts from each component except the count, in the component's units."""
         if self.kind == "mean":
             return (self._middle * self.grid,)
         if self.kind == "second_moment":
@@ -165,7 +165,7 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The range of a mean, second moment or variance, whatever the data: intervals are cut to it."""
+        """Range of a mean, second moment or variance for any data: intervals are cut to it."""
         if self.kind == "mean":
             return self.low, self.high
         if self.kind == "second_moment":
@@ -210,7 +210,7 @@ class Measure:
 
     @property
     def _shift(self) -> int:
-        """Bits by which squares are coarsened: a noisy sum of them needs no more steps than other components."""
+        """Number of bits by which squares are coarsened: a noisy sum of squares needs no more steps than other sums."""
         half = (self._largest_square - self._least_square) // 2
         return max(0, half.bit_length() - STEPS.bit_length())
 
@@ -220,13 +220,13 @@ class Measure:
 
 
 def _power_of_two(size: float) -> float:
-    """The largest power of two that is not above a positive number."""
+    """Return the largest power of two that is not above a positive number."""
     return 2.0 ** math.floor(math.log2(size))
 
 
 @lru_cache(maxsize=256)
 def _grid(measure: Measure) -> float:
-    """Asked for with every window of a release."""
+    """Return the grid of a measure; cached, since each window of a release uses it."""
     if not measure.valued:
         return 1.0
     size, half = max(abs(measure.low), abs(measure.high)), (measure.high - measure.low) / 2

@@ -1,35 +1,38 @@
-"""What of a privacy unit is protected: the dimension in which neighbours differ.
+"""Protection of a privacy unit: the dimension in which neighbours differ.
 
-    Everything      all that a unit ever does. Neighbours: with and without all its mutations.
-    Span(length)    whatever a unit does in any `length` of time (w-event privacy, Kellaris et al., VLDB 2014).
-                    Neighbours: changelogs whose units are in the same states at all times but those of one unit, within
-                    one span; and at no moment of it is that unit there in both (one of them can be had from the other
-                    by taking it out). What differs longer than a span is protected less: s spans of difference cost
-                    s times epsilon (group privacy).
+    Everything      everything that a unit ever does. Neighbours: changelogs with and without all its mutations.
+    Span(length)    everything that a unit does in any `length` of time (w-event privacy, Kellaris et al., VLDB 2014).
+                    Neighbours: changelogs in which all units have the same states at all times, except one unit within
+                    one span; at each moment of the span that unit is absent from at least one of them, so that one
+                    results from the other if the unit is removed. Longer differences are protected less: s spans of
+                    difference cost s times epsilon (group privacy).
 
-With `near` neighbours are others: in that time a unit is in each query by both changelogs or by neither, in states that
-differ in the named columns alone, where they are so far from each other at most (delta-neighbourhood, Fang and Chang).
-That a unit is there is then not protected. What is s times as far is protected s times less.
+With `near` the neighbours are others: in that time a unit is in each query in both changelogs or in neither, in states
+that differ only in the named columns, and there by at most the stated distance (delta-neighbourhood, Fang and Chang).
+The presence of a unit is then not protected. A distance s times as large is protected s times less.
 
-Times are effective ones: a mutation that comes late counts when it comes (transforms.aggregation.shard_kernel).
+Times are effective ones: a late mutation counts when it arrives (transforms.aggregation.shard_kernel).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from privacy.checks import at_least
 
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All that a unit ever does."""
+    """Protects everything that a unit ever does."""
+
+    span: ClassVar[None] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Whatever a unit does in any `length` microseconds, or only where it is, up to some distance.
+    """Protects everything that a unit does in any `length` microseconds, or only its place, up to some distance.
 
     Attributes:
-        near: names of columns, each with a distance as people read it; empty: whatever it does.
+        near: names of columns, each with a distance in readable form; empty: everything that the unit does.
     """
 
     length: int
@@ -38,11 +41,17 @@ class Span:
     def __post_init__(self) -> None:
         at_least("span", self.length, 1)
 
+    @property
+    def span(self) -> "Span":
+        """The protected span of time."""
+        return self
+
     def boundaries(self, window: int, slack: int = 0) -> int:
-        """At how many consecutive ends of windows of that length neighbours can differ.
+        """Return the largest number of consecutive ends of windows at which neighbours can differ.
 
         Args:
-            slack: m windows in a row are at least m * window - slack long (docs/proofs/strategies.md#calendars).
+            window: mean length of a window, in microseconds.
+            slack: m consecutive windows are at least m * window - slack long (docs/proofs/strategies.md#calendars).
 
         >>> Span(14).boundaries(1), Span(14).boundaries(10), Span(14).boundaries(20), Span(14).boundaries(1, slack=1)
         (14, 2, 1, 15)

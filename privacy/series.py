@@ -1,7 +1,7 @@
-"""What is published again and again, and where each number lies on the line of windows.
+"""Series of published numbers, and the position of each number on the line of windows.
 
 Windows are numbered 1, 2, ..., n; boundary t is the end of window t, boundary 0 the start of the release. A number of a
-series is what happened between two boundaries, or, for a level, all that happened up to one.
+series is the net change between two boundaries or, for a level, all changes up to one boundary.
 """
 
 from dataclasses import dataclass, replace
@@ -19,17 +19,17 @@ KINDS: tuple[Kind, ...] = ("change", "level", "sliding", "entered", "left")
 Ints = NDArray[np.int64]
 
 BEFORE_ALL = -1
-"""The boundary before the initial level: what begins here includes everything before the start."""
+"""Boundary before the initial level: numbers that begin here include everything before the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Numbers of one kind.
+    """Series of numbers of one kind.
 
     Attributes:
-        kind: what they are.
+        kind: the kind of the numbers.
         width, every: of sliding windows, in windows: number j spans windows j * every + 1 to j * every + width,
-            so that none reaches back before the start. Both 1 for the other kinds.
+            so that none begins before the start. Both are 1 for the other kinds.
 
     >>> week = Series(kind="sliding", width=7, every=2)
     >>> week.begins(12).tolist(), week.ends(12).tolist()
@@ -46,7 +46,7 @@ class Series:
         at_least("width", self.width, 1)
         at_least("every", self.every, 1)
         if self.kind != "sliding" and (self.width, self.every) != (1, 1):
-            raise ValueError(f"{self.kind} has no width of its own; only sliding numbers have one")
+            raise ValueError(f"{self.kind} has no width; only sliding numbers have one")
 
     @property
     def family(self) -> Family:
@@ -58,7 +58,7 @@ class Series:
         return self.kind if self.kind == "entered" or self.kind == "left" else "net"
 
     def merged(self, leaf: int) -> "Series":
-        """The same series where `leaf` windows are one.
+        """Return the same series in units of `leaf` windows.
 
         >>> Series(kind="sliding", width=14, every=7).merged(7)
         Series(kind='sliding', width=2, every=1)
@@ -68,17 +68,17 @@ class Series:
         return replace(self, width=self.width // leaf, every=self.every // leaf)
 
     def ends(self, windows: int) -> Ints:
-        """Boundaries at which the numbers of the first `windows` windows end, increasing."""
+        """Return the increasing boundaries at which the numbers of the first `windows` windows end, int64 [numbers]."""
         count = max(0, (windows - self.width) // self.every + 1)
         return np.arange(count, dtype=np.int64) * self.every + self.width
 
     def begins(self, windows: int) -> Ints:
-        """Boundaries at which they begin; `BEFORE_ALL` for levels."""
+        """Return the boundaries at which they begin, int64 [numbers]; `BEFORE_ALL` for levels."""
         ends = self.ends(windows)
         return np.full_like(ends, BEFORE_ALL) if self.kind == "level" else ends - self.width
 
     def open_begins(self, windows: int) -> Ints:
-        """Boundaries, the last one among them, at which numbers begin that have not ended; none for levels.
+        """Return the boundaries, up to the last one, at which open numbers begin; empty for levels.
 
         >>> Series(kind="sliding", width=7, every=2).open_begins(12).tolist()
         [6, 8, 10, 12]
@@ -89,7 +89,7 @@ class Series:
 
 
 def totals(series: Series, leaves: Ints) -> Ints:
-    """The exact numbers, [numbers, cells], of leaf sums [1 + windows, cells] whose row 0 is the initial level.
+    """Return the exact numbers, [numbers, cells], of leaf sums [1 + windows, cells] whose row 0 is the initial level.
 
     >>> totals(Series(kind="level"), np.array([[5], [1], [-2]])).ravel().tolist()
     [6, 4]

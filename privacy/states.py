@@ -1,17 +1,17 @@
-"""What one entry can be: how large its states are, and how far from each other.
+"""States of one entry: the size of the largest one, and the largest distance between two.
 
-Each component is measured in its largest size (its unit here), so that every component is at most 1. No state counts as
-0. Sizes are exact: a third that is rounded down would be charged too little.
+Each component is measured in units of its largest size, so that every component is at most 1. No state counts as 0.
+Sizes are exact fractions: a third that is rounded down would be charged too little.
 
     radius      norm of the largest state
-    diameter    largest distance between two states, no state among them
-    hulls       for one cell: the length of the interval that holds a component's values and 0, for each component
+    diameter    largest distance between two states, no state included
+    hulls       for one cell: the length of the interval that contains a component's values and 0, for each component
 
 States lie in cells, or in the nodes of a strategy over cells (privacy.cells): there each cell is a column of weights,
-and `corners` says what two of them have and have in common (privacy.cells.corners).
+and `corners` gives their weights and common weights (privacy.cells.corners).
 
-Of the difference of two trajectories (privacy.protection.Span) they are the sizes of what it can be: it may change its
-sign, so its diameter is twice its radius.
+For the difference of two trajectories (privacy.protection.Span) these are the sizes of its possible values: it may
+change its sign, so its diameter is twice its radius.
 """
 
 from dataclasses import dataclass, field
@@ -25,12 +25,12 @@ from privacy.measure import Component
 class States:
     """Sizes of a set of states in one norm: L1, or L2 squared.
 
-    Every bound of trees and sliding windows is linear in them, so it serves both norms.
+    Every bound of trees and sliding windows is linear in them, so one class serves both norms.
 
     Attributes:
         radius, diameter: as above; squared for L2.
         hulls: as above, squared for L2; empty for several cells.
-        squared: whether they are those for L2; only a strategy whose noise is not of one width must know.
+        squared: whether they are those for L2; only strategies with noise of several widths need this.
     """
 
     radius: Fraction
@@ -40,12 +40,17 @@ class States:
 
 
 Corners = tuple[tuple[int, int, int], ...]
-"""See privacy.cells.corners; empty where each cell counts by itself."""
+"""Corners as in privacy.cells.corners; empty if each cell has its own noise."""
 
 
 @lru_cache(maxsize=256)
 def in_l1(components: tuple[Component, ...], cells: int, corners: Corners = ()) -> States:
-    """Sizes in L1.
+    """Return the sizes in L1, in normalised units.
+
+    Args:
+        components: components of the measure.
+        cells: number of cells of the query.
+        corners: corners of the strategy over cells; empty if each cell has its own noise.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> in_l1(count, 1), in_l1(count, 20).diameter
@@ -56,7 +61,7 @@ def in_l1(components: tuple[Component, ...], cells: int, corners: Corners = ()) 
 
 @lru_cache(maxsize=256)
 def in_l2_squared(components: tuple[Component, ...], cells: int, corners: Corners = ()) -> States:
-    """Squares of the sizes in L2.
+    """Return the squares of the sizes in L2, in normalised units. Args: as for `in_l1`.
 
     >>> in_l2_squared((Component(name="sum", grid=1.0, low=-10, high=10),), 1)
     States(radius=Fraction(1, 1), diameter=Fraction(4, 1), hulls=(Fraction(4, 1),))
@@ -65,7 +70,13 @@ def in_l2_squared(components: tuple[Component, ...], cells: int, corners: Corner
 
 
 def apart_in_l1(components: tuple[Component, ...], cells: int, entries: int, corners: Corners = ()) -> States:
-    """Sizes in L1 of the difference of two trajectories, one of them none at each moment, of so many entries at once.
+    """Return the sizes in L1 of the difference of two trajectories, of which one has no state at each moment.
+
+    Args:
+        components: components of the measure.
+        cells: number of cells of the query.
+        entries: largest number of entries of the unit at once.
+        corners: corners of the strategy over cells; empty if each cell has its own noise.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> apart_in_l1(count, 1, 3)
@@ -76,16 +87,26 @@ def apart_in_l1(components: tuple[Component, ...], cells: int, entries: int, cor
 
 
 def apart_in_l2_squared(components: tuple[Component, ...], entries: int, corners: Corners = ()) -> States:
-    """Their squares in L2. Whatever the number of cells, the worst is on a line (privacy.strategies.tree_apart)."""
+    """Return the squares of the sizes in L2 of such a difference, for any number of cells.
+
+    The worst case is on a line (privacy.strategies.tree.apart).
+
+    Args:
+        components: components of the measure.
+        entries: largest number of entries of the unit at once.
+        corners: corners of the strategy over cells; empty if each cell has its own noise.
+    """
     radius = Fraction(entries * entries * len(components) * _largest(corners))
     return States(radius=radius, diameter=4 * radius, hulls=(4 * radius,), squared=True)
 
 
 def near_in_l1(components: tuple[Component, ...], entries: int, corners: Corners) -> States:
-    """Sizes in L1 of the difference of two trajectories that are near each other at each moment, in the same values.
+    """Return the sizes in L1 of the difference of two trajectories that are near each other, with the same values.
 
     Args:
-        corners: of two cells that are as near.
+        components: components of the measure.
+        entries: largest number of entries of the unit at once.
+        corners: corners of two cells at that distance.
 
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> near_in_l1(count, 1, ((9, 5, 5), (9, 9, 9))).diameter
@@ -96,7 +117,10 @@ def near_in_l1(components: tuple[Component, ...], entries: int, corners: Corners
 
 
 def near_in_l2_squared(components: tuple[Component, ...], entries: int, corners: Corners) -> States:
-    """Their squares in L2; of many cells, whose sizes may add up to more than on a line."""
+    """Return the squares of the sizes in L2 of such a difference; over many cells they may exceed those on a line.
+
+    Args: as for `near_in_l1`.
+    """
     radius = Fraction(entries * entries * len(components) * _farthest(corners))
     return States(radius=radius, diameter=4 * radius, hulls=(), squared=True)
 
@@ -118,7 +142,7 @@ def _largest(corners: Corners) -> int:
 
 
 def _apart(component: Component, corner: tuple[int, int, int], power: int) -> Fraction:
-    """How far two states are apart in one component: convex in its two values, so these are ends of its range."""
+    """Return the largest distance of two states in one component: it is convex, so it is reached at ends of ranges."""
     one, other, both = corner
     ends = [Fraction(end, component.largest) for end in (component.low, component.high)]
     return max(

@@ -1,18 +1,18 @@
-"""Rounding on the side of privacy: what is charged, proved or shown is never below what is true."""
+"""Rounding on the side of privacy: charged, proved and shown numbers are never below the exact ones."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 _DIGITS = 60
-"""Of exponentials and logarithms, which `decimal` rounds right in the last digit."""
+"""Number of digits of exponentials and logarithms, which `decimal` rounds correctly in the last digit."""
 
 _LAST = Fraction(1, 10**58)
-"""More than it is wrong by, relative to the number; digits behind the comma are as few or fewer."""
+"""Upper bound of their error, relative to the number; there are at most as many digits after the decimal point."""
 
 
 def above(exact: Fraction | int) -> float:
-    """The least float that is not below.
+    """Return the least float that is not below an exact number.
 
     >>> above(Fraction(1, 4)), Fraction(above(Fraction(1, 3))) > Fraction(1, 3)
     (0.25, True)
@@ -24,12 +24,12 @@ def above(exact: Fraction | int) -> float:
 
 
 def below(exact: Fraction | int) -> float:
-    """The largest float that is not above."""
+    """Return the largest float that is not above an exact number."""
     return -above(-exact)
 
 
 def root_above(exact: Fraction | int) -> float:
-    """The least float whose square is not below.
+    """Return the least float whose square is not below an exact number.
 
     >>> root_above(9), Fraction(root_above(2)) ** 2 > 2
     (3.0, True)
@@ -49,7 +49,7 @@ def root_above(exact: Fraction | int) -> float:
 
 
 def exp_below(exponent: Fraction | float) -> Fraction:
-    """A fraction that is not above e^exponent, and by less than one part in 10^50 below it.
+    """Return a fraction that is not above e^exponent, and by less than one part in 10^50 below it.
 
     >>> exp_below(0), 2.718281828 < exp_below(1) < math.e + 1e-15
     (Fraction(1, 1), True)
@@ -60,12 +60,12 @@ def exp_below(exponent: Fraction | float) -> Fraction:
 
 
 def exp_above(exponent: Fraction | float) -> Fraction:
-    """A fraction that is not below e^exponent, and by less than one part in 10^50 above it."""
+    """Return a fraction that is not below e^exponent, and by less than one part in 10^50 above it."""
     return 1 / exp_below(-exponent)
 
 
 def log_above(number: Fraction) -> Fraction:
-    """A fraction that is not below the logarithm of a positive number, and by less than 10^-50 above it.
+    """Return a fraction that is not below the logarithm of a positive number, and by less than 10^-50 above it.
 
     >>> log_above(Fraction(1)), 0 < log_above(Fraction(2)) - Fraction(math.log(2)) < Fraction(1, 10**15)
     (Fraction(0, 1), True)
@@ -81,16 +81,16 @@ def _context() -> Context:
 
 
 def _decimal(number: Fraction, *, up: bool) -> Decimal:
-    """A decimal on the asked side of a fraction."""
+    """Return a decimal not below a fraction, or not above it."""
     context = Context(prec=_DIGITS + 20, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def shown(number: float, digits: int = 6) -> str:
-    """An epsilon or a delta for people to read: so many digits, never less than the number.
+    """Return an epsilon or a delta as text with `digits` digits, never less than the number.
 
-    One that is written with so few digits is shown as it is written, like a delta of a spec. Its float may lie above
-    that by less than one part in 10^15, which is less than the margin that every epsilon is proved with.
+    A number that has at most this many digits in text is shown as that text, like a delta of a spec. Its float may be
+    above that by less than one part in 10^15, which is less than the margin of every proved epsilon.
 
     >>> shown(0.9999999999999966), shown(0.33333333), shown(1e-9), shown(0.12341, digits=4), shown(0.0)
     ('1', '0.333334', '1e-09', '0.1235', '0')

@@ -1,7 +1,6 @@
-"""One transform: a changelog in, published estimates out."""
+"""A transform from a changelog to published estimates."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Optional
 
@@ -9,59 +8,58 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints.row_type import RowTypeConstraint
 
+from pipelines.common.arguments import Moment, moment_of, refuse_small
 from pipelines.epochs.within import PublishEpoch, epoch_of
-from pipelines.reports.published import Published
-from pipelines.reports.show import numbers
+from pipelines.published.release import Published
+from pipelines.show.operation import numbers
 from pipelines.spec.load import Spec, load
 from pipelines.spec.times import moment_text
 from pipelines.store.store import Store
-from slackwater.arguments import count_of, moment_of
 from transforms.common.errors import SpecError
 from transforms.common.several import Collections
-from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER, key_types
-from transforms.release.quantile_tables import QUANTILE
+from transforms.release.published_columns import columns_of_some, key_types
 from transforms.sources.changelog import ReadChangelog
 from transforms.sources.rows import ReadRows, schema_of
 
 
 class Release(beam.PTransform):
-    """Publish what is due of a spec's release, within a pipeline: rows of a changelog in, rows of estimates out.
+    """Publish the due windows of a release within a pipeline: from rows of a changelog to rows of estimates.
 
-    Applied to rows with a schema (`beam.Row`, a NamedTuple) it takes them for the new
-    rows of the changelog, with the columns that the spec's `changelog` names; its `path` is not read. Applied to a
-    pipeline it reads the spec's own changelog. All else is said once, by the spec.
+    Applied to rows with a schema (`beam.Row`, a NamedTuple), it reads them as the new rows of the changelog, with the
+    columns that the spec's `changelog` names; its `path` is not read. Applied to a pipeline, it reads the spec's own
+    changelog. The spec alone defines everything else.
 
-    It is one epoch of the release, as `slackwater run` makes it, with the same claim, and noise is sampled once. All
-    exact sums come to one step, which commits the epoch to the release store and gives what is committed. When a runner
-    repeats that step, or the pipeline is started again, it gives the same and samples nothing. Give each row in one
-    epoch: bounding goes on from what the epochs before have left, so rows that come again cost no privacy.
+    It makes one epoch of the release as `slackwater run` does, with the same claim, and samples noise once. One step
+    receives all exact sums, commits the epoch to the release store, and returns the committed numbers. If a runner
+    repeats that step, or the pipeline is started again, the step returns the same numbers and samples nothing. Give
+    each row in one epoch. Contribution bounding continues from the state of earlier epochs, so repeated rows cost no
+    privacy.
 
-    It gives all that is published so far as `beam.Row`: `query`, `kind`, `window_start`, `window_end` (ISO 8601, UTC),
+    It returns all published estimates as `beam.Row`: `query`, `kind`, `window_start`, `window_end` (ISO 8601, UTC),
     each key of `by`, `value`, `stddev`, `ci_low`, `ci_high`.
 
     Args:
-        spec: its path, or what `load` gives.
-        until: only windows that have closed by then, a datetime with a zone or text in ISO 8601, as Beam YAML has it;
-            None: by now, when the pipeline is built.
-        shards: into how many parts the units are split, in the first run; None: as many as the size of the files asks
-            for, and one for rows, of which the size is not known.
+        spec: The path of a spec, or what `load` returns.
+        until: Publish only windows that have closed by then: a datetime with a zone, or text in ISO 8601 as in Beam
+            YAML. None: the time at which the pipeline is built.
+        shards: Number of parts into which privacy units are split, in the first run. None: by the size of the files,
+            and one for rows, whose size is unknown.
 
     Raises:
-        SpecError: while the pipeline is built, before any data is read: the rows have no schema, or not the columns
-            that the spec names.
-        RefusedError: the folders hold another release.
+        SpecError: The rows have no schema, or lack columns that the spec names. Raised while the pipeline is built,
+            before any data is read.
+        RefusedError: The folders hold another release.
 
     Example:
         `rows | slackwater.Release("wards.yaml")`, or `pipeline | slackwater.Release("wards.yaml")`.
     """
 
-    def __init__(
-        self, spec: str | Path | Spec, *, until: datetime | str | None = None, shards: int | None = None
-    ) -> None:
+    def __init__(self, spec: str | Path | Spec, *, until: Moment = None, shards: int | None = None) -> None:
         super().__init__()
         self._spec = spec if isinstance(spec, Spec) else load(spec)
         self._until = moment_of("until", until)
-        self._shards = count_of("shards", shards)
+        refuse_small("shards", shards)
+        self._shards = shards
 
     def expand(self, rows: Collections) -> beam.PCollection[Any]:
         spec = self._spec
@@ -69,7 +67,7 @@ class Release(beam.PTransform):
         if isinstance(rows, beam.PCollection):
             if not rows.is_bounded:
                 raise SpecError(
-                    "the rows have no end; take `slackwater run --streaming`, which publishes window after window"
+                    "the rows have no end; use `slackwater run --streaming`, which publishes window after window"
                 )
             schema = schema_of(rows.element_type, spec.changelog.source)
         epoch = epoch_of(spec, until=self._until, shards=self._shards, rows=schema)
@@ -82,22 +80,17 @@ class Release(beam.PTransform):
 
 
 _TEXT, _WHOLE, _NUMBER, _TRUTH = Optional[str], Optional[int], Optional[float], Optional[bool]  # noqa: UP045
-"""Beam takes `str | None` for something that only Python can read."""
+"""Types of columns; Beam would treat `str | None` as a type that only Python can read."""
+
+_OPTIONAL: dict[type, Any] = {bool: _TRUTH, int: _WHOLE, float: _NUMBER}
 
 
 def row_type(spec: Spec) -> Any:
-    """The schema of estimates."""
+    """Return the schema of estimates."""
     kinds = {name: _WHOLE if pa.types.is_integer(type_) else _TEXT for name, type_ in key_types(spec.queries).items()}
     fields: list[tuple[str, Any]] = [(name, str) for name in ("query", "kind", "window_start", "window_end")]
     fields += [*kinds.items(), *((name, _NUMBER) for name in ("value", "stddev", "ci_low", "ci_high"))]
-    if any(query.adaptive is not None for query in spec.queries):
-        fields.append((SAMPLED, _TRUTH))
-    if any(query.adaptive is not None and query.adaptive.policy == "pegasus" for query in spec.queries):
-        fields.append((GROUPED, _WHOLE))
-    if any(query.over.name == "kdtree" for query in spec.queries):
-        fields.append((SPREAD_OVER, _WHOLE))
-    if any(query.quantiles for query in spec.queries):
-        fields.append((QUANTILE, _NUMBER))
+    fields += [(column.name, _OPTIONAL[column.type]) for column in columns_of_some(spec.queries)]
     return RowTypeConstraint.from_fields(fields)
 
 

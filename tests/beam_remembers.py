@@ -1,8 +1,10 @@
-"""What Beam finds out again thousands of times for each pipeline, found out once: half of what a small one takes.
+"""Caches of facts that Beam derives thousands of times for each pipeline, which is half of a small pipeline's time.
 
-Methods have the same arguments and types, and thereby states and timers, for all objects of a class; options of one
-kind are the same for the same flags. Where a type was told is for messages that no test reads, and what is kept of a
-state is never much. It holds in a process once this is imported.
+The methods of all objects of a class have the same arguments and types, and thereby states and timers. Options of one
+kind are the same for the same flags. The origin of a type hint appears only in messages that no test reads. The size
+of a cached state is a constant, since states in tests are small.
+
+Importing this module changes Beam in the whole process.
 """
 
 from collections.abc import Callable
@@ -21,7 +23,7 @@ _read_arguments = core.get_function_args_defaults
 _read_hints = IOTypeHints.from_callable
 _read_source = core._check_fn_use_yield_and_return
 _read_specs = userstate.get_dofn_specs
-_view_anew = PipelineOptions.view_as
+_view_uncached = PipelineOptions.view_as
 
 _specs: dict[type[DoFn], Any] = {}
 
@@ -71,7 +73,7 @@ def _yields_and_returns(function: Callable[..., Any]) -> bool:
 
 def _states_and_timers(work: DoFn) -> tuple[set[Any], set[Any]]:
     if isinstance(work, core.CallableWrapperDoFn) and isinstance(work.process, MethodType):
-        return _read_specs(work)  # one class for all functions, of which Beam reads only methods
+        return _read_specs(work)  # all functions share one class, and Beam reads only methods
     kind = type(work)
     if kind not in _specs:
         _specs[kind] = _read_specs(work)
@@ -85,8 +87,8 @@ def _parsed(kind: type[PipelineOptions], flags: tuple[str, ...]) -> Any:
 
 
 def _view(self: PipelineOptions, kind: type[PipelineOptions]) -> PipelineOptions:
-    if self._flags is None:  # those of this process, which are pytest's
-        return _view_anew(self, kind)
+    if self._flags is None:  # the flags of this process, which are pytest's
+        return _view_uncached(self, kind)
     view = object.__new__(kind)
     view._flags, view._visible_options = self._flags, _parsed(kind, tuple(self._flags))
     for name, value in vars(view._visible_options).items():

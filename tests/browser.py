@@ -1,4 +1,4 @@
-"""A real Chromium without a window, for pages: what it logs, how it looks at a width, and what stands in the way."""
+"""A headless Chromium for tests of pages: its log, and layout faults at a given width."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,12 +44,12 @@ for (const node of document.querySelectorAll('h1, h2, p, li, label, button, summ
 }
 return faults;
 """
-"""What of the page is clipped, overlaps or is wider than the window."""
+"""JavaScript that lists the parts of a page that are clipped, overlap or are wider than the window."""
 
 
 @contextmanager
 def browser(folder: Path) -> Iterator[webdriver.Chrome]:
-    """A browser with a profile of its own."""
+    """Yield a browser with a separate profile."""
     options = webdriver.ChromeOptions()
     for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
         options.add_argument(flag)
@@ -62,7 +62,14 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
 
 
 def resize(driver: webdriver.Chrome, width: int, *, media: str = "screen", dark: bool = False) -> None:
-    """The window that wide, as a screen or as paper."""
+    """Set the window's width in pixels, and whether it emulates a screen or paper.
+
+    Args:
+        driver: The browser.
+        width: Width in CSS pixels.
+        media: Media type, `screen` or `print`.
+        dark: Whether the page sees a preference for dark colours.
+    """
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
@@ -75,6 +82,6 @@ def faults(driver: webdriver.Chrome) -> list[str]:
 
 
 def logged(driver: webdriver.Chrome) -> list[dict[str, Any]]:
-    """What stands in the console since the last look."""
+    """Return the console entries since the last call."""
     found: list[dict[str, Any]] = driver.get_log("browser")
     return found

@@ -20,23 +20,23 @@ settings.load_profile("untimed")
 
 
 LONG = ("flink", "live")
-"""Groups that begin first, or else one of them would be left when all else is done."""
+"""Groups that begin first. Otherwise one of them would still run after all other tests have ended."""
 
 WAITING = ("kafka", "job service")
-"""Groups that begin later, since they mostly wait, as those do."""
+"""Groups that begin after those in `LONG`, since they too mostly wait."""
 
 BUNDLE = 20
-"""Short tests that a worker is sent at once: to send each by itself takes longer than it does."""
+"""Number of short tests that a worker receives at once: sending a short test takes longer than running it."""
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Streams and clusters mostly wait: two workers more than there are cores."""
+    """Return two workers more than there are cores, since tests of streams and clusters mostly wait."""
     return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Before any fixture, which may start the program."""
+    """Skip or fail a test whose programs are missing, before any fixture starts them."""
     for mark in item.iter_markers("needs"):
         require(*mark.args)
 
@@ -50,13 +50,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Of the million objects that are imported none is garbage: to look for it takes a third of the time."""
+    """Collect tests without garbage collection, which takes a third of the time and finds nothing in the imports."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(700, 10, 100)  # whole heaps seldom: what tests leave is little
+        gc.set_threshold(700, 10, 100)  # full collections are rare: tests leave little garbage
         gc.enable()
 
 
@@ -89,5 +89,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test leaves notes of releases in the state folder of whoever runs it."""
+    """Keep the notes of releases that tests make out of the user's own state folder."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))

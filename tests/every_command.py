@@ -1,16 +1,7 @@
-"""All commands imported, for processes that are forked from one that has what they need."""
+"""Imports of all commands, for the process from which tests fork others."""
 
-from argparse import Namespace
-from itertools import product
+import pipelines.completion.operation
+import pipelines.init.dialogue
+import slackwater
 
-from pipelines.cli import _parser
-from pipelines.commands import imported
-
-(_commands,) = (action.choices for action in _parser()._actions if isinstance(action.choices, dict))
-for _name, _one in product(_commands, (None, "")):
-    imported(
-        Namespace(
-            command=_name, local="plan" if _one is None else "estimate", html=_one, new_release=_one, compare=_one
-        )
-    )
-imported(Namespace(command="local", local="report"))
+__all__ = ["pipelines", "slackwater"]

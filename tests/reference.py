@@ -1,4 +1,4 @@
-"""The slow, obvious version: one mutation at a time, plain dictionaries. What the kernels are held against."""
+"""The slow reference implementation: one mutation at a time, in plain dictionaries. Tests compare kernels with it."""
 
 import itertools
 from collections import defaultdict
@@ -28,7 +28,7 @@ class Mutation:
 
 
 def project_state(state: State, query: Query) -> tuple[int, int] | None:
-    """(cell, value in grid steps), or None where the state contributes nothing. `where` is not looked at."""
+    """Return (cell, value in grid steps), or None if the state contributes nothing. Ignores the query's `where`."""
     if state is None:
         return None
     cell = 0
@@ -53,7 +53,7 @@ def _listed(value: Any, values: tuple[Any, ...]) -> int | None:
 
 
 def _range(value: float | None, key: OrderedKey) -> int | None:
-    """How many edges are not above the value."""
+    """Return the number of edges that are at most the value."""
     if value is None or np.isnan(value):
         return None
     edges = (Fraction(key.start + i * key.step, 10**key.digits) for i in range(key.steps + 1))
@@ -61,11 +61,11 @@ def _range(value: float | None, key: OrderedKey) -> int | None:
 
 
 Runs = list[tuple[list[Mutation], int]]
-"""The rows that arrived before each run, and how many windows have closed after it."""
+"""Rows that arrived before each run, and the number of windows closed after it."""
 
 
 Event = tuple[int | None, str, State]
-"""Effective time (None: at the initial level), entry, state after."""
+"""Effective time (None for the initial level), entry, state after."""
 
 
 def leaf_sums(
@@ -75,7 +75,15 @@ def leaf_sums(
     timeline: Timeline,
     constraint: Constraint | None,
 ) -> np.ndarray:
-    """[components, 1 + windows, cells] of one run over everything; constraint None: all changes."""
+    """Return the sums of one run over all mutations, int64[components, 1 + windows, cells].
+
+    Args:
+        mutations: Rows of the changelog, in any order.
+        query: The query whose sums to return.
+        family: `net`, `entered` or `left`.
+        timeline: Windows of the release.
+        constraint: Bound on a unit's contribution; None counts all changes.
+    """
     return leaf_sums_of_runs([(list(mutations), timeline.windows)], query, family, timeline, constraint)
 
 
@@ -88,7 +96,16 @@ def leaf_sums_of_runs(
     *,
     ordered: bool = True,
 ) -> np.ndarray:
-    """The same over all runs. Not `ordered`: `seq` is not told, and no two changes of an entry are at one time."""
+    """Return the sums of several runs, int64[components, 1 + windows, cells].
+
+    Args:
+        runs: Rows and closed windows of each run.
+        query: The query whose sums to return.
+        family: `net`, `entered` or `left`.
+        timeline: Windows of the release.
+        constraint: Bound on a unit's contribution; None counts all changes.
+        ordered: Whether `seq` orders changes at one time. Otherwise no two changes of an entry have the same time.
+    """
     sums = np.zeros((len(query.measure.components), timeline.windows + 1, query.cells), dtype=np.int64)
     units = {m.owner or m.entry for rows, _ in runs for m in rows}
     for unit in sorted(units):
@@ -141,7 +158,7 @@ def _window(time: int | None, timeline: Timeline) -> int:
 
 
 def end_of(timeline: Timeline, windows: int) -> int:
-    """The end of the last of so many windows."""
+    """Return the end of the last of the first `windows` windows."""
     if timeline.ends is not None:
         return ([timeline.start, *timeline.ends])[windows]
     return timeline.start + windows * timeline.every
@@ -150,10 +167,10 @@ def end_of(timeline: Timeline, windows: int) -> int:
 def _add_window_ends(
     sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, constraint: AtOnce
 ) -> None:
-    """What one unit is at the end of each window, as far as it counts, against what it was at the end before."""
+    """Add the difference between a unit's counted state at the end of each window and at the end of the one before."""
     states: dict[str, tuple[int, int] | None] = {}
     counted: dict[str, tuple[int, int] | None] = {}
-    used = 0  # changes in a block, of a unit that is one entry
+    used = 0  # changes in a block, for a unit that is one entry
     for window in range(timeline.windows + 1):
         states |= {
             entry: project_state(state, query) for time, entry, state in events if _window(time, timeline) == window
@@ -178,7 +195,7 @@ def _add_window_ends(
 
 
 def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:
-    """(effective time, entry, state after) of one unit, as told; None is the time of a state at the initial level."""
+    """Return the events of one unit, in the order in which they take effect."""
 
     def source(m: Mutation) -> tuple[int, ...]:
         return (m.time, m.seq) if ordered else (m.time,)
@@ -192,7 +209,7 @@ def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:
         closed, until = end_of(timeline, released), end_of(timeline, windows)
         by_entry: dict[str, dict[tuple[int, ...], Mutation]] = defaultdict(dict)
         for m in pending + rows:
-            if source(m) > last.get(m.entry, ()):  # else it is known already, or older than what is known
+            if source(m) > last.get(m.entry, ()):  # otherwise the row is a repetition, or older than the known state
                 by_entry[m.entry][source(m)] = m
         pending, told = [], []
         for entry, chain in sorted(by_entry.items()):
@@ -217,7 +234,7 @@ def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:
 
 
 def _crowded(events: list[Event], query: Query, allowed: Constraint | None) -> int:
-    """The event from which on nothing counts, since more entries would be there at once than are allowed."""
+    """Return the number of the first event that does not count, since too many entries would exist at once."""
     there: dict[str, tuple[int, int] | None] = {}
     used = begin = 0
     for _, instant in itertools.groupby(events, key=lambda event: event[0]):
@@ -250,7 +267,15 @@ def batch_table(
     seq: bool = True,
     owned: bool = False,
 ) -> pa.Table:
-    """The mutations as a normalised table, as `transforms.sources.changelog` gives them."""
+    """Return the mutations as a normalised table, as `transforms.sources.changelog` does.
+
+    Args:
+        mutations: Rows of the table.
+        columns: Arrow types of the columns of a state.
+        before: Whether the table holds the states before each change.
+        seq: Whether the table holds `seq`, which orders changes at one time.
+        owned: Whether the table has a column of owners; it also has one if any mutation has an owner.
+    """
     table: dict[str, Any] = {
         "entry": pa.array([m.entry for m in mutations], type=pa.string()),
         "time": pa.array([m.time for m in mutations], type=pa.int64()),

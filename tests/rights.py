@@ -1,4 +1,4 @@
-"""Rights that tests do without: whoever is root reads and writes everything, also where they must be refused."""
+"""Drop root's right to read and write every file, for tests of refused access."""
 
 import ctypes
 import os
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _VERSION = 0x20080522
 _OVERRIDING = 0b110
-"""The capabilities to write, and to read and list, whatever a folder's mode says."""
+"""The capabilities to write, and to read and list, regardless of a folder's mode."""
 
 
 @contextmanager
 def plain_rights() -> Iterator[None]:
-    """For this thread a folder's mode counts, as for anybody who is not root."""
+    """Apply folders' modes to this thread, as they apply to any user except root."""
     header = (ctypes.c_uint32 * 2)(_VERSION, 0)
     before, plain = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
     _demand(_LIBC.capget(header, before) == 0)

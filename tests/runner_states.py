@@ -1,4 +1,4 @@
-"""What a runner keeps for a stateful step, so that a test can play the runner: take a step, forget it, put it back."""
+"""States of a stateful step, with which a test can act as the runner: run a step, lose its state, restore it."""
 
 from dataclasses import dataclass, field
 from inspect import signature
@@ -9,7 +9,7 @@ from apache_beam.transforms.userstate import BagStateSpec
 
 @dataclass(slots=True)
 class Cell:
-    """One value."""
+    """A state with one value."""
 
     value: bytes | None = None
 
@@ -22,7 +22,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Bag:
-    """Some values."""
+    """A state with several values."""
 
     values: list[bytes] = field(default_factory=list)
 
@@ -40,7 +40,7 @@ States = dict[str, Cell | Bag]
 
 
 def states(work: beam.DoFn) -> States:
-    """Empty ones, by the names of the arguments with which a step asks for them."""
+    """Return empty states, by the names of the step's arguments that request them."""
     asked = {name: parameter.default for name, parameter in signature(work.process).parameters.items()}
     return {
         name: Bag() if isinstance(default.state_spec, BagStateSpec) else Cell()

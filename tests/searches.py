@@ -1,13 +1,13 @@
-"""On how many examples properties are tried."""
+"""Number of examples for property tests."""
 
 import os
 
 from hypothesis import settings
 
 TIMES = int(os.environ.get("SEARCH", "1"))
-"""`make search` tries more than there is time for in each run of all tests."""
+"""Multiple of the usual number of examples. `make search` sets it, since more examples take too long for every run."""
 
 
 def examples(number: int) -> settings:
-    """For a property that takes longer, or less long, than most."""
+    """Return settings with a number of examples, for a property that is slower or faster than most."""
     return settings(max_examples=number * TIMES)

@@ -1,4 +1,4 @@
-"""Random changelogs for property tests: consistent chains, with everything that makes them awkward."""
+"""Random changelogs for property tests: consistent chains of changes with many edge cases."""
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -49,9 +49,15 @@ STATES: st.SearchStrategy[State] = st.none() | st.fixed_dictionaries(
 
 @st.composite
 def changelogs(draw: st.DrawFn, *, owners: bool = False, inserted: bool = False, most: int = 12) -> list[Mutation]:
-    """Chains of a few entries; times from before the horizon to after it, many of them equal; some mutations twice.
+    """Draw chains of changes of a few entries, in any order; some mutations occur twice.
 
-    With `inserted`, every entry's insertion is in the changelog; else some were there before it begins.
+    Times lie before, in and after the horizon, and many are equal.
+
+    Args:
+        draw: Hypothesis's source of choices.
+        owners: Whether each entry has an owner.
+        inserted: Whether the changelog holds every entry's insertion. Otherwise some entries exist before it begins.
+        most: Largest number of mutations of an entry, without repetitions.
     """
     mutations: list[Mutation] = []
     for entry in range(draw(st.integers(0, 4))):

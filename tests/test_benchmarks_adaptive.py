@@ -1,4 +1,4 @@
-"""The populations of `benchmarks/adaptive` keep whom they count, and errors are those that can be told beforehand."""
+"""Populations of `benchmarks/adaptive` keep their members, and measured errors agree with computed ones."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_people_and_cars_stay_and_patients_only_leave() -> None:
     assert (followed >= 0).all()
 
 
-def test_the_error_of_all_windows_is_that_of_their_noise() -> None:
-    """The mean of 40 x 50 absolute values of Laplace noise of scale 40: its deviation is 40 / sqrt(2,000) = 0.9."""
+def test_the_error_of_all_windows_equals_the_error_of_their_noise() -> None:
+    """The mean of 40 x 50 absolute values of Laplace noise of scale 40 has the deviation 40 / sqrt(2,000) = 0.9."""
     point = Point(name="", stream=np.full((40, 50), 1000, dtype=np.int64))
     assert error(point, "fixed", 1, interval=1) == pytest.approx(40, abs=6 * 0.9)

@@ -1,4 +1,4 @@
-"""The kernels of `benchmarks/cells` beside slow and obvious ones: enumeration of small sets and of their neighbours."""
+"""Kernels of `benchmarks/cells` agree with enumeration of small sets and of their neighbours."""
 
 import itertools
 import math
@@ -15,14 +15,14 @@ Places = tuple[int, ...]
 
 
 def neighbours(places: Places, *, top: int, reach: int) -> Iterator[Places]:
-    """All sets with one place moved."""
+    """Yield all sets with one place moved."""
     for at, place in enumerate(places):
         for new in range(max(0, place - reach), min(top, place + reach) + 1):
             yield tuple(sorted((*places[:at], new, *places[at + 1 :])))
 
 
 @pytest.mark.parametrize(("top", "reach", "units"), [(4, 1, 3), (5, 2, 3), (4, 2, 4), (3, 3, 4), (6, 2, 2), (7, 3, 1)])
-def test_smooth_sensitivities_are_those_of_all_sets(top: int, reach: int, units: int) -> None:
+def test_smooth_sensitivities_equal_those_by_enumeration(top: int, reach: int, units: int) -> None:
     sets = list(itertools.combinations_with_replacement(range(top + 1), units))
     near = {one: set(neighbours(one, top=top, reach=reach)) for one in sets}
     middle = medians.rank(units) - 1
@@ -40,13 +40,19 @@ def test_smooth_sensitivities_are_those_of_all_sets(top: int, reach: int, units:
 
 
 def loss(log_density, *, shift: float, stretch: float) -> float:
-    """The largest of all outputs between a noise and the same, shifted by so many scales and stretched."""
+    """Return the largest privacy loss over outputs between a noise and the same noise, shifted and stretched.
+
+    Args:
+        log_density: of the noise.
+        shift: in scales.
+        stretch: logarithm of the ratio of scales.
+    """
     z = np.concatenate([-np.geomspace(1e-6, 1e9, 100_000), np.geomspace(1e-6, 1e9, 100_000)])
     other = log_density((z - shift) * math.exp(-stretch)) - stretch
     return float(np.abs(log_density(z) - other).max())
 
 
-def test_noise_of_smooth_sensitivities_costs_epsilon_and_the_printed_one_a_third() -> None:
+def test_noise_of_smooth_sensitivities_costs_epsilon_and_the_printed_noise_a_third() -> None:
     epsilon = 0.3
     student = lambda z: -2 * np.log1p(z**2 / 3)  # noqa: E731
     cauchy = lambda z: -np.log1p(z**2)  # noqa: E731
@@ -79,9 +85,9 @@ def test_published_points_are_in_order_and_groups_keep_their_mean() -> None:
 
 def test_ranges_of_few_cells_are_charged_as_the_planner_charges_them() -> None:
     for apart in (1, 2, 4):
-        charged = plan_of(5, apart, name="prefix").released[0].sensitivity.l1
+        charged = plan_of(5, apart, name="prefix").parts[0].sensitivity.l1
         assert charged == small.sensitivity(small.prefixes(5), apart)
-    assert plan_of(4, 0, name="each").released[0].sensitivity.l1 == small.sensitivity(small.each(4), None) == 1
+    assert plan_of(4, 0, name="each").parts[0].sensitivity.l1 == small.sensitivity(small.each(4), None) == 1
     found = small.variances(small.prefixes(8), apart=1, total=True)
     assert {span: value for span, value in found.items() if 1 in span or 8 in span} == {
         **{(1, last): 2.0 for last in range(1, 8)},
@@ -92,7 +98,7 @@ def test_ranges_of_few_cells_are_charged_as_the_planner_charges_them() -> None:
 
 
 def test_the_tables_of_fang_and_chang_are_reproduced() -> None:
-    """Table 3: the largest variance of ranges of one to four cells; table 2 is the best binary strategy."""
+    """Table 3 has the largest variance of ranges of one to four cells; table 2 is the best binary strategy."""
     direct, sums = small.variances(small.each(4), apart=3), small.variances(small.prefixes(4).T, apart=1)
 
     def largest(found: small.Variances) -> list[float]:
@@ -104,8 +110,8 @@ def test_the_tables_of_fang_and_chang_are_reproduced() -> None:
     assert strategy.tolist() == [[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1]]
 
 
-def test_a_width_chosen_by_looking_tells_neighbours_apart() -> None:
-    """Of two sets of which one unit lies elsewhere: no noise is on the choice."""
+def test_a_width_chosen_from_the_data_distinguishes_neighbours() -> None:
+    """The choice has no noise, so it can differ for two sets that differ in one unit's place."""
     low, high = np.array([0.0, 2.0]), np.array([1.3, 5.1])
     spread = np.linspace(0.0, 7.9, 20)
     sets = [Units("", np.sort(np.append(spread, moved)), 0.0, 8.0) for moved in np.linspace(0.0, 7.9, 40)]

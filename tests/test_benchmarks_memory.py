@@ -7,7 +7,7 @@ from benchmarks.memory.setting import NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nodes_made_one_window_at_a_time_are_those_made_at_once_and_the_carry_does_not_grow(name: str) -> None:
+def test_nodes_made_by_window_equal_nodes_made_at_once_and_the_carry_does_not_grow(name: str) -> None:
     found = ours.run(name, cells=5, windows=600)
 
     # The factorisation rounds each node to a step, 2^-24 of a count.

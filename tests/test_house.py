@@ -1,7 +1,8 @@
-"""The rules of the house: the way imports run, lists of packages that agree."""
+"""Rules of the code base: directions of imports, limits of size, and lists of packages that agree."""
 
 import ast
 import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -10,25 +11,58 @@ from pathlib import Path
 
 import networkx
 import pytest
+import setuptools  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("privacy", "transforms", "pipelines", "slackwater")
 
 SOURCES = ("transforms.sources.files", "transforms.sources.columns", "transforms.sources.formats")
 
-# The rooms of each package, and which of its others each may import; files beside the rooms count as one.
+STRATEGIES = tuple(f"privacy.strategies.{kind}" for kind in ("direct", "factorised", "tree"))
+
+# What every command may import, and what each imports in addition.
+RUNNING = ("pipelines", *(f"pipelines.{room}" for room in ("common", "spec", "store", "sinks", "epochs")))
+COMMANDS = {
+    "answer": ("pipelines.published",),
+    "changelog": (),
+    "compact": (),
+    "completion": (),
+    "evaluate": ("pipelines.plan",),
+    "init": ("pipelines.changelog", "pipelines.plan"),
+    "ledger": ("pipelines.published",),
+    "local": ("pipelines.pages", "pipelines.ledger"),
+    "metrics": ("pipelines.ledger", "pipelines.published"),
+    "plan": ("pipelines.pages",),
+    "report": ("pipelines.published", "pipelines.pages", "pipelines.plan", "pipelines.ledger"),
+    "run": (),
+    "sanitised": (
+        *("pipelines.published", "pipelines.pages", "pipelines.ledger", "pipelines.metrics", "pipelines.report"),
+        "pipelines.show",
+    ),
+    "show": ("pipelines.published",),
+    "simulate": (),
+    "smooth": ("pipelines.published",),
+}
+
+# The rooms of each package, and which other rooms each may import. A package's files outside the rooms count as one.
 ROOMS = {
     "privacy": (),
-    "privacy.noise": ("privacy",),
+    "privacy.noise": ("privacy", "privacy.noise.exact"),
+    "privacy.noise.exact": (),
     "privacy.accounting": ("privacy", "privacy.noise"),
-    "privacy.strategies": ("privacy",),
-    "privacy.adaptive": ("privacy", "privacy.noise", "privacy.cells"),
+    "privacy.strategies": ("privacy", "privacy.noise", *STRATEGIES),
+    "privacy.strategies.direct": ("privacy", "privacy.strategies"),
+    "privacy.strategies.factorised": ("privacy", "privacy.noise", "privacy.strategies"),
+    "privacy.strategies.tree": ("privacy", "privacy.strategies"),
+    "privacy.adaptive": ("privacy", "privacy.noise", "privacy.cells", "privacy.strategies"),
     "privacy.answers": ("privacy", "privacy.noise", "privacy.cells"),
-    "privacy.cells": ("privacy",),
+    "privacy.cells": ("privacy", "privacy.cells.kdtree"),
+    "privacy.cells.kdtree": ("privacy", "privacy.cells"),
     "privacy.local": ("privacy",),
     "privacy.planning": (
         *("privacy", "privacy.noise", "privacy.accounting", "privacy.strategies", "privacy.adaptive"),
         "privacy.cells",
+        "privacy.cells.kdtree",
     ),
     "privacy.sanitised": ("privacy", "privacy.noise", "privacy.accounting"),
     "privacy.smoothing": ("privacy", "privacy.strategies"),
@@ -49,21 +83,12 @@ ROOMS = {
     "pipelines.spec": (),
     "pipelines.store": ("pipelines.spec",),
     "pipelines.sinks": ("pipelines.spec", "pipelines.store"),
-    "pipelines.epochs": ("pipelines.spec", "pipelines.store", "pipelines.sinks"),
-    "pipelines.changelog": ("pipelines.spec", "pipelines.epochs", "pipelines.reports"),
-    "pipelines.local": ("pipelines.spec", "pipelines.epochs"),
-    "pipelines.reports": (
-        *("pipelines.spec", "pipelines.store", "pipelines.epochs"),
-        *("pipelines.local", "pipelines.sanitised"),
-    ),
-    "pipelines.sanitised": ("pipelines.spec", "pipelines.store", "pipelines.epochs"),
-    "pipelines.pages": (
-        *("pipelines.spec", "pipelines.epochs", "pipelines.reports", "pipelines.local", "pipelines.sanitised"),
-    ),
-    "pipelines": (
-        *("pipelines.spec", "pipelines.store", "pipelines.epochs", "pipelines.changelog", "pipelines.reports"),
-        *("pipelines.local", "pipelines.pages", "pipelines.sanitised"),
-    ),
+    "pipelines.epochs": ("pipelines.spec", "pipelines.common", "pipelines.store", "pipelines.sinks"),
+    "pipelines.common": ("pipelines.spec",),
+    "pipelines.published": ("pipelines.spec", "pipelines.common", "pipelines.store", "pipelines.epochs"),
+    "pipelines.pages": ("pipelines.spec", "pipelines.plan"),
+    **{f"pipelines.{command}": (*RUNNING, *others) for command, others in COMMANDS.items()},
+    "pipelines": ("pipelines.common",),
     "slackwater": (),
 }
 BELOW = {
@@ -72,12 +97,12 @@ BELOW = {
     "pipelines": {"privacy", "transforms"},
     "slackwater": {"privacy", "transforms", "pipelines"},
 }
-"""Which packages each may import, any room of them."""
+"""Packages that each package may import, with all their rooms."""
 
-LATE = "pipelines/commands.py"
-"""The only file with imports inside functions: `--help` answers before Beam is loaded, and a command without others."""
+LATE = "command.py"
+"""Only these files import inside functions, from their own folders, so that `--help` runs before Beam loads."""
 
-# The mathematics knows no files, no clock, no process and no pipeline.
+# The mathematics uses no files, no clock, no process and no pipeline.
 NOT_MATHEMATICS = {
     "apache_beam",
     "datetime",
@@ -99,16 +124,13 @@ NOT_MATHEMATICS = {
 }
 
 
-OPEN = {f"privacy.strategies.{name}" for name in ("base", "candidates", "choice", "table", "touched", "window_budgets")}
-"""All that the rest knows of strategies."""
-
-ABOUT_TREES = {("privacy/planning/paper.py", "privacy.strategies.tree_odd_nodes")}
-"""The paper knows trees alone."""
+OPEN = {f"privacy.strategies.{name}" for name in ("base", "candidates", "choice", "table", "window_budgets")}
+"""Modules of strategies that other packages may import."""
 
 
 @pytest.mark.xdist_group("together")
 def test_tests_of_a_group_stay_on_one_worker(request: pytest.FixtureRequest) -> None:
-    """Else each worker would start a Flink cluster of its own, without a word."""
+    """Otherwise each worker would silently start a separate Flink cluster."""
     if not getattr(request.config.option, "loadgroup", False):
         pytest.skip("tests are not spread in groups: they are with --dist loadgroup")
     assert request.node.nodeid.endswith("@together")
@@ -120,12 +142,12 @@ def modules(package: str) -> Iterator[Path]:
 
 @cache
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """Those of a file, wherever in it."""
+    """Return all imports of a file, also those inside functions."""
     return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imported(path: Path) -> set[str]:
-    """Top-level names of everything that a file imports."""
+    """Return the top-level names of all imports of a file."""
     names: set[str] = set()
     for node in imports(path):
         if isinstance(node, ast.Import):
@@ -136,27 +158,29 @@ def imported(path: Path) -> set[str]:
 
 
 def setup_arguments() -> dict[str, object]:
-    """The literal keyword arguments of the call in setup.py."""
-    for node in ast.walk(ast.parse((ROOT / "setup.py").read_text())):
-        if isinstance(node, ast.Call):
-            return {str(word.arg): ast.literal_eval(word.value) for word in node.keywords}
-    raise AssertionError("setup.py calls nothing")
+    """Return the keyword arguments that setup.py gives to setuptools."""
+    given: dict[str, object] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setattr(setuptools, "setup", lambda **arguments: given.update(arguments))
+        runpy.run_path("setup.py")
+    return given
 
 
 def canonical(requirement: str) -> str:
-    """A distribution's name as the package index compares them."""
+    """Return a distribution's name in the form that the package index compares."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert name is not None
     return re.sub(r"[-_.]+", "-", name[0]).lower()
 
 
 def named(path: Path) -> str:
-    """A module's name; a package's for its __init__.py."""
+    """Return a module's name; for an __init__.py, the package's name."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def uses(path: Path) -> set[str]:
-    """Modules of ours, of tests and of others that are no packages, which a file imports."""
+    """Return the modules of this repository that a file imports."""
     found: set[str] = set()
     for node in imports(path):
         if isinstance(node, ast.Import):
@@ -174,7 +198,7 @@ def room_of(module: str) -> str:
     return module.rpartition(".")[0]
 
 
-def test_imports_run_one_way_between_packages_and_between_rooms() -> None:
+def test_imports_go_one_way_between_packages_and_between_rooms() -> None:
     wrong = set()
     for path in (path for package in PACKAGES for path in modules(package)):
         own = room_of(named(path)) if path.name != "__init__.py" else named(path)
@@ -186,6 +210,23 @@ def test_imports_run_one_way_between_packages_and_between_rooms() -> None:
     assert wrong == set()
 
 
+REMOVABLE = ("local", "sanitised")
+"""Folders of each package that can be removed. Only entries of tables and names of `slackwater` change with them."""
+
+
+def test_nothing_imports_removable_folders() -> None:
+    """Commands find these folders in two tables of names: `pipelines.commands` and `pipelines.published.others`."""
+    own = {f"{package}.{folder}" for package in PACKAGES for folder in REMOVABLE}
+    found = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in (path for package in PACKAGES if package != "slackwater" for path in modules(package))
+        for name in uses(path)
+        if ".".join(name.split(".")[:2]) in own and ".".join(named(path).split(".")[:2]) not in own
+    }
+
+    assert found == set()
+
+
 def test_no_files_import_each_other_in_a_circle() -> None:
     arrows = [(named(path), name) for package in PACKAGES for path in modules(package) for name in uses(path)]
 
@@ -194,39 +235,43 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     ] == []
 
 
-def test_no_strategy_is_known_outside_of_its_room() -> None:
-    """Nobody asks of what class a strategy is: a new one is its own files, a row of the table and the spec's words."""
+def test_other_packages_import_only_open_modules_of_strategies() -> None:
+    """No other code checks a strategy's class: a new one needs its files, a row of the table and the spec's keys."""
+    room = "privacy.strategies"
     known = {
         (str(path.relative_to(ROOT)), name)
         for path in (path for package in PACKAGES for path in modules(package))
         for name in uses(path)
-        if room_of(named(path)) != "privacy.strategies" and room_of(name) == "privacy.strategies"
+        if not named(path).startswith(f"{room}.") and name.startswith(f"{room}.")
     }
 
-    assert {(path, name) for path, name in known if name in MODULES and name not in OPEN} == ABOUT_TREES
+    assert {(path, name) for path, name in known if name in MODULES and name not in OPEN} == set()
 
 
-def test_strategies_are_built_on_no_other_but_in_their_table() -> None:
-    kinds = ("tree", "direct", "factorised")
+def test_only_the_table_imports_several_strategies() -> None:
+    room = ROOT / "privacy" / "strategies"
+    own = {*STRATEGIES, "privacy.strategies.sliding"}
+
+    def strategy(name: str) -> str | None:
+        return next((one for one in own if name == one or name.startswith(f"{one}.")), None)
+
     across = {
         f"{named(path)} imports {name}"
-        for path in (ROOT / "privacy" / "strategies").glob("*.py")
+        for path in room.rglob("*.py")
+        if path != room / "table.py"
         for name in uses(path)
-        if path.stem != "table"
-        and name in MODULES
-        and (of := name.removeprefix("privacy.strategies.").split("_")[0]) in kinds
-        and path.stem.split("_")[0] != of
+        if name in MODULES and strategy(name) not in (None, strategy(named(path)))
     }
 
     assert across == set()
 
 
-def test_imports_stand_at_the_top_of_their_files() -> None:
-    """One inside a function hides a circle, or what a room depends on."""
+def test_imports_are_at_the_top_of_their_files() -> None:
+    """An import inside a function hides a circle, or a dependency of a room."""
     inside = set()
     for path in (path for package in PACKAGES for path in modules(package)):
         if not any(node.col_offset for node in imports(path)):
-            continue  # or at the top of a file, in a condition
+            continue  # an indented import may also be in a condition at the top of a file
         tree = ast.parse(path.read_text())
         for node in (n for part in ast.walk(tree) if isinstance(part, ast.FunctionDef) for n in ast.walk(part)):
             if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in PACKAGES:
@@ -238,7 +283,8 @@ def test_imports_stand_at_the_top_of_their_files() -> None:
                     if alias.name.split(".")[0] in PACKAGES
                 }
 
-    assert {path for path, _ in inside} == {LATE}
+    assert {path for path, _ in inside if Path(path).name != LATE} == set()
+    assert {(path, name) for path, name in inside if not name.startswith(room_of(named(ROOT / path)))} == set()
 
 
 def test_privacy_imports_neither_a_pipeline_nor_files_nor_a_clock() -> None:
@@ -253,7 +299,7 @@ def test_privacy_imports_neither_a_pipeline_nor_files_nor_a_clock() -> None:
 
 @pytest.mark.parametrize("package", ["transforms", "pipelines", "slackwater"])
 def test_beam_can_see_type_hints(package: str) -> None:
-    """With postponed annotations Beam sees strings, and checks and codes nothing."""
+    """With postponed annotations Beam sees strings, so it neither checks types nor infers coders."""
     blind = {
         str(path.relative_to(ROOT))
         for path in modules(package)
@@ -263,7 +309,7 @@ def test_beam_can_see_type_hints(package: str) -> None:
     assert blind == set()
 
 
-def test_setup_lists_every_package_and_nothing_else() -> None:
+def test_setup_finds_every_package_and_nothing_else() -> None:
     folders = {
         ".".join(path.parent.relative_to(ROOT).parts)
         for package in PACKAGES
@@ -273,8 +319,8 @@ def test_setup_lists_every_package_and_nothing_else() -> None:
     assert set(setup_arguments()["packages"]) == folders  # type: ignore[call-overload]
 
 
-def test_whoever_imports_a_package_has_its_types() -> None:
-    """In one without the file all is Any, `slackwater.Spec` too, which is of another package."""
+def test_every_package_ships_its_types() -> None:
+    """In a package without `py.typed` every type is Any, also `slackwater.Spec`, which comes from another package."""
     shipped = setup_arguments()["package_data"]
 
     assert [name for name in PACKAGES if "py.typed" not in shipped.get(name, ())] == []  # type: ignore[attr-defined]
@@ -306,13 +352,13 @@ TESTED = ("docs", "test")
 
 
 def pins() -> dict[str, list[str]]:
-    """The lines of both lists of exact versions, by the list's path."""
+    """Return the lines of both lists of exact versions, by the list's path."""
     paths = ("requirements.txt", "tests/requirements.txt")
     return {path: re.findall(r"^[^#\n]+.*$", (ROOT / path).read_text(), re.MULTILINE) for path in paths}
 
 
-def test_requirements_pin_exactly_what_setup_asks_for() -> None:
-    """What runs and its demos in one list, what tests and documentation need besides in the other."""
+def test_requirements_pin_exactly_the_packages_of_setup() -> None:
+    """One list is for the program and its demos, the other for what tests and documentation need in addition."""
     runs, tests = pins().values()
     asked = setup_arguments()
     extras: dict[str, list[str]] = asked["extras_require"]  # type: ignore[assignment]
@@ -322,7 +368,7 @@ def test_requirements_pin_exactly_what_setup_asks_for() -> None:
 
     assert all(re.match(r"[A-Za-z0-9._-]+==[^ ]+( |$)", line) for line in runs + tests)
     assert len({canonical(line) for line in runs + tests}) == len(runs + tests)
-    chosen = [{canonical(line) for line in lines if "#" in line} for lines in (runs, tests)]  # these say why
+    chosen = [{canonical(line) for line in lines if "#" in line} for lines in (runs, tests)]  # comments are reasons
     assert chosen[0] | chosen[1] == needed["runs"] | needed["tests"]
     assert needed["runs"] <= chosen[0]
 
@@ -334,8 +380,8 @@ def test_pytest_collects_the_doctests_of_every_package() -> None:
     assert set(PACKAGES) <= set(settings["testpaths"])
 
 
-def test_what_docstrings_refer_to_is_there() -> None:
-    """A module of ours, by its whole name, or something in it."""
+def test_names_in_docstrings_exist() -> None:
+    """A docstring names a module of this repository by its full name, or a name inside it."""
     known = {
         str(path.relative_to(ROOT).with_suffix("")).replace("/", "."): path for p in PACKAGES for path in modules(p)
     }
@@ -353,3 +399,95 @@ def test_what_docstrings_refer_to_is_there() -> None:
                 missing.append((name, found))
 
     assert missing == []
+
+
+LONG_FUNCTION, MANY_PARAMETERS, LONG_MODULE = 60, 8, 300
+"""Limits; lines of docstrings do not count."""
+
+BEYOND = {"privacy.local.candidates.tree"}
+"""Functions and modules beyond the limits; CONTRIBUTING has the reasons."""
+
+
+@cache
+def syntax(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def sources() -> Iterator[Path]:
+    """Return all modules of the packages."""
+    return (path for package in PACKAGES for path in modules(package))
+
+
+def is_long(node: ast.AST, lines: int, most: int) -> bool:
+    """Return whether a module or function has more than `most` lines without its docstrings.
+
+    Args:
+        node: The module or function.
+        lines: Its number of lines with docstrings.
+        most: Largest number of lines.
+    """
+    if lines <= most:
+        return False
+    texts = [
+        part.value
+        for part in ast.walk(node)
+        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str)
+    ]
+    return lines - sum((text.end_lineno or 0) - text.lineno + 1 for text in texts) > most
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the names of the parameters, without `self` and `cls`."""
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+def test_functions_and_modules_keep_their_limits() -> None:
+    beyond = {
+        named(path) for path in sources() if is_long(syntax(path), len(path.read_text().splitlines()), LONG_MODULE)
+    }
+    for path in sources():
+        for node in ast.walk(syntax(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if is_long(node, lines, LONG_FUNCTION) or len(parameters(node)) > MANY_PARAMETERS:
+                    beyond.add(f"{named(path)}.{node.name}")
+
+    assert beyond == BEYOND
+
+
+def test_each_class_has_its_own_name() -> None:
+    """Private classes of different modules may share a name."""
+    places: dict[str, list[str]] = {}
+    for path in sources():
+        for node in ast.walk(syntax(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(named(path))
+
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+ELSEWHERE = {"made_up.py", "toeplitz.py"}
+"""Files that pages name and the repository lacks: the tutorial's reader writes one, another library holds the other."""
+
+
+def test_files_and_modules_that_pages_name_exist() -> None:
+    """A page may leave out the first folders of a file's path."""
+    folders = (*PACKAGES, "benchmarks", "docs", "examples", "templates", "tests")
+    paths = [*ROOT.glob("*.py"), *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
+    there = [path.relative_to(ROOT).as_posix() for path in paths]
+    pages = [*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))]
+    missing = set()
+    for page in pages:
+        text = page.read_text()
+        files = set(re.findall(r"`((?:[\w-]+/)*\w+\.py)`", text)) - ELSEWHERE
+        missing |= {(page.name, file) for file in files if not any(f"/{path}".endswith(f"/{file}") for path in there)}
+        for name in re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+){{2,}})`", text):
+            parts = name.split(".")
+            places = [ROOT.joinpath(*parts[:kept]) for kept in (len(parts), len(parts) - 1)]
+            if not any(place.is_dir() or place.with_suffix(".py").exists() for place in places):
+                missing.add((page.name, name))
+
+    assert len(pages) > 40
+    assert missing == set()

@@ -1,4 +1,4 @@
-"""Every page of the documentation: its code runs or is taken as it stands, and together they make a site."""
+"""Tests of every documentation page: code runs or is valid unchanged, and the pages build a site."""
 
 import re
 import shlex
@@ -13,13 +13,15 @@ import pytest
 from ruamel.yaml import YAML
 
 import slackwater
-from pipelines.cli import _parser, main
+from pipelines.cli import main
+from pipelines.commands import parser_of
 from pipelines.spec.load import load
 from pipelines.spec.models import SpecModel
 from pipelines.spec.queries import QuerySection
-from tests.test_readme import GUIDE, ROOT, blocks, name_of
+from tests.test_readme import COMMANDS, ROOT, blocks, name_of
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = ("", "how-to/", "reference/", "explanation/")
+PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted(ROOT.glob(f"docs/{folder}*.md")))]
 LANGUAGES = {"sh", "yaml", "python", "csv", "json", "jsonl", "sql", "crontab", "text", "{toctree}", "{eval-rst}"}
 DOCS = ROOT / "docs"
 
@@ -38,7 +40,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put_into(base: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """A whole spec in which the keys of a part stand in place of others, and what does not go with them is left out."""
+    """Return a whole spec in which the keys of a part replace others; incompatible keys are removed."""
     keys = {field.alias or name for name, field in SpecModel.model_fields.items()}
     if not part.keys() <= keys:
         assert part.keys() <= {field.alias or name for name, field in QuerySection.model_fields.items()}
@@ -57,13 +59,13 @@ def yaml_parts() -> list[Any]:
         pytest.param(text, id=f"{name_of(page)} {number}")
         for page in PAGES
         for number, text in enumerate(blocks(page, "yaml"), 1)
-        # specs of another kind, and a pipeline: tests of their own run them
+        # specs of another kind, and a pipeline: separate tests run them
         if page.name not in ("local.md", "sanitise.md") and not text.startswith("pipeline:")
     ]
 
 
 @pytest.mark.parametrize("text", yaml_parts())
-def test_every_spec_and_part_of_one_is_taken(text: str, tmp_path: Path) -> None:
+def test_every_spec_and_part_of_a_spec_is_valid(text: str, tmp_path: Path) -> None:
     with (tmp_path / "spec.yaml").open("w") as file:
         YAML(typ="safe").dump(put_into(read(BASE), read(text)), file)
 
@@ -71,9 +73,9 @@ def test_every_spec_and_part_of_one_is_taken(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_code_is_fenced_and_its_language_is_a_readers(page: Path) -> None:
-    fences = re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)
-    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+def test_code_is_fenced_and_has_a_known_language(page: Path) -> None:
+    fences = re.findall(r"^ *```(.*)$", page.read_text(), re.MULTILINE)
+    prose = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
     assert set(fences[::2]) <= LANGUAGES
     assert set(fences[1::2]) <= {""}
@@ -90,15 +92,15 @@ def command_lines() -> list[Any]:
 
 
 @pytest.mark.parametrize("line", command_lines())
-def test_every_command_is_one(line: str) -> None:
-    """Those that need no cluster are run, below and beside their subjects; Google's own cannot be."""
+def test_every_command_line_is_valid(line: str) -> None:
+    """Other tests run the commands that need no cluster. Google's commands cannot run here."""
     words = shlex.split(line, comments=True)
     match [words[0].removeprefix(".venv/bin/"), *words[1:]]:
         case ["make", target]:
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
         case ["slackwater", *arguments]:
             typed = arguments[: arguments.index(">")] if ">" in arguments else arguments
-            known, beams = _parser().parse_known_args(typed)
+            known, beams = parser_of().parse_known_args(typed)
             assert known.command
             assert [word for word in beams if not re.match(r"--\w+=|--streaming$|\.\.\.$", word)] == []
         case ["python", "-m", module, *_]:
@@ -113,14 +115,12 @@ def test_every_command_is_one(line: str) -> None:
             assert rest == []
 
 
-def test_files_of_spreadsheets_are_written_again_as_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spreadsheet_files_are_rewritten_as_the_page_describes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("data").mkdir()
     Path("export.csv").write_text("\ufeffno;at;fee;who\n007;03.01.2026 14:05;19,90;Zoë, A.\n8;31.12.2026 00:00;;\n")
 
-    for block in blocks(DOCS / "changelogs.md", "python"):
+    for block in blocks(DOCS / "how-to/changelogs.md", "python"):
         exec(block, {})  # noqa: S102
 
     assert Path("data/fees.csv").read_text() == (
@@ -130,7 +130,7 @@ def test_files_of_spreadsheets_are_written_again_as_the_page_says(
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the tutorial was gone through, word for word."""
+    """Return a folder in which all steps of the tutorial were run literally."""
     folder = tmp_path_factory.mktemp("library")
     page = DOCS / "tutorial.md"
     (folder / "made_up.py").write_text(blocks(page, "python")[0])
@@ -152,19 +152,19 @@ def test_the_tutorial_leads_to_a_release(library: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_page_on_results_asks_is_answered(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_page_on_results_work(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chdir(library):
-        for line in "".join(blocks(DOCS / "reading.md", "sh")).splitlines():
+        for line in "".join(blocks(DOCS / "how-to/reading.md", "sh")).splitlines():
             assert main(shlex.split(line)[1:]) == 0
     assert capsys.readouterr().out.count("2026-06-29T00:00:00Z") >= 2
 
 
 @pytest.mark.slow
-def test_numbers_of_the_page_on_choices_are_those_of_plan(
+def test_numbers_of_the_page_on_choices_equal_those_of_plan(
     library: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One query of each kind; `±` in the page, in a table or in a line, is what `plan` says."""
-    page = (DOCS / "choosing.md").read_text()
+    """Each `±` of the page, in a table or in a line, is a number that `plan` prints; one query of each kind."""
+    page = (DOCS / "how-to/choosing.md").read_text()
     (library / "wards.yaml").write_text(blocks(ROOT / "README.md", "yaml")[0])
     monkeypatch.chdir(library)
     asked = ("wards.yaml --vary at_most=1,2,4,8,16", "loans.yaml --vary span=1w,2w,4w")
@@ -179,7 +179,7 @@ def test_numbers_of_the_page_on_choices_are_those_of_plan(
 
 
 @pytest.mark.slow
-def test_commands_of_the_guide_do_what_they_do_to_the_readmes_release(
+def test_commands_of_the_reference_work_on_the_release_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -188,29 +188,40 @@ def test_commands_of_the_guide_do_what_they_do_to_the_readmes_release(
     monkeypatch.chdir(tmp_path)
     assert main(["run", "wards.yaml"]) == 0
 
-    for block in blocks(GUIDE, "sh"):
+    for block in blocks(COMMANDS, "sh"):
         for line in block.splitlines():
             arguments = shlex.split(line)[1:]
-            if arguments[0] in ("report", "show", "answer", "smooth"):  # the others have tests of their own
+            if arguments[0] in ("report", "show", "answer", "smooth"):  # separate tests run the others
                 assert main(arguments) == 0, line
 
 
 def test_every_page_is_in_the_sites_list() -> None:
     listed = re.findall(r"^[\w./-]+$", (DOCS / "index.md").read_text(), re.MULTILINE)
 
-    assert {page.stem for page in DOCS.glob("*.md")} - {"index"} <= set(listed)
+    names = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES[1:]}
+    assert names - {"index"} <= set(listed)
 
 
 def test_the_page_on_python_has_every_public_name() -> None:
     told = re.findall(r"^\.\. auto\w+:: (\w+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
 
-    assert sorted(told) == sorted(slackwater.__all__)
+    assert sorted([*told, "local"]) == sorted(slackwater.__all__)
+
+
+def test_every_name_that_pages_import_is_in_the_reference() -> None:
+    code = "\n".join(block for page in PAGES for block in blocks(page, "python"))
+    listed = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+
+    imports = re.findall(r"^from ((?:privacy|transforms|pipelines)[\w.]*) import (.*)$", code, re.MULTILINE)
+    imported = {f"{module}.{name}" for module, names in imports for name in names.split(", ")}
+    assert len(imported) > 5
+    assert imported <= set(listed)
 
 
 @pytest.mark.slow
-def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
-    """Of links that lead nowhere, pages that are in no list, names that are not there."""
-    # To look for garbage, of which there is none, would take a quarter of the time.
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    """Warnings concern broken links, pages that no list has, and unknown names."""
+    # Garbage collection would take a quarter of the time and find nothing.
     program = "import gc, sys; from sphinx.cmd.build import main; gc.disable(); sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "-q", "-W", "--keep-going", "-c", "docs", "-b", "dummy"]
     done = subprocess.run(

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SKIPS = {
     "tests/programs.py": "programs that are missing",
     "tests/e2e/test_transcripts.py": "known faults of runners",
-    "tests/pipelines/test_process.py": "a property of one C library",
+    "tests/e2e/test_memory.py": "memory limits that the system or the account does not have",
     "tests/test_house.py": "tests that are not spread",
 }
 """Files that may skip a test, and why."""
@@ -21,7 +21,7 @@ SKIPS = {
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that alone is on the path."""
+    """Return an empty folder that is the only one on the path."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     return tmp_path
@@ -33,7 +33,7 @@ def program(folder: Path, name: str, script: str = "") -> None:
 
 
 @pytest.mark.parametrize(("server", "ends"), [("true", pytest.fail.Exception), ("", pytest.skip.Exception)])
-def test_a_missing_program_fails_its_tests_on_a_build_server_alone(
+def test_a_missing_program_fails_its_tests_only_on_a_build_server(
     server: str, ends: type[BaseException], bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", server)
@@ -44,7 +44,7 @@ def test_a_missing_program_fails_its_tests_on_a_build_server_alone(
         programs.require("chromium", "chromedriver")
 
 
-def test_a_build_server_installs_what_is_missing(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_server_installs_missing_programs(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for name in {*programs.DEBIAN, *programs.PYPI} - {"zsh", "java", "go"}:
@@ -71,7 +71,7 @@ def test_nothing_is_installed_on_other_machines(bare: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(("server", "code"), [("", pytest.ExitCode.OK), ("true", pytest.ExitCode.TESTS_FAILED)])
-def test_a_run_ends_with_the_tests_that_did_not_run_or_fails(
+def test_a_run_lists_tests_that_did_not_run_or_fails_on_a_build_server(
     server: str, code: pytest.ExitCode, bare: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CI", server)
@@ -88,7 +88,7 @@ def test_a_run_ends_with_the_tests_that_did_not_run_or_fails(
     assert (ended, told is None) == (code, bool(server))
 
 
-def test_no_test_is_skipped_in_any_other_way() -> None:
+def test_tests_are_skipped_in_no_other_way() -> None:
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")

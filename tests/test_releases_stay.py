@@ -1,4 +1,4 @@
-"""Nothing that tidies up removes a release: its numbers would be drawn a second time."""
+"""No target that cleans up removes a release, since a new release would draw noise again for the same data."""
 
 import re
 import shutil
@@ -14,19 +14,19 @@ SOURCES = [
     *PAGES,
     *ROOT.glob("templates/**/*.yaml"),
     *ROOT.glob("examples/**/*.yaml"),
-    ROOT / "pipelines/changelog/suggest.py",
+    ROOT / "pipelines/changelog/first_spec.py",
 ]
 TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
 def removed(target: str) -> set[str]:
-    """What a target removes by name."""
+    """Return the names that a target removes."""
     lines = [line for line in recipe(target) if line.startswith("rm ")]
     return {word for line in lines for word in line.split()[1:] if not word.startswith("-")}
 
 
 def folders_of(path: Path) -> list[str]:
-    """The folders of releases in a page's specs, or in a spec."""
+    """Return the folders of releases in a page's specs, or in a spec."""
     texts = blocks(path, "yaml") if path.suffix == ".md" else [path.read_text()]
     return [folder for text in texts for folder in re.findall(r"\b(?:public|private): ([\w./:{}-]+)", text)]
 
@@ -37,7 +37,7 @@ def make(folder: Path, target: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with the Makefile, something that can be made again, and a release."""
+    """Return a folder with the Makefile, generated files and a release."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     for name in ("out/flights/chart.png", "releases/wards/private/commits/000001.json", ".mypy_cache/x"):
         (tmp_path / name).parent.mkdir(parents=True)
@@ -50,7 +50,7 @@ def test_only_clean_removes_anything() -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if folders_of(path)], ids=name_of)
-def test_releases_of_pages_and_templates_lie_where_no_target_removes_them(path: Path) -> None:
+def test_releases_of_pages_and_templates_are_in_folders_that_no_target_removes(path: Path) -> None:
     tidied = removed("clean")
 
     assert {"out", "build"} < tidied
@@ -65,7 +65,7 @@ def test_clean_leaves_releases(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["out/wards/private/commits/000001.json", "out/wards/public/manifest.json"])
-def test_clean_removes_nothing_where_a_release_is_in_its_way(project: Path, name: str) -> None:
+def test_clean_removes_nothing_if_one_of_its_folders_holds_a_release(project: Path, name: str) -> None:
     (project / name).parent.mkdir(parents=True)
     (project / name).touch()
 
@@ -77,7 +77,7 @@ def test_clean_removes_nothing_where_a_release_is_in_its_way(project: Path, name
     assert (project / ".mypy_cache").exists()
 
 
-def test_clean_removes_what_benchmarks_released_of_made_up_data(project: Path) -> None:
+def test_clean_removes_releases_of_benchmarks(project: Path) -> None:
     (project / "out/benchmarks/private/commits").mkdir(parents=True)
     (project / "out/benchmarks/private/commits/000001.json").touch()
 
@@ -85,12 +85,12 @@ def test_clean_removes_what_benchmarks_released_of_made_up_data(project: Path) -
     assert not (project / "out").exists()
 
 
-def test_a_benchmark_empties_its_own_folder_alone(tmp_path: Path) -> None:
+def test_a_benchmark_empties_only_its_own_folder(tmp_path: Path) -> None:
     (emptied(tmp_path / "new") / "left").touch()
     assert not (emptied(tmp_path / "new") / "left").exists()
 
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign/manifest.json").touch()
-    with pytest.raises(SystemExit, match="holds what no benchmark has made"):
+    with pytest.raises(SystemExit, match="holds files that no benchmark has made"):
         emptied(tmp_path / "foreign")
     assert (tmp_path / "foreign/manifest.json").exists()

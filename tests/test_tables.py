@@ -18,24 +18,24 @@ from tests.test_readme import PAGES, keys_of, name_of
 PACKAGES = ("benchmarks", "examples", "pipelines", "privacy", "templates", "tests", "transforms")
 KINDS = ("file", "folder")
 KEYS = {key.strip("`") for key, _ in keys_of(SpecModel)}
-"""Of the spec, where `privacy` is a section."""
+"""Keys of the spec, since `privacy` is also a section."""
 
 
 def tables(path: Path) -> list[list[list[str]]]:
-    """All tables of a page as rows of cells, the heading first."""
+    """Return all tables of a page as rows of cells, the heading first."""
     found = re.findall(r"^((?:\|.*\n)+)", path.read_text(), re.MULTILINE)
     rows = [[line for line in table.splitlines() if not line.startswith("|---")] for table in found]
     return [[[cell.strip() for cell in line.strip("|").split(" | ")] for line in table] for table in rows]
 
 
 def listed(path: Path, kind: str) -> list[str]:
-    """What the tables with a heading in the first place name."""
+    """Return the names in the first column of all tables whose first heading is `kind`."""
     told = [row[0] for table in tables(path) if table[0][0] == kind for row in table[1:]]
     return [cell.strip("`/") for cell in told if cell.startswith("`")]
 
 
 def kept(folder: Path) -> set[Path]:
-    """All files of the project in a folder, its folders too."""
+    """Return all files and folders of the project in a folder."""
     told = subprocess.run(["git", "ls-files", "-z", "."], cwd=folder, capture_output=True, text=True, check=True).stdout
     return {folder / part for name in told.split("\0") if name for part in (Path(name), *Path(name).parents[:-1])}
 
@@ -44,11 +44,12 @@ COMPLETE = [(path, kind) for path in PAGES for kind in KINDS if listed(path, kin
 
 
 @pytest.mark.parametrize(("path", "kind"), COMPLETE, ids=[f"{name_of(path)}-{kind}" for path, kind in COMPLETE])
-def test_a_table_of_files_lists_each_once_and_no_other(path: Path, kind: str) -> None:
+def test_a_table_of_files_lists_each_file_once_and_no_other(path: Path, kind: str) -> None:
     there = {
         found.name
         for found in kept(path.parent)
         if found.parent == path.parent and (found.is_dir() if kind == "folder" else found.suffix == ".py")
+        if not found.name.startswith("test_")  # tests are next to their modules
     }
 
     assert sorted(listed(path, kind)) == sorted(there - {"__init__.py"})
@@ -62,8 +63,8 @@ def test_tables_of_files_are_found() -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_every_file_and_module_that_a_page_names_is_there(path: Path) -> None:
-    """Files by their paths, or in tables by their names alone; modules with what is in them."""
+def test_files_and_modules_that_a_page_names_exist(path: Path) -> None:
+    """A page names files by their paths, or in tables by their names alone, and modules with or without a member."""
     text = path.read_text()
     files = set(re.findall(rf"`((?:docs|{'|'.join(PACKAGES)})/[\w./-]*)`", text))
     names = {cell for table in tables(path) for row in table for cell in re.findall(r"`(\w+\.py)`", " ".join(row))}
@@ -76,7 +77,7 @@ def test_every_file_and_module_that_a_page_names_is_there(path: Path) -> None:
 
 
 def leads_to_code(name: str) -> bool:
-    """To a module, or to something in one."""
+    """Return whether a name is a module or a member of a module."""
     *parents, last = name.split(".")
     if (ROOT.joinpath(*parents, f"{last}.py")).exists() or ROOT.joinpath(*parents, last).is_dir():
         return True
@@ -86,7 +87,7 @@ def leads_to_code(name: str) -> bool:
         return False
 
 
-def test_setup_admits_the_versions_that_are_tested() -> None:
+def test_setup_allows_the_tested_versions() -> None:
     asked = setup_arguments()
     wanted = [*asked["install_requires"]]  # type: ignore[misc]
     for extra in asked["extras_require"].values():  # type: ignore[attr-defined]
@@ -98,8 +99,8 @@ def test_setup_admits_the_versions_that_are_tested() -> None:
     assert [str(one) for one in found if not one.specifier.contains(exact[canonical(one.name)])] == []
 
 
-def test_install_commands_are_those_of_a_checkout_with_extras_that_exist() -> None:
-    """The project is on no package index, where a stranger's of the same name could stand one day."""
+def test_install_commands_use_a_checkout_and_existing_extras() -> None:
+    """The project is on no package index, and somebody else could publish a package of the same name there."""
     told = [
         (path.name, command)
         for path in kept(ROOT)

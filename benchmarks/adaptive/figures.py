@@ -1,18 +1,18 @@
-"""Li et al.'s axes: how errors grow with the number of samples, windows, epsilon, updates, cells, ranges and the span.
+"""Errors by Li et al.'s axes: number of samples, windows, epsilon, updates, cells, ranges and the span.
 
     python -m benchmarks.adaptive.figures                    # all, five to ten minutes
     python -m benchmarks.adaptive.figures epsilon span       # some
     python -m benchmarks.adaptive.figures --runs 3
     python -m benchmarks.adaptive.plot                       # draws the tables of FIGURES.md
 
-The axes are those of their figures 2 to 9, the values are ours: smaller, and where something is to be seen. With their
-own parameters: benchmarks.adaptive.printed. One axis moves at a time; the others stay where they are: 300 windows,
-C = 20 samples, epsilon = 1, a fifth of it for decisions, everything protected.
+The axes are those of their figures 2 to 9. The values are ours: smaller, and in the range where errors differ.
+`benchmarks.adaptive.printed` uses their parameters. One axis varies at a time; the defaults are 300 windows, C = 20
+samples, epsilon = 1, a fifth of it for decisions, and everything protected.
 Errors are the mean absolute error of a published number, or of the sum of a range of cells.
 
-every window    the trivial one: all windows are published, with epsilon / 300 each
-fixed           C windows, evenly spaced: the data are not looked at
-dsft            the best of nine thresholds, which nobody knows beforehand
+every window    the baseline: all windows are published, with epsilon / 300 each
+fixed           C evenly spaced windows, independent of the data
+dsft            the best of nine thresholds, chosen in hindsight
 """
 
 import argparse
@@ -24,10 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adaptive.populations import census, patients, roads
-from privacy.adaptive.policy import RESERVE, Adaptive, Gains, Policy
-from privacy.adaptive.scales import scales_for
-from privacy.adaptive.step import step
-from privacy.noise.distributions import DiscreteLaplace
+from benchmarks.adaptive.rules import published, settled
 
 Ints = NDArray[np.int64]
 RUNS, THRESHOLDS = 5, 9
@@ -35,7 +32,7 @@ RUNS, THRESHOLDS = 5, 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Where all axes stand."""
+    """Values of all axes."""
 
     name: str
     stream: Ints
@@ -46,21 +43,21 @@ class Point:
     size: int = 1
 
 
-def draw(distribution: DiscreteLaplace, size: int) -> Ints:
-    return distribution.noise(size)
+def error(point: Point, policy: str, runs: int, **parameters: object) -> float:
+    """Return the mean absolute error over windows and ranges of `point.size` adjacent cells.
 
-
-def error(point: Point, policy: Policy, runs: int, **parameters: object) -> float:
-    """The mean over windows and ranges of so many neighbouring cells."""
+    Args:
+        point: values of all axes.
+        policy: its name in a spec.
+        runs: number of independent runs.
+        **parameters: of the policy.
+    """
     stream = point.stream
-    among: dict[str, object] = {"windows": None if point.span else len(stream), "span": point.span}
-    if policy != "fixed":
-        among["decisions"] = point.decisions
-    adaptive = Adaptive(policy=policy, **among, **parameters)  # type: ignore[arg-type]
-    scales = scales_for(adaptive, budget=point.epsilon, sensitivity=1)
+    decisions = {} if policy == "fixed" else {"decisions": point.decisions}
+    rule = settled(policy, stream, point.span, **decisions, **parameters)
     found = []
     for _ in range(runs):
-        off = np.cumsum(np.pad(step(adaptive, scales, None, stream, draw)[1] - stream, ((0, 0), (1, 0))), axis=1)
+        off = np.cumsum(np.pad(published(rule, stream, point.epsilon) - stream, ((0, 0), (1, 0))), axis=1)
         found.append(np.abs(off[:, point.size :] - off[:, : -point.size]).mean())
     return float(np.mean(found))
 
@@ -73,9 +70,7 @@ def ways(point: Point, runs: int) -> dict[str, float]:
         "every window": error(point, "fixed", runs, interval=1),
         "fixed": error(point, "fixed", runs, interval=interval),
         "dsft": min(error(point, "dsft", runs, samples=point.samples, threshold=t) for t in thresholds),
-        "dsat": error(
-            point, "dsat", runs, samples=point.samples, gains=Gains(), reserve=RESERVE if point.span else 0.0
-        ),
+        "dsat": error(point, "dsat", runs, samples=point.samples),
         "bd": error(point, "bd", runs),
         "ba": error(point, "ba", runs),
     }
@@ -155,11 +150,11 @@ def table(axis: str, runs: int) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"of {', '.join(AXES)}; all without any")
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"any of {', '.join(AXES)}; default: all")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each policy; default: {RUNS}")
     given = parser.parse_args(arguments)
     if unknown := set(given.axes) - set(AXES):
-        parser.error(f"no such axis: {', '.join(sorted(unknown))}; there are {', '.join(AXES)}")
+        parser.error(f"unknown axis: {', '.join(sorted(unknown))}; known: {', '.join(AXES)}")
     for axis in given.axes or AXES:
         print(f"\n## {axis}\n", flush=True)
         for line in table(axis, given.runs):

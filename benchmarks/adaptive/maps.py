@@ -1,13 +1,12 @@
-"""Which way to make samples of ordered cells is nearest to the truth, for single cells and boxes, and for what data.
+"""Errors of each method to sample ordered cells, for single cells and boxes, by the kind of data.
 
     python -m benchmarks.adaptive.maps           # about five minutes
     python -m benchmarks.adaptive.maps --quick   # fewer runs
 
-All have epsilon = 1 and are sampled at the same windows (`fixed`), or where `dsat` decides.
+All have epsilon = 1 and are sampled in the same windows (`fixed`), or in those that `dsat` chooses.
 """
 
 import argparse
-import math
 from pathlib import Path
 
 import numpy as np
@@ -15,19 +14,25 @@ import pyarrow.compute as pc
 
 from benchmarks.adaptive.streams import Ints
 from examples.stops.build import changelog
-from privacy.adaptive.choice import AdaptiveChoice
+from privacy.adaptive.base import Policy
+from privacy.adaptive.dsat import Dsat
+from privacy.adaptive.fixed import Fixed
 from privacy.cells.choice import CellChoice
-from privacy.cells.space import Axis, Space
+from privacy.cells.space import Axis, Space, cells_of
+from privacy.constraint import AtMost, AtOnce
 from privacy.measure import Measure
-from privacy.planning.adaptive_part import AdaptivePart, adaptive_of, calibrated, decisions_over, over_of
+from privacy.planning.adaptive_part import AdaptiveDraft, AdaptivePart
+from privacy.planning.demand import Demand
+from privacy.planning.part import Calibrated
 from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection, Span
-from transforms.release.adaptive_sketches import released_anew
+from privacy.series import Series
+from transforms.release.sampled_chunk import released_anew
 
 OUT = Path("out/benchmarks/adaptive/MAPS.md")
 SIDE, WINDOWS, BOXES = 64, 52, 300
 SIDES = (1, 8, 24)
-"""Of boxes, in cells; on a line those of ranges squared."""
+"""Sides of boxes, in cells; ranges on a line have the square of it."""
 
 WAYS: dict[str, CellChoice] = {
     "each": CellChoice(name="each"),
@@ -40,7 +45,13 @@ WAYS: dict[str, CellChoice] = {
 
 
 def clusters(objects: int, spread: float, seed: int) -> Ints:
-    """Objects about five centres that wander, [windows, cells]."""
+    """Return histograms [windows, cells] of objects around five moving centres.
+
+    Args:
+        objects: number of objects.
+        spread: standard deviation of the distance from a centre, in cells.
+        seed: of the generator.
+    """
     rng = np.random.default_rng(seed)
     centres, of = rng.uniform(12, SIDE - 12, (5, 2)), rng.integers(0, 5, objects)
     own, found = rng.normal(0, spread, (objects, 2)), []
@@ -64,7 +75,7 @@ def everywhere(objects: int) -> Ints:
 
 
 def stops() -> Ints:
-    """Of Minneapolis, 2017: those of the last four weeks, week by week."""
+    """Return histograms [weeks, cells] of the stops in Minneapolis, 2017, in the last four weeks of each week."""
     table = changelog()
     day = pc.cast(table["at"], "date32").cast("int32").to_numpy()
     lat, long = (table[name].to_numpy() for name in ("lat", "long"))
@@ -76,7 +87,7 @@ def stops() -> Ints:
 
 
 def line() -> Ints:
-    """Ages of people who grow older, in 1,024 cells."""
+    """Return histograms [windows, 1024] of the ages of people who grow older."""
     rng = np.random.default_rng(3)
     ages = np.concatenate([rng.normal(300, 90, 20_000), rng.normal(620, 140, 30_000)])
     found = []
@@ -87,14 +98,21 @@ def line() -> Ints:
 
 
 def errors(part: AdaptivePart, stream: Ints, space: Space, runs: int) -> list[float]:
-    """The mean absolute error of boxes of each size, over all windows and runs."""
+    """Return the mean absolute error of boxes of each size, over all windows and runs.
+
+    Args:
+        part: a calibrated part, which each run releases with fresh noise.
+        stream: exact histograms, [windows, cells].
+        space: axes of the cells.
+        runs: number of independent runs.
+    """
     shape = tuple(axis.cells for axis in space)
     leaves = np.concatenate([np.zeros_like(stream[:1]), np.diff(stream, axis=0, prepend=0)])
     rng = np.random.default_rng(4)
     found = np.zeros(len(SIDES))
     for _ in range(runs):
         published = released_anew(part, leaves)
-        off = (published.values - stream).reshape(-1, *shape)
+        off = (published - stream).reshape(-1, *shape)
         sums = np.zeros((len(off), *(size + 1 for size in shape)))
         sums[(slice(None), *(slice(1, None),) * len(shape))] = off
         for axis in range(1, sums.ndim):
@@ -111,14 +129,28 @@ def errors(part: AdaptivePart, stream: Ints, space: Space, runs: int) -> list[fl
     return [float(one) for one in found]
 
 
-def made(way: CellChoice, choice: AdaptiveChoice, space: Space, protects: Protection) -> AdaptivePart:
-    over = over_of(way, space)
-    cells = decisions_over(over, math.prod(axis.cells for axis in space))
-    count = Measure(kind="count")
-    policy = adaptive_of(
-        choice, promise=Promise(window=1, windows=WINDOWS, protects=protects, owner=False), cells=cells, measure=count
+def made(way: CellChoice, policy: Policy, space: Space, protects: Protection) -> AdaptivePart:
+    """Return a calibrated part for levels with epsilon = 1.
+
+    Args:
+        way: the strategy over cells.
+        policy: when to sample.
+        space: axes of the cells.
+        protects: what is protected.
+    """
+    demand = Demand(
+        name="map",
+        measure=Measure(kind="count"),
+        cells=cells_of(space),
+        series=(Series(kind="level"),),
+        axes=space,
+        over=way,
+        adaptive=policy,
     )
-    return calibrated(0, policy, scale=1.0, sensitivity=1, noise="laplace", over=over)
+    constraint = AtMost(1) if protects == EVERYTHING else AtOnce()
+    promise = Promise(constraint=constraint, window=1, windows=WINDOWS, protects=protects, owner=False)
+    draft = AdaptiveDraft.of(0, demand, policy, promise, "laplace")
+    return draft.calibrated(Calibrated(mechanism="laplace", scale=1.0, share=1.0, delta=0.0))
 
 
 def main() -> None:
@@ -133,10 +165,10 @@ def main() -> None:
         "stops of Minneapolis": (stops(), square),
         "ages, 1,024 cells": (line(), (Axis(cells=1024, ordered=True),)),
     }
-    policies: dict[str, tuple[AdaptiveChoice, Protection]] = {
-        "fixed, all, 13 samples": (AdaptiveChoice(policy="fixed", interval=4), EVERYTHING),
-        "fixed, any 4, 1 sample": (AdaptiveChoice(policy="fixed", interval=4), Span(4)),
-        "dsat, all, 13 samples": (AdaptiveChoice(policy="dsat", samples=13), EVERYTHING),
+    policies: dict[str, tuple[Policy, Protection]] = {
+        "fixed, all, 13 samples": (Fixed(interval=4), EVERYTHING),
+        "fixed, any 4, 1 sample": (Fixed(interval=4), Span(4)),
+        "dsat, all, 13 samples": (Dsat(samples=13), EVERYTHING),
     }
     sizes = " | ".join("one cell" if side == 1 else f"{side**2} cells" for side in SIDES)
     lines = [f"| histogram | policy | samples made with | {sizes} |", "|---|---|---|" + "--:|" * len(SIDES)]

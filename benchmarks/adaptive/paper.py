@@ -1,8 +1,8 @@
-"""What the algorithms of Li et al. 2015 (DSFT, DSAT) really cost as they are printed; they are used nowhere else.
+"""True privacy cost of the algorithms of Li et al. 2015 (DSFT, DSAT) as printed; nothing else uses those forms.
 
 Noise is Laplace noise as in the paper, sensitivity 1, decisions at eps_1 = 1. A loss is the logarithm of the ratio of
-the probabilities of one run of answers under two neighbours, integrated over the noise of the threshold on a fine grid.
-The runs are bad ones, so every number is a lower bound; the cap is what composition allows at most.
+the probabilities of one sequence of answers under two neighbours, integrated over the noise of the threshold on a fine
+grid. The sequences are chosen to be bad, so every number is a lower bound; the cap is the upper bound of composition.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,14 @@ Floats = NDArray[np.float64]
 
 
 class Answers(NamedTuple):
-    """So many answers at one distance from the threshold, and how much further away it is for the neighbour."""
+    """Answers at one distance from the threshold.
+
+    Attributes:
+        above: whether the answers are "above the threshold".
+        times: number of answers.
+        distance: from the threshold.
+        moved: by how much the neighbour's distance is larger.
+    """
 
     above: bool
     times: float
@@ -25,15 +32,18 @@ class Answers(NamedTuple):
 
 
 def _below(gap: Floats, b: float) -> Floats:
-    """ln Pr[Laplace noise < gap]."""
+    """Return ln Pr[Laplace noise of scale b < gap]."""
     return np.where(gap < 0, np.log(0.5) + gap / b, np.log1p(-0.5 * np.exp(-np.abs(gap) / b)))
 
 
 def loss(b1: float, b2: float, runs: Sequence[Answers], *, clamp: bool = False) -> float:
-    """The loss of AboveThreshold with these answers: one noise of the threshold (scale b1), one of each distance (b2).
+    """Return the privacy loss of AboveThreshold for a sequence of answers.
 
     Args:
-        clamp: whether the noisy threshold is clamped to where it is without noise, as at an end of the paper's range.
+        b1: scale of the noise of the threshold, which is sampled once.
+        b2: scale of the noise of each distance.
+        runs: the answers.
+        clamp: whether the noisy threshold is clamped to its value without noise, as at an end of the paper's range.
     """
     reach = 40 * (b1 + b2)
     rho = np.linspace(-reach, reach, 400_001)
@@ -48,7 +58,7 @@ def loss(b1: float, b2: float, runs: Sequence[Answers], *, clamp: bool = False) 
 
 
 def rows() -> list[tuple[str, float, float]]:
-    """What it is, its loss in eps_1, and the cap."""
+    """Return rows of the table: the form's name, its loss per eps_1, and the cap."""
     found = []
     for c in (1, 5):
         pinning = Answers(above=False, times=1e6, distance=0.0, moved=1.0)
@@ -60,7 +70,7 @@ def rows() -> list[tuple[str, float, float]]:
         ):
             found.append((name, loss(b1, b2, [pinning, asked]), 1 / b1 + 2 * c / b2))
     c, n = 5, 500
-    # At the upper end, which no distance exceeds.
+    # At the upper end of the range, which no distance exceeds.
     far = [Answers(above=False, times=n, distance=-1.0, moved=1.0)]
     found.append(("algorithm 2, clamped threshold, C = 5, N = 500", loss(2 * c, 2 * c, far, clamp=True), n / (2 * c)))
     for told in (1e2, 1e4, 1e6):

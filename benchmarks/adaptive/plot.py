@@ -1,4 +1,4 @@
-"""Li et al.'s figures 2 to 9 drawn anew, from the numbers in FIGURES.md: nothing is run for them.
+"""Draw figures in the form of Li et al.'s figures 2 to 9 from the tables in FIGURES.md, without running anything.
 
 python -m benchmarks.adaptive.plot
 """
@@ -29,7 +29,7 @@ Rows = list[tuple[str, float, list[float]]]
 
 
 def tables(text: str) -> dict[str, tuple[str, Rows]]:
-    """Of each axis its title and its rows.
+    """Return the title and the rows of each axis in the text of FIGURES.md.
 
     >>> head = "## share\\n| histograms | share of decisions | every window | fixed | dsft | dsat | bd | ba |\\n"
     >>> tables(head + "|---|--:|--:|--:|--:|--:|--:|--:|\\n| census | 0.2 | 2,980 | 5 | 6 | 7 | 8 | 9 |\\n")
@@ -49,7 +49,7 @@ def tables(text: str) -> dict[str, tuple[str, Rows]]:
 
 
 def draw(axes: dict[str, tuple[str, Rows]], path: Path) -> None:
-    """A row for each kind of histograms, a column for each axis that moves; both axes are logarithmic."""
+    """Write a figure with a row for each kind of histogram and a column for each axis, on logarithmic scales."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     kinds = list(dict.fromkeys(histograms for _, rows in axes.values() for histograms, _, _ in rows))
     figure = Figure(figsize=(2.3 * len(axes), 2.3 * len(kinds) + 0.6), layout="constrained")

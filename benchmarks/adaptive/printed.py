@@ -1,14 +1,14 @@
-"""Li et al.'s figures 3 to 6, 8 and 9 with the parameters that they print, on made-up people.
+"""Li et al.'s figures 3 to 6, 8 and 9 with the parameters that they print, on synthetic people.
 
     python -m benchmarks.adaptive.printed                # five minutes
     python -m benchmarks.adaptive.printed epsilon span   # some of them
 
 Their table 2: N = 500 windows, 6 attributes of 96, 2, 12, 2, 2 and 3 values (27,648 cells), 500,000 people of
-3,000,000, epsilon = 1, C = 0.01 N samples, update rate 0.5, and the share of decisions k = 0.0532 that section 7.2
-takes. In each window m people leave and m others come, m around a quarter of 500,000, with another factor in each of
-ten periods. Errors are mean absolute errors of counts of random ranges of all attributes. The census, the taxis and
-Oldenburg's cars are not at hand: people are made up (a mixture of twenty kinds), and figures 8 and 9 have them, too,
-for 1,000 windows.
+3,000,000, epsilon = 1, C = 0.01 N samples, update rate 0.5, and the share of decisions k = 0.0532 of section 7.2. In
+each window m people leave and m others come; m is around a quarter of 500,000, times a factor that differs in each of
+ten periods. Errors are mean absolute errors of counts of random ranges of all attributes. The paper's census, taxis and
+cars of Oldenburg are not available: all figures use synthetic people (a mixture of twenty kinds), figures 8 and 9 for
+1,000 windows.
 """
 
 import argparse
@@ -21,9 +21,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.adaptive.policy import RESERVE, Adaptive, Gains, Policy
-from privacy.adaptive.scales import scales_for
-from privacy.adaptive.step import step
+from benchmarks.adaptive.rules import published, settled
 from privacy.noise.distributions import DiscreteLaplace
 
 Ints = NDArray[np.int64]
@@ -33,7 +31,7 @@ PERIODS, QUERIES, LOOKED_AT, SHARE = 10, 500, 25, 0.0532
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What Li et al. vary, at their defaults."""
+    """The parameters that Li et al. vary, with their defaults."""
 
     windows: int = 500
     attributes: int = 6
@@ -52,7 +50,13 @@ class Point:
 
 @cache
 def stream(sizes: tuple[int, ...], windows: int, rate: float) -> Ints:
-    """Histograms [windows, cells]; the same at each call."""
+    """Return histograms [windows, cells] of synthetic people; the same at each call.
+
+    Args:
+        sizes: number of values of each attribute.
+        windows: number of windows.
+        rate: update rate.
+    """
     random = np.random.default_rng(2015)
     kinds = np.zeros(math.prod(sizes))
     for weight in random.dirichlet(np.ones(KINDS)):
@@ -74,8 +78,13 @@ def stream(sizes: tuple[int, ...], windows: int, rate: float) -> Ints:
 
 
 def range_errors(off: Ints, sizes: tuple[int, ...]) -> float:
-    """The mean absolute sum of differences [windows, cells] over random boxes: each attribute within an interval."""
-    random = np.random.default_rng(5000)  # the same boxes for all ways
+    """Return the mean absolute error of random boxes, which bound each attribute by an interval.
+
+    Args:
+        off: published minus exact counts, [windows, cells].
+        sizes: number of values of each attribute.
+    """
+    random = np.random.default_rng(5000)  # the same boxes for all methods
     ends = np.sort(np.stack([random.integers(0, size, (2, QUERIES)) for size in sizes]), axis=1)
     found = []
     for row in off[np.linspace(0, len(off) - 1, min(LOOKED_AT, len(off))).astype(int)]:
@@ -83,27 +92,21 @@ def range_errors(off: Ints, sizes: tuple[int, ...]) -> float:
         for axis in range(len(sizes)):
             sums = sums.cumsum(axis=axis)
         total = np.zeros(QUERIES)
-        for corner in product((0, 1), repeat=len(sizes)):  # from, or to and with
+        for corner in product((0, 1), repeat=len(sizes)):  # the corner before the interval, or its last value
             at = tuple(ends[axis, last] + last for axis, last in enumerate(corner))
             total += (-1.0) ** (len(sizes) - sum(corner)) * sums[at]
         found.append(np.abs(total).mean())
     return float(np.mean(found))
 
 
-def draw(distribution: DiscreteLaplace, size: int) -> Ints:
-    return distribution.noise(size)
-
-
-def error(point: Point, policy: Policy, **parameters: object) -> float:
+def error(point: Point, policy: str, **parameters: object) -> float:
     exact = stream(point.sizes, point.windows, point.rate)
-    among: dict[str, object] = {"windows": None if point.span else point.windows, "span": point.span}
     if policy in ("dsft", "dsat"):
-        among |= {"decisions": SHARE, "samples": point.samples}
+        parameters |= {"decisions": SHARE, "samples": point.samples}
     elif policy != "fixed":
-        among["decisions"] = 0.5
-    adaptive = Adaptive(policy=policy, **among, **parameters)  # type: ignore[arg-type]
-    scales = scales_for(adaptive, epsilon=point.epsilon, sensitivity=1)
-    return range_errors(step(adaptive, scales, None, exact, draw)[1] - exact, point.sizes)
+        parameters["decisions"] = 0.5
+    rule = settled(policy, exact, point.span, **parameters)
+    return range_errors(published(rule, exact, point.epsilon) - exact, point.sizes)
 
 
 def ways(point: Point) -> dict[str, float]:
@@ -112,22 +115,22 @@ def ways(point: Point) -> dict[str, float]:
     stale = np.repeat(exact[::interval], interval, axis=0)[: len(exact)]
     each = DiscreteLaplace((point.span or point.windows) / point.epsilon)
     return {
-        "baseline": range_errors(draw(each, LOOKED_AT * math.prod(point.sizes)).reshape(LOOKED_AT, -1), point.sizes),
+        "baseline": range_errors(each.noise(LOOKED_AT * math.prod(point.sizes)).reshape(LOOKED_AT, -1), point.sizes),
         "fixed": error(point, "fixed", interval=interval),
         "fixed without noise": range_errors(stale - exact, point.sizes),
-        "dsat": error(point, "dsat", gains=Gains(), reserve=RESERVE if point.span else 0.0),
-        **({way: error(point, way) for way in ("bd", "ba")} if point.span else {}),  # type: ignore[arg-type]
+        "dsat": error(point, "dsat"),
+        **({way: error(point, way) for way in ("bd", "ba")} if point.span else {}),
     }
 
 
 def by_threshold() -> Iterator[tuple[object, dict[str, float]]]:
-    """The distance of Li et al. is normalised: 0.025 of it are 12,500 people."""
+    """Yield errors by threshold. The distance of Li et al. is normalised: 0.025 corresponds to 12,500 people."""
     for threshold in (0.0, 0.01, 0.025, 0.1, 0.2, 0.3, 0.4):
         yield threshold, {"dsft": error(Point(), "dsft", threshold=round(threshold * PEOPLE))}
-    yield "dsat", {"dsft": error(Point(), "dsat", gains=Gains())}
+    yield "dsat", {"dsft": error(Point(), "dsat")}
 
 
-AXES = {
+AXES: dict[str, tuple[str, list[tuple[object, Point]]]] = {
     "epsilon": ("figure 4: epsilon", [(e, Point(epsilon=e)) for e in (0.1, 0.5, 1.0, 2.0)]),
     "updates": ("figure 5: update rate", [(r, Point(rate=r)) for r in (0.1, 0.3, 0.5, 0.7, 0.9)]),
     "attributes": ("figure 6: attributes", [(d, Point(attributes=d)) for d in (3, 4, 5, 6)]),
@@ -152,7 +155,7 @@ def table(axis: str) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     names = ["threshold", *AXES]
-    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"of {', '.join(names)}; all without any")
+    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"any of {', '.join(names)}; default: all")
     given = parser.parse_args(arguments)
     if unknown := set(given.axes) - set(names):
         parser.error(f"unknown axis: {', '.join(sorted(unknown))}; known: {', '.join(names)}")

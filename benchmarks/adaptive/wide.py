@@ -1,9 +1,10 @@
-"""What adaptive publication takes for many cells and windows at once, by the function that every runner calls.
+"""Time and memory of adaptive publication for many cells and windows at once, by the function that every runner calls.
 
     python -m benchmarks.adaptive.wide              # about four minutes
 
-Entries move between cells of a map, so many in each window; a run closes all windows. Exact sums are given: reading and
-bounding are not in it. `tables` is what it takes to make Arrow tables of what is published, for some of the windows.
+A fixed number of entries moves between cells of a map in each window, and one run closes all windows. The benchmark
+starts from exact sums, without reading and bounding. The last column is the time to make Arrow tables of published
+numbers, measured for some of the windows.
 """
 
 import argparse
@@ -14,9 +15,9 @@ import numpy as np
 
 from benchmarks.memory.ours import peak
 from privacy.accounting.accounting import Budget
-from privacy.adaptive.choice import AdaptiveChoice
-from privacy.adaptive.policy import POLICIES
-from privacy.cells.choice import CellChoice, CellName
+from privacy.adaptive.base import Policy
+from privacy.adaptive.table import POLICIES
+from privacy.cells.choice import CellChoice
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
 from privacy.planning.make_plan import make_plan
@@ -30,11 +31,18 @@ from transforms.release.release import ESTIMATES, ReleasePlan, protect, remember
 
 DAY = 86_400_000_000
 TABLES = 10
-"""Windows of which tables are made."""
+"""Number of windows of which tables are made."""
 
 
-def release_of(side: int, windows: int, choice: AdaptiveChoice, cells: CellName) -> ReleasePlan:
-    """Levels of a count on a map of so many cells each way."""
+def release_of(side: int, windows: int, choice: Policy, cells: str) -> ReleasePlan:
+    """Return the plan of a count's levels on a map of `side` x `side` cells.
+
+    Args:
+        side: cells along each axis.
+        windows: number of windows.
+        choice: the policy.
+        cells: the strategy over cells.
+    """
     along = OrderedKey(start=0, step=1, steps=side - 2)
     query = Query(
         name="cars",
@@ -57,7 +65,13 @@ def release_of(side: int, windows: int, choice: AdaptiveChoice, cells: CellName)
 
 
 def sums_of(cells: int, windows: int, moves: int) -> Iterator[bytes]:
-    """As of several shards: entries that are there at the start, and those that move in each window."""
+    """Yield sums as of several shards: of the entries at the start, and of those that move in each window.
+
+    Args:
+        cells: number of cells.
+        windows: number of windows.
+        moves: entries that move in each window.
+    """
     chance = np.random.default_rng(1)
     for first in range(0, windows + 1, 100):
         rows = np.arange(first, min(first + 100, windows + 1)).repeat(2 * moves)
@@ -76,7 +90,7 @@ def main() -> None:
     parser.add_argument("--cells", choices=("each", "tree", "quadtree", "kdtree"), default="each")
     parser.add_argument("--samples", type=int, default=20)
     arguments = parser.parse_args()
-    choice = AdaptiveChoice(policy=arguments.policy, samples=arguments.samples if arguments.policy == "dsat" else None)
+    choice = POLICIES[arguments.policy](**({"samples": arguments.samples} if arguments.policy == "dsat" else {}))
     made = release_of(arguments.side, arguments.windows, choice, arguments.cells)
     (key,) = made.aggregation.node_keys()
     payloads = list(sums_of(arguments.side**2, arguments.windows, arguments.moves))
@@ -90,7 +104,7 @@ def main() -> None:
             list(tables(noisy, made, ESTIMATES))
         begun = time.perf_counter()
         tabled += (begun - made_at) / TABLES if block < TABLES else 0
-    print("| cells | windows | seconds | peak MB | MB on their way | state MB | tables of a block, seconds |")
+    print("| cells | windows | seconds | peak MB | MB sent to the next step | state MB | tables of a block, seconds |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
     print(
         f"| {arguments.side**2:,} | {arguments.windows:,} | {spent:.0f} | {peak() / 1e6:,.0f} | {size / 1e6:,.0f} "

@@ -2,12 +2,12 @@
 
     python -m benchmarks.cells                      # all parts: two minutes of processor time
     python -m benchmarks.cells medians peers        # some of them
-    python -m benchmarks.cells --grid 52            # 1,000 x 1,000 cells by so many windows, in time and memory
+    python -m benchmarks.cells --grid 52            # time and memory for 1,000 x 1,000 cells and 52 windows
 
-Parts: over-cells (what sums over cells gain, beside lower bounds), weighted (what weighted sums gain beside trees),
-small (each range of four cells), distance (what distances gain for ranges), points (ranges from sorted points), gains
-(against the distance), medians, smooth (sensitivities of medians), crossings (of quantiles), curves (medians against
-epsilon), peers (OpenDP), widths (of a histogram's cells).
+Parts: over-cells (gain of sums over cells, compared with lower bounds), weighted (gain of weighted sums, compared with
+trees), small (each range of four cells), distance (gain of distances for ranges), points (ranges from sorted points),
+gains (by distance), medians, smooth (sensitivities of medians), crossings (of quantiles), curves (medians by epsilon),
+peers (OpenDP), widths (of a histogram's cells).
 """
 
 import argparse
@@ -33,12 +33,12 @@ PARTS: dict[str, Callable[[], str]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without any")
-    parser.add_argument("--grid", type=int, metavar="WINDOWS")
-    parser.add_argument("--mechanism", choices=list(over_cells.DELTA), default="laplace", help="of --grid")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--grid", type=int, metavar="WINDOWS", help="measure a grid of 1,000 x 1,000 cells instead")
+    parser.add_argument("--mechanism", choices=list(over_cells.DELTA), default="laplace", help="noise of --grid")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}; known: {', '.join(PARTS)}")
     if arguments.grid is not None:
         print(over_cells.grid(arguments.grid, arguments.mechanism))
         return

@@ -1,7 +1,7 @@
-"""Ranges and medians of the same units by each way, where places are protected up to a distance: one window of units.
+"""Ranges and medians by each method, if places are protected up to a distance: one window of units.
 
-Errors are measured: noise is sampled anew in each run, units are the same. Cells and groups are of sizes that follow
-from public numbers alone (`step_for`, `points.group_for`).
+Errors are measured: each run samples fresh noise for the same units. Sizes of cells and groups follow from public
+numbers alone (`step_for`, `points.group_for`).
 """
 
 import math
@@ -20,15 +20,22 @@ from privacy.cells.averages import Workload
 Floats = NDArray[np.float64]
 RUNS, SETS, RANGES = 1000, 40, 2000
 FINER, MOST_CELLS = 4, 8192
-"""Cells for units that clump: so many to one that is best if they do not."""
+"""Factor of `ours, finer` on the number of cells that is best for evenly spread units; largest number."""
 
 
 def step_for(units: int, *, length: float, reach: float, epsilon: float) -> float:
-    """Size of a cell under prefixes, from public numbers alone: the best for ranges if units were spread evenly.
+    """Return the size of a cell under prefixes that is best for ranges if units are spread evenly.
 
-    The two nodes of a range have a variance of 4 (reach / (step epsilon))^2, and of the units in the cells that it
-    cuts, n step / length each, a sixth is the variance of how many are inside: n step / (3 length) in all. Below the
-    distance it is a whole part of it, since parts of a cell count as one.
+    It depends on public numbers alone. The two nodes of a range have a variance of 4 (reach / (step epsilon))^2. A
+    range cuts two cells of n step / length units each, and the number of those units inside it has a variance of a
+    sixth of them: n step / (3 length) for both. A size below the distance divides the distance, since parts of a cell
+    count as one.
+
+    Args:
+        units: number of units n.
+        length: of the axis.
+        reach: the protected distance, in units of the axis.
+        epsilon: the budget.
 
     >>> step_for(10_000, length=100.0, reach=1.0, epsilon=1.0)
     0.5
@@ -40,6 +47,17 @@ def step_for(units: int, *, length: float, reach: float, epsilon: float) -> floa
 def cells_of(
     units: Units, *, reach: float, step: float, epsilon: float, runs: int, random: np.random.Generator, of: Workload
 ) -> Cells:
+    """Return noisy counts of equal cells that cover the axis, of at least the size `step`.
+
+    Args:
+        units: on the axis.
+        reach: protected distance, in units of the axis.
+        step: size of a cell, in units of the axis.
+        epsilon: the budget.
+        runs: number of independent samples of noise.
+        random: generator of the noise.
+        of: what the cells are for.
+    """
     length = units.high - units.low
     cells = min(MOST_CELLS, max(2, math.floor(length / step + 1e-9)))
     apart = min(cells - 1, math.ceil(reach * cells / length - 1e-9))
@@ -47,7 +65,16 @@ def cells_of(
 
 
 def off(values: Floats, units: Units, share: float = 0.5) -> float:
-    """Mean distance from the quantile: from the stretch between two points if any place on it is one."""
+    """Return the mean distance of estimates from the quantile, or from the interval of all quantiles.
+
+    Args:
+        values: estimates, [runs].
+        units: on the axis.
+        share: of the quantile.
+
+    Returns:
+        the distance in `units.unit`.
+    """
     wanted = share * len(units.places)
     first = units.places[math.ceil(wanted) - 1]
     last = units.places[int(wanted)] if wanted == int(wanted) else first
@@ -55,7 +82,7 @@ def off(values: Floats, units: Units, share: float = 0.5) -> float:
 
 
 def samples() -> list[tuple[Units, float]]:
-    """Units, each with a short and a long distance."""
+    """Return sets of units, each with a short and a long distance."""
     found = [(stops(days), reach) for days in (365, 28, 1) for reach in (0.001, 0.01)]
     return found + [(units, units.high / share) for units in made_up() for share in (100, 10)]
 
@@ -65,7 +92,14 @@ def told(units: Units, reach: float) -> str:
 
 
 def median_ways(units: Units, reach: float, epsilon: float, random: np.random.Generator) -> dict[str, Floats]:
-    """Medians of many runs by each way."""
+    """Return the medians [runs] by each method.
+
+    Args:
+        units: on the axis.
+        reach: protected distance, in units of the axis.
+        epsilon: the budget.
+        random: generator of the noise.
+    """
     n, length = len(units.places), units.high - units.low
     low, high, places = units.low, units.high, units.places
     step = step_for(n, length=length, reach=reach, epsilon=epsilon)
@@ -106,9 +140,9 @@ def medians_table() -> str:
 
 
 def smooth_sensitivities() -> str:
-    """Fang and Chang's figure 6: smooth sensitivities of the median of exponential points, scaled to [0, 1].
+    """Return Fang and Chang's figure 6: smooth sensitivities of the median of exponential points, scaled to [0, 1].
 
-    Means of 300 sets; beta is not printed.
+    Means of 300 sets. The paper does not print beta.
     """
     random = np.random.default_rng()
     lines = ["| beta | points | all places | 0.02 apart | 0.005 apart |", "|--:|--:|--:|--:|--:|"]
@@ -125,7 +159,7 @@ def smooth_sensitivities() -> str:
 
 
 def curves() -> str:
-    """Medians against epsilon."""
+    """Return a table of errors of medians by epsilon."""
     random = np.random.default_rng()
     lines: list[str] = []
     units = made_up()[0]
@@ -139,7 +173,13 @@ def curves() -> str:
 
 
 def range_ways(units: Units, reach: float, random: np.random.Generator) -> dict[str, float]:
-    """Root mean square errors of the counts of random ranges, whose ends are anywhere; epsilon = 1."""
+    """Return the root mean square error of the counts of random ranges by each method, with epsilon = 1.
+
+    Args:
+        units: on the axis.
+        reach: protected distance, in units of the axis.
+        random: generator of the noise.
+    """
     n, length = len(units.places), units.high - units.low
     ends = np.sort(np.random.default_rng(1).uniform(units.low, units.high, (2, RANGES)), axis=0)
     truth = points.counted(units.places, *ends)
@@ -179,9 +219,9 @@ def ranges() -> str:
 
 
 def gains() -> str:
-    """So many times less mean square error than where all places are protected, by the distance as a share of the axis.
+    """Return how much smaller mean square errors are than if all places are protected, by the share of the axis.
 
-    10,000 made-up units; ranges of 1,000 cells.
+    10,000 synthetic units; ranges of 1,000 cells.
     """
     random = np.random.default_rng()
     units = made_up()[0]
@@ -208,7 +248,7 @@ def gains() -> str:
 
 
 def middle_crossing(made: Cells, share: float) -> Floats:
-    """What the product gave before: the middle of where the balance first and last crosses zero."""
+    """Return the middle of the places where the balance first and last crosses zero."""
     total = made.counts.sum(axis=1, keepdims=True)
     above = np.concatenate([np.zeros_like(total), np.cumsum(made.counts, axis=1)], axis=1) - share * total
     rows, last = np.arange(len(above)), above.shape[1] - 1
@@ -221,7 +261,10 @@ def middle_crossing(made: Cells, share: float) -> Floats:
 
 
 def crossings() -> str:
-    """Quantiles where noise makes many crossings: the middle of them, or that of the isotonic regression."""
+    """Return a table of errors of quantiles if noise causes many crossings, by two estimates.
+
+    The estimates are the middle of the crossings, and the crossing of the isotonic regression.
+    """
     random = np.random.default_rng()
     lines = ["| units | cells | share | middle of the first and the last | isotonic |", "|---|--:|--:|--:|--:|"]
     for units in (stops(1), stops(28)):

@@ -1,4 +1,4 @@
-"""Units on an axis whose ends are public: places of stops, and made-up ones."""
+"""Units on an axis whose ends are public: places of stops, and synthetic units."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ class Units:
     """Ordered places of units.
 
     Attributes:
-        scale: so many `unit`s are one on the axis.
+        scale: number of `unit`s in one unit of the axis.
     """
 
     name: str
@@ -27,12 +27,12 @@ class Units:
     scale: float = 1.0
 
     def counts(self, cells: int) -> NDArray[np.int64]:
-        """In so many cells of one size."""
+        """Return the number of units in each of `cells` cells of equal size."""
         return np.histogram(self.places, bins=cells, range=(self.low, self.high))[0].astype(np.int64)
 
 
 def stops(days: int) -> Units:
-    """From south to north, of the first days of June 2017 or of all the year: the demo's, 18.7 km."""
+    """Return the demo's stops from south to north (18.7 km), of the first days of June 2017 or of the whole year."""
     table = _stops()
     low, high = 44.886, 45.054
     at = table["at"].to_numpy()
@@ -49,7 +49,7 @@ def _stops():  # type: ignore[no-untyped-def]
 
 
 def made_up() -> tuple[Units, ...]:
-    """Of a fixed seed: only the noise differs between runs."""
+    """Return synthetic units from a fixed seed: only the noise differs between runs."""
     random = np.random.default_rng(14)
     halves = np.concatenate([random.normal(20, 3, 5_000), random.normal(80, 3, 5_000)])
     return (

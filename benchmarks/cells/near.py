@@ -1,8 +1,8 @@
-"""What a distance gains for ranges: the product's own plans for places up to a distance, beside all places.
+"""Gain of a distance for ranges: the planner's plans for places up to a distance, compared with all places.
 
-Neighbours differ in the place of one unit. `factors` compares the mean variance of a random range where all places are
-protected with that where only so many cells are, both under the best strategy that the planner finds: Fang and Chang's
-factors. Levels of one window, epsilon = 1, Laplace noise: nothing is sampled.
+Neighbours differ in the place of one unit. `factors` computes Fang and Chang's factors: the mean variance of a random
+range if all places are protected, divided by the same if only places up to a distance are. Both use the best strategy
+that the planner finds. Levels of one window, epsilon = 1, Laplace noise; variances are exact.
 """
 
 from functools import lru_cache
@@ -11,7 +11,7 @@ import numpy as np
 
 from privacy.accounting.accounting import Budget
 from privacy.cells.averages import Workload
-from privacy.cells.choice import CellChoice, CellName
+from privacy.cells.choice import CellChoice
 from privacy.cells.space import Axis
 from privacy.constraint import AtOnce
 from privacy.measure import Measure
@@ -27,13 +27,15 @@ LEVEL = Series(kind="level")
 
 
 @lru_cache
-def plan_of(
-    cells: int, apart: int, *, epsilon: float = 1.0, name: CellName = "auto", workload: Workload = "ranges"
-) -> Plan:
-    """Of one window in which a unit is in one cell: its place is protected up to so many cells.
+def plan_of(cells: int, apart: int, *, epsilon: float = 1.0, name: str = "auto", workload: Workload = "ranges") -> Plan:
+    """Return the plan of one window in which a unit is in one cell and its place is protected.
 
     Args:
-        apart: 0: its presence is protected.
+        cells: number of cells along the axis.
+        apart: the distance in cells up to which its place is protected. With 0, its presence is protected.
+        epsilon: the budget.
+        name: the strategy over cells.
+        workload: what the cells are for.
     """
     demand = Demand(
         name="map",
@@ -61,18 +63,18 @@ def plan_of(
 
 
 def name_of(plan: Plan) -> str:
-    over = plan.released[0].over
+    over = plan.linear(0)[0].over
     return "each" if over is None else over.name
 
 
 def variance(plan: Plan) -> float:
-    """Mean over the workload."""
+    """Return the mean variance over the workload."""
     return float(np.mean(stddev(plan, 0, LEVEL, 1) ** 2))
 
 
 def factors() -> str:
     lines = [
-        "| cells | distance, cells | sums over cells | off by | all places | so many times less variance |",
+        "| cells | distance, cells | sums over cells | RMSE | RMSE, all places | ratio of variances |",
         "|--:|--:|---|--:|--:|--:|",
     ]
     for cells in (64, 256, 1024):

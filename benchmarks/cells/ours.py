@@ -1,6 +1,6 @@
-"""What a release publishes of units on an axis, window by itself: cells under the planner's sums, and what follows.
+"""Cells that a release publishes of units on an axis in one window, and the quantiles and ranges from them.
 
-Noise is of the plan's distribution and scale; NumPy's generator stands for the exact sampler, for speed alone.
+Noise has the plan's distribution and scale. NumPy's generator replaces the exact sampler, for speed only.
 """
 
 from dataclasses import dataclass
@@ -18,28 +18,40 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Noisy counts [runs, cells] of cells of one size, and the plan that they were made by."""
+    """Noisy counts [runs, cells] of cells of equal size, their edges [cells + 1], and their plan."""
 
     plan: Plan
     counts: Floats
     edges: Floats
 
     def quantile(self, share: float) -> Quantiles:
-        (part,) = self.plan.released
+        (part,) = self.plan.linear(0)
         (noise,) = part.noise
         along = None if part.over is None or part.over.trivial else part.over.axes[0]
         reach = reach_of(noise, 1.0, 1.0, balances(self.counts.shape[1], share, along), 0.95)
         return quantiles(self.counts, share, low=self.edges[:-1], high=self.edges[1:], reach=reach)
 
     def ranges(self, low: Floats, high: Floats) -> Floats:
-        """Counts [runs, ranges], what lies in a cell spread evenly over it."""
+        """Return counts [runs, ranges]; the units of a cell count as spread evenly over it.
+
+        Args:
+            low: lower ends of the ranges, [ranges].
+            high: upper ends of the ranges, [ranges].
+        """
         sums = np.concatenate([np.zeros((len(self.counts), 1)), np.cumsum(self.counts, axis=1)], axis=1)
         return np.stack([np.interp(high, self.edges, one) - np.interp(low, self.edges, one) for one in sums])
 
 
 def published(units: Units, plan: Plan, *, runs: int, random: np.random.Generator) -> Cells:
-    """The same exact counts, so many times."""
-    (part,) = plan.released
+    """Return cells with fresh noise for each run on the same exact counts.
+
+    Args:
+        units: to count.
+        plan: of one query with one linear part and Laplace noise.
+        runs: number of independent samples of noise.
+        random: generator of the noise.
+    """
+    (part,) = plan.linear(0)
     cells = plan.demands[0].cells
     exact = units.counts(cells)
     nodes = exact if part.over is None else part.over.spread(exact)

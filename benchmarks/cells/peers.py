@@ -1,9 +1,9 @@
-"""OpenDP beside us: ranges and quartiles of units of which each is in one cell, its presence protected; one window.
+"""Ranges and quartiles compared with OpenDP: one window of units in one cell each, whose presence is protected.
 
-OpenDP 0.16's own tree (`make_b_ary_tree` with the branching that it recommends, its noise and calibration,
-`make_consistent_b_ary_tree`, `make_quantiles_from_counts`) and its quantiles by selection (`make_private_quantile`,
-Smith 2011, a third of epsilon for each quartile). Ours are the planner's. Variances of ranges are exact, OpenDP's from
-its code run on each unit vector; quartiles are measured.
+OpenDP 0.16 has trees (`make_b_ary_tree` with the branching that it recommends, its noise and calibration,
+`make_consistent_b_ary_tree`, `make_quantiles_from_counts`) and quantiles by selection (`make_private_quantile`, Smith
+2011, a third of epsilon for each quartile). Ours follow the planner. Variances of ranges are exact; those of OpenDP
+come from running its code on each unit vector. Errors of quartiles are measured.
 """
 
 from functools import partial
@@ -24,7 +24,13 @@ dp.enable_features("contrib", "honest-but-curious")
 
 
 def tree_variance(cells: int, branching: int, epsilon: float) -> float:
-    """Mean over all ranges."""
+    """Return the mean variance of all ranges under OpenDP's tree with Laplace noise.
+
+    Args:
+        cells: number of cells.
+        branching: of the tree.
+        epsilon: the budget.
+    """
     levels = np.pad(levels_of(cells, branching), ((0, 0), (1, 0)))
     ends = cells + 1
     pairs = ends * float((levels**2).sum()) - float((levels.sum(axis=1) ** 2).sum())
@@ -42,7 +48,7 @@ def _noise_variance(scale: float) -> float:
 
 def ranges() -> str:
     lines = [
-        "| cells | OpenDP, branching | off by | best branching | off by | ours | off by | times less variance |",
+        "| cells | OpenDP, branching | RMSE | best branching | RMSE | ours | RMSE | ratio of variances |",
         "|--:|--:|--:|--:|--:|---|--:|---|",
     ]
     for cells in (64, 256, 1024):
@@ -60,7 +66,7 @@ def ranges() -> str:
 
 
 def quartiles(units: Units, cells: int = 1024) -> dict[str, list[float]]:
-    """Mean distances from the quartiles."""
+    """Return mean distances from the three quartiles by method."""
     random = np.random.default_rng()
     ours = published(units, plan_of(cells, 0, workload="prefixes"), runs=RUNS, random=random)
     branching = dp.t.choose_branching_factor(cells)
@@ -87,7 +93,10 @@ def quartiles(units: Units, cells: int = 1024) -> dict[str, list[float]]:
 
 
 def quartile_table() -> str:
-    lines = ["| units | n | | first quartile off by | median | third |", "|---|--:|---|--:|--:|--:|"]
+    lines = [
+        "| units | n | method | error of the first quartile | of the median | of the third |",
+        "|---|--:|---|--:|--:|--:|",
+    ]
     for units in (stops(28), *made_up()[:2]):
         for name, errors in quartiles(units).items():
             cellwise = " | ".join(f"{error:.3g} {units.unit}".rstrip() for error in errors)

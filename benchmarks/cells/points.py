@@ -1,11 +1,11 @@
-"""Sorted points with isotonic regression, as Fang and Chang publish a set of points on a line; in benchmarks alone.
+"""Sorted points with isotonic regression, as Fang and Chang publish a set of points on a line; benchmarks only.
 
-Neighbours differ in the place of one of n units, by at most `reach`: n is public. Sorting brings no two sets further
-apart: the sorted sets differ by at most `reach` in L1 (of all pairings of two sets of points on a line the one in order
-has the least sum of distances). So all n sorted points with Laplace noise of scale reach / epsilon cost epsilon; where
-the distance is a share delta of an axis of length m, that is their m delta / epsilon. Isotonic regression and all
-answers are post-processing. Sums of k neighbours cost the same, and their means have noise of reach / (k epsilon):
-what is lost is how points lie within a group.
+Neighbours differ in the place of one of n units, by at most `reach`; n is public. Sorting does not increase the L1
+distance of two sets: of all pairings of two sets of points on a line, the ordered one has the least sum of distances.
+So the sorted sets differ by at most `reach`, and all n sorted points with Laplace noise of scale reach / epsilon cost
+epsilon. If the distance is a share delta of an axis of length m, this is the paper's scale m delta / epsilon. Isotonic
+regression and all answers are post-processing. Sums of k adjacent points cost the same, and their means have noise of
+scale reach / (k epsilon), but the order of points within a group is lost.
 """
 
 import math
@@ -18,10 +18,16 @@ Floats = NDArray[np.float64]
 
 
 def published(points: Floats, *, reach: float, epsilon: float, group: int, random: np.random.Generator) -> Floats:
-    """The same number of points, in order.
+    """Return noisy ordered points [units].
+
+    Neighbours: sets in which one unit's place differs by at most `reach`. Guarantee: epsilon-DP.
 
     Args:
-        group: so many neighbours are published as their mean; the last group holds what is left.
+        points: places of units, [units].
+        reach: the protected distance.
+        epsilon: the budget.
+        group: number of adjacent points that are published as their mean; the last group may have fewer.
+        random: generator of the noise.
     """
     ordered = np.sort(points)
     starts = np.arange(0, len(ordered), group)
@@ -33,10 +39,16 @@ def published(points: Floats, *, reach: float, epsilon: float, group: int, rando
 
 
 def group_for(units: int, *, length: float, reach: float, epsilon: float) -> int:
-    """Points to a group, from public numbers alone: the best if units were spread evenly over the axis.
+    """Return the number of points in a group that is best if units are spread evenly over the axis.
 
-    A group is length k / n wide, so that a point is off by (length k / n)^2 / 12 in the mean of squares, and its mean
-    by 2 (reach / (k epsilon))^2.
+    It depends on public numbers alone. A group is length k / n wide, so a point has a mean square error of
+    (length k / n)^2 / 12 from grouping and of 2 (reach / (k epsilon))^2 from noise.
+
+    Args:
+        units: number of units n.
+        length: of the axis.
+        reach: the protected distance, in units of the axis.
+        epsilon: the budget.
 
     >>> group_for(10_000, length=1.0, reach=0.01, epsilon=1.0)
     22
@@ -45,5 +57,11 @@ def group_for(units: int, *, length: float, reach: float, epsilon: float) -> int
 
 
 def counted(points: Floats, low: Floats, high: Floats) -> Floats:
-    """How many ordered points are in each range [low, high)."""
+    """Return the number of ordered points in each range [low, high).
+
+    Args:
+        points: in order, [points].
+        low: lower ends, [ranges].
+        high: upper ends, [ranges].
+    """
     return (np.searchsorted(points, high) - np.searchsorted(points, low)).astype(float)

@@ -1,14 +1,14 @@
-"""Ranges of few cells by enumeration: what each strategy charges and how far each range is off.
+"""Sensitivities of strategies over few cells, and exact variances of each range, by enumeration.
 
 Fang and Chang's tables 1 to 3 (section 5.1), and what they found by exhaustive checking. Units are on an axis of d
-cells. Neighbours differ in the place of one unit, which is at most `apart` cells from the other one (any two: d - 1),
-or by one unit's presence. Sensitivity is the largest L1 distance of two columns, over all pairs; noise is Laplace's, of
-variance 2 (sensitivity / epsilon)^2; a range is estimated by least squares.
+cells. Neighbours differ in the place of one unit by at most `apart` cells (d - 1 for any two places), or in one unit's
+presence. The sensitivity is the largest L1 distance of two columns over all pairs; Laplace noise has the variance
+2 (sensitivity / epsilon)^2; a range is estimated by least squares.
 
 Table 3 lists the largest variance of ranges of one, two, three and four cells, 8, 16, 24, 32 and 4, 4, 4, 2. Sums from
 a cell to the last have a source at 0 there: a unit may also come, in the first cell. Ranges that end with the last cell
-hold the noise of one sum, variance 2. Where only places are protected the number of all units is the same for
-neighbours, so that it is known exactly.
+hold the noise of one sum, variance 2. If only places are protected, the number of all units is the same for neighbours,
+so it is known exactly.
 """
 
 from itertools import product
@@ -25,7 +25,7 @@ def each(cells: int) -> Floats:
 
 
 def binary_tree(cells: int) -> Floats:
-    """All complete nodes of one, from single cells to the root: cells is a power of two."""
+    """Return the nodes [nodes, cells] of a complete binary tree, from single cells to the root."""
     layers = [
         np.repeat(np.eye(cells // size), size, axis=1) for size in (2**layer for layer in range(cells.bit_length()))
     ]
@@ -37,10 +37,11 @@ def prefixes(cells: int) -> Floats:
 
 
 def sensitivity(strategy: Floats, apart: int | None) -> float:
-    """In L1, over all pairs of neighbours.
+    """Return the L1 sensitivity of a strategy [rows, cells] over all pairs of neighbours.
 
     Args:
-        apart: None: neighbours differ by a unit's presence.
+        strategy: weights of cells in each published sum.
+        apart: distance in cells between the places of neighbours. None: neighbours differ in a unit's presence.
 
     >>> [sensitivity(strategy(8), 7) for strategy in (each, binary_tree, prefixes)]
     [2.0, 6.0, 7.0]
@@ -55,10 +56,13 @@ def sensitivity(strategy: Floats, apart: int | None) -> float:
 
 
 def variances(strategy: Floats, *, apart: int | None, epsilon: float = 1.0, total: bool = False) -> Variances:
-    """Of each range (first cell, last cell), counted from 1.
+    """Return the variance of each range (first cell, last cell), counted from 1.
 
     Args:
-        total: whether the number of all units is known exactly, as it is where presence is not protected.
+        strategy: weights of cells in each published sum, [rows, cells].
+        apart: as in `sensitivity`.
+        epsilon: the budget.
+        total: whether the number of all units is known exactly, as it is if presence is not protected.
 
     >>> found = variances(prefixes(4), apart=1, total=True)
     >>> found[2, 3], found[1, 3], found[2, 4], found[1, 4]
@@ -67,7 +71,7 @@ def variances(strategy: Floats, *, apart: int | None, epsilon: float = 1.0, tota
     cells = strategy.shape[1]
     noise = 2 * (sensitivity(strategy, apart) / epsilon) ** 2
     free = np.eye(cells)
-    if total:  # all that is left to estimate are the differences from an even spread
+    if total:  # only the differences from an even spread have to be estimated
         free = np.vstack([np.eye(cells - 1), -np.ones(cells - 1)])
         strategy = strategy[np.abs(strategy @ free).sum(axis=1) > 0]
     inverse = np.linalg.inv((strategy @ free).T @ strategy @ free) if cells > 1 or not total else np.zeros((0, 0))
@@ -78,9 +82,9 @@ def variances(strategy: Floats, *, apart: int | None, epsilon: float = 1.0, tota
 
 
 def of_all_binary(cells: int = 4) -> tuple[float, float, Floats]:
-    """The least sum of the variances of all ranges, the second least, and the strategy that has the least.
+    """Return the least sum of the variances of all ranges, the second least, and the strategy with the least.
 
-    Over all strategies of binary sums, with their source at 0. The paper found its sums to the last cell the best.
+    It tries all strategies of binary sums, with their source at 0. In the paper, sums to the last cell are the best.
 
     >>> least, second, strategy = of_all_binary()
     >>> least, round(second, 1), strategy.astype(int).tolist()
@@ -91,7 +95,7 @@ def of_all_binary(cells: int = 4) -> tuple[float, float, Floats]:
     chosen = np.array(list(product((0.0, 1.0), repeat=len(rows))))
     grams = np.einsum("sr,ri,rj->sij", chosen, rows, rows)
     usable = np.linalg.det(grams) > 0.5  # whole numbers: at least 1 where it is not 0
-    moved = np.abs(np.column_stack([rows[:, 0], np.diff(rows, axis=1)]))  # by one that comes, and by each step
+    moved = np.abs(np.column_stack([rows[:, 0], np.diff(rows, axis=1)]))  # by a unit that comes, and by each step
     apart = (chosen[usable] @ moved).max(axis=1)
     totals = 2 * apart**2 * np.einsum("qi,sij,qj->s", ranges, np.linalg.inv(grams[usable]), ranges)
     first, second = np.argsort(totals)[:2]
@@ -99,7 +103,7 @@ def of_all_binary(cells: int = 4) -> tuple[float, float, Floats]:
 
 
 def table(cells: int = 4) -> str:
-    """Every range under each strategy."""
+    """Return a table of the variance of every range under each strategy."""
     columns = (
         ("each cell", variances(each(cells), apart=cells - 1)),
         ("each cell, total known", variances(each(cells), apart=cells - 1, total=True)),

@@ -1,15 +1,16 @@
-"""What weighted sums of cells gain beside weighted trees, and how far off the least they are.
+"""Gain of weighted sums of cells compared with weighted trees, and their distance from the lower bound.
 
-The table is that of docs/decisions/over-cells.md.
-Exact: the mean variance of all ranges times what a strategy costs (`privacy.cells.fitting.cost`), of the mixed strategy
-that is found (privacy.cells.mixing), as a share of that of the weighted tree which is taken where there is none.
+The table is in docs/decisions/over-cells.md. Its numbers are exact: the cost (`privacy.cells.fitting.cost`) of the
+mixed strategy that is found (privacy.cells.mixing), divided by that of the weighted tree.
 """
 
 from benchmarks.cells.over_cells import lower_bound
 from privacy.cells.choice import CellChoice
-from privacy.cells.fitting import cost, strategies
+from privacy.cells.fitting import cost
 from privacy.cells.mixed import Mixed
+from privacy.cells.offer import CellTerms
 from privacy.cells.space import Axis
+from privacy.cells.table import strategies
 
 CELLS, CHANGES = (22, 102, 256, 512, 1024), (1, 4)
 POWERS = {"Laplace": 1, "Gaussian": 2}
@@ -17,24 +18,34 @@ CHOICE = CellChoice(name="optimised", workload="ranges")
 
 
 def beside_tree(cells: int, power: int, changes: int) -> str:
-    """As a share of the weighted tree's cost, or what is better.
+    """Return the cost as a share of the weighted tree's cost, or name the better strategy.
+
+    Args:
+        cells: number of cells.
+        power: 1 for L1 norms (Laplace), 2 for L2 norms (Gaussian).
+        changes: largest number of changes of an entry.
 
     >>> float(beside_tree(64, 2, 1)) < 0.9, beside_tree(22, 1, 1)
-    (True, 'each cell by itself is better')
+    (True, 'separate cells are better')
     """
     space = (Axis(cells=cells, ordered=True),)
-    (best,) = strategies(space, CHOICE, power=power, changes=changes)
-    (tree,) = strategies(space, CHOICE, power=power, changes=changes, blocks=True)  # mixed strategies have none
-    (each,) = strategies(space, CellChoice(name="each", workload="ranges"), power=power, changes=changes)
+    (best,) = strategies(CellTerms(space=space, choice=CHOICE, power=power, changes=changes))
+    (tree,) = strategies(
+        CellTerms(space=space, choice=CHOICE, power=power, changes=changes, blocks=True)
+    )  # mixed strategies have no blocks
+    (each,) = strategies(
+        CellTerms(space=space, choice=CellChoice(name="each", workload="ranges"), power=power, changes=changes)
+    )
     mixed, layers, alone = (cost(one, power=power, changes=changes) for one in (best, tree, each))
     if alone < min(mixed, layers):
-        return "each cell by itself is better"
+        return "separate cells are better"
     return f"{mixed / layers:.2f}" if isinstance(best.axes[0], Mixed) else "tree is better"
 
 
 def over_bound(cells: int) -> float:
-    """How many times the lower bound for Gaussian noise and one change the strategy has that is taken."""
-    (best,) = strategies((Axis(cells=cells, ordered=True),), CHOICE, power=2, changes=1)
+    """Return the cost of the chosen strategy divided by the lower bound, for Gaussian noise and one change."""
+    space = (Axis(cells=cells, ordered=True),)
+    (best,) = strategies(CellTerms(space=space, choice=CHOICE, power=2, changes=1))
     return cost(best, power=2, changes=1) / lower_bound(cells)
 
 

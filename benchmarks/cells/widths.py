@@ -1,11 +1,11 @@
-"""How many cells a histogram should have, from public numbers alone, beside the best in hindsight.
+"""Number of cells of a histogram from public numbers alone, compared with the best one in hindsight.
 
-Choosing the width that does best on the data, as a footnote of Fang and Chang has it, is no part of any guarantee: that
-choice is a function of the data, published with the histogram: for some neighbours it differs, so that the width alone
-tells them apart (`chosen_by_looking` in tests/test_benchmarks_cells.py).
+A footnote of Fang and Chang chooses the width that is best for the data. No guarantee covers that: the choice is a
+function of the data and is published with the histogram. For some neighbours it differs, so the width alone
+distinguishes them (`chosen_by_looking` in tests/test_benchmarks_cells.py).
 
-`cells_for` knows the number of units (or a guess of it), epsilon, and nothing of how they lie. Fine cells under the
-planner's sums need no choice. Errors of random ranges whose ends are anywhere, what lies in a cell spread evenly.
+`cells_for` uses the number of units (or a guess) and epsilon, but not the places of units. Fine cells under the
+planner's sums need no choice. Errors are those of random ranges; the units of a cell count as spread evenly over it.
 """
 
 import math
@@ -24,10 +24,11 @@ TRIED = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 def cells_for(units: int, epsilon: float) -> int:
-    """The best number of cells with noise of their own if units were spread evenly.
+    """Return the best number of cells with separate noise if units are spread evenly.
 
-    A range holds a third of d cells, of variance 2 / epsilon^2 each, and cuts two, of whose n / d units each a sixth
-    is the variance of how many are inside: n / (3 d) + 2 d / (3 epsilon^2) is least at d = epsilon sqrt(n / 2).
+    A range holds a third of d cells, with a variance of 2 / epsilon^2 each. It cuts two cells of n / d units each, and
+    the number of those units inside it has a variance of a sixth of them. The sum n / (3 d) + 2 d / (3 epsilon^2) is
+    least at d = epsilon sqrt(n / 2).
 
     >>> cells_for(10_000, 1.0)
     71
@@ -36,7 +37,15 @@ def cells_for(units: int, epsilon: float) -> int:
 
 
 def expected_square(units: Units, cells: int, epsilon: float, low: Floats, high: Floats) -> float:
-    """Exact mean square error of ranges, noise and what cells leave out."""
+    """Return the exact mean square error of ranges, from noise and from counting units as spread evenly over cells.
+
+    Args:
+        units: on the axis.
+        cells: number of cells.
+        epsilon: the budget.
+        low: lower ends of the ranges, [ranges].
+        high: upper ends of the ranges, [ranges].
+    """
     edges = np.linspace(units.low, units.high, cells + 1)
     sums = np.concatenate([[0], np.cumsum(units.counts(cells))])
     bias = np.interp(high, edges, sums) - np.interp(low, edges, sums) - points.counted(units.places, low, high)
@@ -47,13 +56,20 @@ def expected_square(units: Units, cells: int, epsilon: float, low: Floats, high:
 
 
 def chosen_by_looking(units: Units, epsilon: float, low: Floats, high: Floats) -> int:
-    """What the data would have: not private."""
+    """Return the number of cells with the least error on the data. The choice is not private.
+
+    Args:
+        units: on the axis.
+        epsilon: the budget.
+        low: lower ends of ranges, [ranges].
+        high: upper ends of ranges, [ranges].
+    """
     return min(TRIED, key=lambda cells: expected_square(units, cells, epsilon, low, high))
 
 
 def table() -> str:
     lines = [
-        "| units | n | best in hindsight | off by | from n alone | off by | 1,024 cells | off by |",
+        "| units | n | best in hindsight | RMSE | from n alone | RMSE | 1,024 cells | RMSE |",
         "|---|--:|--:|--:|--:|--:|---|--:|",
     ]
     random = np.random.default_rng()

@@ -1,13 +1,13 @@
-"""Kill runs of a release with SIGKILL at random moments, run again each time, and watch what is published.
+"""Kill runs of a release with SIGKILL at random moments, run again each time, and check the published files.
 
     python -m benchmarks.crash --kills 300 --gcs
 
 A run passes four moments: it begins an attempt, samples its noise, commits it and shows it. A kill comes at a random
-time between two of them, nine of ten after the attempt has begun. The re-run is killed too, up to nine times in a
-night, and the last run of a night is left alone. Every second release has hardly any noise, and is held against
-the exact numbers. With `--gcs` half of the kills are of runs on a server on loopback that speaks GCS and honours
-preconditions. After each kill and each run all that was ever seen is held against what is there (`checks.py`). At the
-end come faults of storage (`faults.py`). Ends with 1 as soon as anything is wrong, and leaves the files.
+time between two of them, nine of ten after the attempt has begun. The next run is killed too, up to nine times in a
+night; the last run of a night is not killed. Every second release has hardly any noise, and its numbers are compared
+with the exact ones. With `--gcs`, half of the kills are of runs on a server on loopback that implements GCS and honours
+preconditions. After each kill and each run, `checks.py` compares the files with everything that was seen before. At the
+end come faults of storage (`faults.py`). The program ends with exit code 1 at the first failure, and keeps the files.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, rows_of
 from benchmarks.emptied import emptied
 
 PHASES = ("nothing to do", "before its attempt", "at work", "sampled", "committed", "shown")
-"""How far a run was when it was killed. The first: an earlier one had committed the night's epoch. The last: its noise,
-or that of a run before, is published, and what nobody needs is perhaps not yet removed."""
+"""Progress of a run when it was killed. In the first phase, an earlier run had committed the night's epoch. In the last
+phase, the noise of this or an earlier run is published, and files without use may not be removed yet."""
 
 TURNS = ("begun", "committed", "begun", "sampled", "started", "begun", "committed", "shown", "sampled", "begun")
-"""Moments after which runs are killed, before the next one, again and again."""
+"""Moments after which runs are killed, in this order, repeatedly."""
 
 TORN = ("torn manifest", "torn record", "torn state", "stale state")
 PLANTS = {"full disk": (full_disk, WRITES), "write fails": (failed_write, WRITES), "read times out": (slow_read, READS)}
@@ -45,28 +45,28 @@ ROUNDS = 3
 """Releases with faults on each kind of store."""
 
 KILLS_A_NIGHT = 9
-"""At most; once a night's epoch is committed only one more run is killed."""
+"""Largest number of kills in a night; once its epoch is committed, only one more run is killed."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was done on one kind of store."""
+    """Counts of one kind of store."""
 
     releases: int = 0
     runs: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     turn: int = 0
-    """Kills that were tried."""
+    """Number of attempted kills."""
     stretches: dict[str, float] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 0.3))
-    """Seconds from each moment to the next, in the last run that was left alone and released something,"""
+    """Seconds from each moment to the next, in the last complete run that released something."""
     idle: float = 0.5
-    """and all seconds of the last one that found nothing to do."""
+    """Seconds of the last complete run that had nothing to do."""
 
 
 @dataclass(slots=True)
 class Nightly:
-    """A release that goes on night after night, under watch."""
+    """A release with a run each night, and checks after each run."""
 
     place: Place
     tally: Tally
@@ -93,7 +93,7 @@ class Nightly:
         self.watch.look_at_ledger(json.loads(said.out))
 
     def kill(self, night: int) -> None:
-        """One run that is killed, unless it is faster."""
+        """Start a run and kill it, unless it ends first."""
         before = self.standing
         nothing_to_do = before.committed > night
         if nothing_to_do:
@@ -111,7 +111,7 @@ class Nightly:
             demand(ended.code == 0, ended.err)
 
     def finish(self, night: int) -> None:
-        """A run that is left alone."""
+        """Complete a night with a run that is not killed."""
         ended = self.run(night)
         demand(ended.code == 0, ended.err)
         if len(ended.passed) == len(MOMENTS):
@@ -123,13 +123,13 @@ class Nightly:
         self.standing = self.watch.look_at_end(
             self.place.read("public"), self.place.read("private"), windows=CLOSED[night]
         )
-        # Of a killed run Beam leaves an empty folder.
+        # Beam leaves an empty folder of a killed run.
         left = [path for path in (self.place.folder / "tmp").rglob("*") if not path.is_dir()]
         demand(not left, f"left among temporary files: {left}")
 
 
 def _phase(before: Standing, after: Standing, *, sampled: bool, nothing_to_do: bool) -> str:
-    """Told from what a run left behind."""
+    """Return the phase of a killed run, from the files that it left."""
     if after.shown > before.shown:
         return "shown"
     if after.committed > before.committed:
@@ -142,7 +142,7 @@ def _phase(before: Standing, after: Standing, *, sampled: bool, nothing_to_do: b
 
 
 def crash(nightly: Nightly, kills: int) -> None:
-    """Kill runs of each night, some or none, at most so many in all."""
+    """Kill zero or more runs of each night, until `kills` are reached, and complete each night."""
     for night in range(nightly.place.nights):
         nightly.place.deliver(night)
         for _ in range(random.randint(0, KILLS_A_NIGHT)):
@@ -155,11 +155,11 @@ def crash(nightly: Nightly, kills: int) -> None:
 
 
 def suffer(nightly: Nightly, turn: int) -> None:
-    """One fault each night, in turns, and a run that is left alone after it."""
+    """Cause one fault each night, in turns, and complete the night with a run without faults."""
     earlier: dict[str, bytes] = {}
     for night in range(nightly.place.nights):
         nightly.place.deliver(night)
-        faults = FAULTS if night > 1 else tuple(PLANTS)  # before there is nothing to tear that an epoch went before
+        faults = FAULTS if night > 1 else tuple(PLANTS)  # earlier nights have no state of a previous epoch
         fault = faults[(night + turn) % len(faults)]
         if fault in PLANTS:
             plant, most = PLANTS[fault]
@@ -167,8 +167,8 @@ def suffer(nightly: Nightly, turn: int) -> None:
             ended = nightly.run(night, fault=partial(plant, number))
             told = any(line.startswith("slackwater: ") for line in ended.err.splitlines())
             demand(ended.code in (0, 1, 3, 4), f"{fault} {number}: {ended.err}")
-            demand(ended.code == 0 or told, f"{fault} {number}: says nothing")
-            nightly.tally.faults[fault] += told  # else the run was over before
+            demand(ended.code == 0 or told, f"{fault} {number}: there is no message")
+            nightly.tally.faults[fault] += told  # otherwise the run ended before the fault
         else:
             nightly.tally.faults[fault] += damaged(nightly.place, fault, earlier, partial(nightly.run, night))
         nightly.look()
@@ -177,7 +177,7 @@ def suffer(nightly: Nightly, turn: int) -> None:
 
 
 def whole_release(folder: Path, nights: int) -> tuple[Watch, dict[Told, float]]:
-    """The same release in one run, and its exact bounded numbers."""
+    """Make the release in one run; return what was seen of it, and its exact bounded numbers."""
     nightly = Nightly(Place(folder=folder, nights=nights), Tally())
     nightly.start(CLEAR)
     for night in range(nights):
@@ -206,11 +206,15 @@ def table(tallies: dict[str, Tally]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=300, help="how many in all")
-    parser.add_argument("--gcs", action="store_true", help="half of them in gs://")
-    parser.add_argument("--nights", type=int, default=len(CLOSED), choices=range(2, len(CLOSED) + 1))
-    parser.add_argument("--no-faults", action="store_true", help="kills alone")
-    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/crash"), help="is emptied first")
+    parser.add_argument("--kills", type=int, default=300, help="total number of kills")
+    parser.add_argument("--gcs", action="store_true", help="half of the kills with a release in gs://")
+    parser.add_argument(
+        "--nights", type=int, default=len(CLOSED), choices=range(3, len(CLOSED) + 1), help="of each release"
+    )
+    parser.add_argument("--no-faults", action="store_true", help="only kills, no faults of storage")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/benchmarks/crash"), help="folder of the releases; it is emptied first"
+    )
     arguments = parser.parse_args()
     emptied(arguments.folder)
     began = time.monotonic()

@@ -59,10 +59,11 @@ class Release:
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         name, *rest = arguments
         command = [sys.executable, "-m", "pipelines", name, str(self.folder / "spec.yaml"), *rest]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, cwd=self.folder, env=paths, capture_output=True, text=True, check=False)
 
     def look(self) -> None:
-        """All numbers that the manifest lists: what was seen stays."""
+        """Read all numbers that the manifest lists, and check that those that were seen before are unchanged."""
         path = self.folder / "public/manifest.json"
         if not path.exists():
             return
@@ -71,16 +72,19 @@ class Release:
         try:
             for name, digest in ((n, d) for epoch in manifest["epochs"] for n, d in epoch["files"].items()):
                 content = (self.folder / "public" / name).read_bytes()
-                demand(hashlib.sha256(content).hexdigest() == digest["sha256"], f"{name}: not what the manifest says")
+                demand(
+                    hashlib.sha256(content).hexdigest() == digest["sha256"],
+                    f"{name}: differs from its digest in the manifest",
+                )
                 for row in rows_of(content):
                     told = (name.partition("/")[0], *(row.get(column) for column in KEY))
                     demand(told not in found, f"{told} is published twice")
                     found[told] = row["noisy_value"] if "noisy_value" in row else row["value"]
-        except FileNotFoundError:  # compacted: the manifest is another by now
-            demand(document_of(path.read_bytes()) != manifest, "a file that the manifest lists is not there")
+        except FileNotFoundError:  # allowed if compaction has replaced the manifest
+            demand(document_of(path.read_bytes()) != manifest, "a file that the manifest lists is missing")
             return
         demand(len(manifest["epochs"]) >= self.epochs, "the manifest has lost an epoch")
-        demand(self.values.items() <= found.items(), "a number is another now, or lost")
+        demand(self.values.items() <= found.items(), "a number has changed or is lost")
         self.values, self.epochs = found, len(manifest["epochs"])
 
     def watch(self) -> None:
@@ -97,13 +101,14 @@ class Release:
             if ended.returncode == 0:
                 with self.noted():
                     now = _progress(arguments, ended.stdout)
-                    demand(now >= before, f"{arguments}: went back from {before} to {now}")
+                    demand(now >= before, f"{arguments}: decreased from {before} to {now}")
                     before = now
 
     def note(self, name: str, ended: Any) -> None:
         lines = [line for line in ended.stderr.splitlines() if not line.startswith("working: ")]
         self.ended[f"{name}: {ended.returncode}"] += 1
-        self.said[f"{name}: {lines}"] += bool(lines)
+        if lines:
+            self.said[f"{name}: {lines}"] += 1
         if any("Traceback" in line for line in lines) or ended.returncode not in (0, 1):
             self.broken.append(f"{name}: {ended.returncode}: {ended.stderr}")
 
@@ -124,7 +129,7 @@ class _Noted:
 
 
 def _progress(arguments: tuple[str, ...], out: str) -> tuple[float, ...]:
-    """Numbers of a command's output that never decrease."""
+    """Return numbers of a command's output that never decrease."""
     if arguments[0] == "ledger":
         document = json.loads(out)
         return len(document["epochs"]), document["spent"]["epsilon"]
@@ -135,13 +140,24 @@ def _progress(arguments: tuple[str, ...], out: str) -> tuple[float, ...]:
 
 
 def release(folder: Path, epsilon: str, seconds: float, prism: str) -> Release:
+    """Run a stream, scheduled runs and all commands on one release at once; return what was seen.
+
+    Args:
+        folder: of the release.
+        epsilon: of the spec, as text.
+        seconds: duration.
+        prism: path of the Prism program.
+
+    Raises:
+        BrokenError: an invariant does not hold at the end.
+    """
     start = datetime.fromtimestamp(int(time.time()) + 2, UTC)
     one = Release(folder)
     writer = Writer(folder)
     text = SPEC.format(folder=folder, start=f"{start:%Y-%m-%dT%H:%M:%SZ}").replace("1.0e12", epsilon)
     (folder / "spec.yaml").write_text(text)
     writer.start()
-    demand(one.command("run", "--shards=3").returncode == 0, "the first run")
+    demand(one.command("run", "--shards=3").returncode == 0, "the first run failed")
     threads = [threading.Thread(target=one.repeat, args=command) for command in COMMANDS]
     threads.append(threading.Thread(target=one.watch))
     for thread in threads:
@@ -183,7 +199,7 @@ def release(folder: Path, epsilon: str, seconds: float, prism: str) -> Release:
         (other / "spec.yaml").write_text((folder / "spec.yaml").read_text().replace(str(folder), str(other)))
         whole = Release(other).command("run", until)
         demand(whole.returncode == 0, whole.stderr)
-        demand(exact_sums(folder) == exact_sums(other), "other sums than one run over all files has")
+        demand(exact_sums(folder) == exact_sums(other), "sums differ from those of one run over all files")
     print(f"epsilon {epsilon}: {one.epochs} epochs, {len(one.values)} numbers, {streams} streams, {dict(one.ended)}")
     for said, often in one.said.most_common():
         print(f"  {often} times {said}")
@@ -192,9 +208,14 @@ def release(folder: Path, epsilon: str, seconds: float, prism: str) -> Release:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=300, help="of each release")
-    parser.add_argument("--prism", required=True, help="the program")
-    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/at-once"), help="is emptied first")
+    parser.add_argument("--seconds", type=float, default=300, help="duration for each release")
+    parser.add_argument("--prism", required=True, help="path of the Prism program")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("out/benchmarks/at-once"),
+        help="folder of the releases; it is emptied first",
+    )
     arguments = parser.parse_args()
     folder = emptied(arguments.folder.absolute())
     broken = []

@@ -1,7 +1,7 @@
-"""Faults of storage: installed in the child that runs, or planted in the files between two runs.
+"""Faults of storage: installed in the child process of a run, or applied to files between two runs.
 
-The first kind lets the n-th write or read of a run fail, whoever asks for it: Beam's file systems, in which a run
-works, or the release store. A disk that is full takes half of the file.
+The first kind lets the n-th write or read of a run fail, in Beam's file systems or in the release store. A full disk
+stores half of the file.
 """
 
 import errno
@@ -18,21 +18,21 @@ from pipelines.store.gcs import GcsFolder
 from pipelines.store.local import LocalFolder
 
 WRITES, READS = 22, 30
-"""About so many of each there are in a run."""
+"""Approximate number of each in a run."""
 
 
 def full_disk(number: int) -> None:
-    """From the n-th write on nothing more than half of the file is written."""
+    """Let the n-th write and all later ones store half of the file and fail."""
     _patch_writes(lambda found: found >= number, OSError(errno.ENOSPC, "No space left on device"), half=True)
 
 
 def failed_write(number: int) -> None:
-    """The n-th write fails, and those after it do not."""
+    """Let the n-th write fail, and no other."""
     _patch_writes(lambda found: found == number, OSError(errno.EIO, "Input/output error"), half=False)
 
 
 def slow_read(number: int) -> None:
-    """The n-th read times out."""
+    """Let the n-th read time out."""
     numbers = count(1)
 
     def patched(read: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,12 +81,14 @@ def _patch_writes(fails: Callable[[int], bool], error: OSError, *, half: bool) -
 
 
 def damaged(place: Place, fault: str, earlier: Mapping[str, bytes], again: Callable[[], Ended]) -> int:
-    """Damage a file of a release, run, and put it back; how often.
+    """Damage a file of a release, check that a run refuses it, and restore it; return the number of damages.
 
     Args:
-        fault: `torn manifest`, `torn record` (the last commit record), `torn state` (a file of what the next run starts
-            from) or `stale state` (the same file, as it was an epoch before).
-        earlier: private files one night ago.
+        place: of the release.
+        fault: `torn manifest`, `torn record` (the last commit record), `torn state` (a file of the last epoch's state)
+            or `stale state` (the version of that file from an epoch before).
+        earlier: private files of one night ago, by path.
+        again: runs the release.
 
     Raises:
         BrokenError: the run is not refused, or its message does not name the file.
@@ -110,6 +112,6 @@ def _last_record(private: Mapping[str, bytes]) -> str:
 
 
 def _last_noise(private: Mapping[str, bytes]) -> str:
-    """The file of the last epoch's state that holds the noise of the first query."""
+    """Return the path of the state file that holds the noise of the first query in the last epoch."""
     commit = document_of(private[_last_record(private)])
     return f"attempts/{commit['attempt']}/state/{min(name for name in commit['state'] if name.startswith('release-'))}"

@@ -1,16 +1,16 @@
-"""Let the power go, again and again, while a release goes on from night to night, and watch what is published.
+"""Simulate repeated power losses during a release of several nights, and check the published files.
 
     python -m benchmarks.crash.losses --losses 200
     python -m benchmarks.crash.losses --losses 40 --ext4      # as root, with loop devices
 
-Up to two runs are killed at random calls, a third of them right after the commit has its name, where one run leaves to
-the next what only the machine's memory holds. Then the power goes, on both sides' disks: all that was not flushed is
-lost, or some of it by chance, or all of it on one side and none on the other. Then runs go on with what is left. No
-node and no number may ever have a second value, whoever saw the first, and no run may be refused. Ends with 1 as soon
-as anything is wrong, and leaves the files.
+Up to two runs are killed at random calls, a third of them right after the commit record got its name, when only the
+machine's memory holds that name. Then both sides' disks lose power: everything that was not flushed is lost, or a
+random part of it, or all of it on one side and nothing on the other. Later runs continue from the remaining files. No
+node and no number may ever have a second value that a reader could have seen, and no run may be refused. The program
+ends with exit code 1 at the first failure, and keeps the files.
 
-The disks are those of `power.py`, the strictest that POSIX allows. With `--ext4` they are two real file systems, of
-which the machine's memory is lost.
+The disks are those of `power.py`, the strictest that POSIX allows. With `--ext4` they are two real file systems that
+lose the contents of the machine's memory.
 """
 
 import argparse
@@ -30,6 +30,7 @@ from benchmarks.crash.checks import ESTIMATE, NODE, Files, Told, Watch, demand
 from benchmarks.crash.power import NAMES, Chance, Disk, forget
 from benchmarks.crash.runs import Ended, Kill, run
 from benchmarks.crash.setting import CLOSED, NOISY, Place, rows_of
+from benchmarks.emptied import emptied
 
 SIDES = ("public", "private")
 NIGHTS = 4
@@ -54,7 +55,7 @@ SURVIVES: dict[str, tuple[Chance, Chance]] = {
     "some of both": (some, some),
     "nothing": (nothing, nothing),
 }
-"""What survives of all that was not flushed, on either side."""
+"""Survival of writes that were not flushed, on the public and the private side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Ext4:
         subprocess.run(["umount", self.root], check=True)
 
     def lose_power(self, _: Chance) -> None:
-        """Go on with what is on the disk at this moment; what the machine would still write comes to nothing."""
+        """Continue with the present contents of the disk, and drop writes that are only in memory."""
         left = self.image.with_suffix(".left")
         shutil.copyfile(self.image, left)
         self.unmount()
@@ -97,9 +98,10 @@ class Seen:
     listed: set[str] = field(default_factory=set)
 
     def look(self, public: Files) -> None:
-        """
+        """Read the published files.
+
         Raises:
-            BrokenError: a node or a number has another value than it had.
+            BrokenError: a node or a number has a different value than before.
         """
         for name, content in public.items():
             if not name.startswith(("nodes/", "estimates/")) or self.files.get(name) == content:
@@ -114,9 +116,10 @@ class Seen:
             self.files[name] = content
 
     def look_at_end(self, public: Files) -> None:
-        """
+        """Read the published files after a successful run.
+
         Raises:
-            BrokenError: what was seen is no longer there.
+            BrokenError: as `look`; or a file that was seen is missing.
         """
         self.look(public)
         demand(self.files.items() <= public.items(), f"lost: {sorted(self.files.keys() - public.keys())}")
@@ -129,19 +132,19 @@ class Tally:
     losses: Counter[str] = field(default_factory=Counter)
     kills: Counter[str] = field(default_factory=Counter)
     unflushed: Counter[str] = field(default_factory=Counter)
-    """Losses after a kill that came right after the commit record got its name."""
+    """Losses after a kill right after the commit record got its name."""
 
 
 @dataclass(slots=True)
 class Losing:
-    """A release that loses power night after night."""
+    """A release that loses power every night."""
 
     place: Place
     disks: tuple[Disk, Disk] | tuple[Ext4, Ext4]
     tally: Tally
     seen: Seen = field(default_factory=Seen)
     calls: list[str] = field(default_factory=lambda: ["mkdir"] * 100)
-    """What the last run that was left alone called."""
+    """Calls of the last complete run, in order."""
 
     def run(self, night: int, dies_after: int | str | None = None) -> Ended:
         self.tally.runs += 1
@@ -164,7 +167,7 @@ class Losing:
         return {name: c for name, c in self.place.read("public").items() if not Path(name).name.startswith(".")}
 
     def lose(self, night: int) -> None:
-        """Some runs are killed, and the power goes."""
+        """Kill up to two runs, then lose power."""
         last = []
         for _ in range(random.randint(1, 2)):
             if self.run(night, self._step()).code is None:
@@ -179,14 +182,14 @@ class Losing:
         self.tally.unflushed[how] += "link" in last
 
     def _step(self) -> int | str:
-        """After which call a run dies: any, one that has changed a name, or the one that commits."""
+        """Return the call after which a run dies: any, one that changes a name, or the one that commits."""
         named = [number for number, call in enumerate(self.calls, start=1) if call in NAMES]
         steps: list[int | str] = [random.randint(1, len(self.calls)), random.choice(named), "link"]
         return random.choice(steps)
 
     def finish(self, night: int) -> None:
-        """A run that is left alone: everything is published, and what was seen stands."""
-        demand(self.run(night).code == 0, "killed")
+        """Complete a night: check that everything is published and nothing that was seen has changed."""
+        demand(self.run(night).code == 0, "the run was killed")
         self.seen.look_at_end(self.public())
         Watch().look_at_end(self.public(), self.place.read("private"), windows=CLOSED[night])
 
@@ -213,7 +216,14 @@ def disks(folder: Path, *, ext4: bool) -> Iterator[tuple[Disk, Disk] | tuple[Ext
 
 
 def release(place: Place, tally: Tally, losses: int, *, ext4: bool) -> None:
-    """One release, with at most so many losses."""
+    """Run one release with power losses.
+
+    Args:
+        place: of the release.
+        tally: counts to add to.
+        losses: largest number of losses.
+        ext4: whether its disks are real file systems.
+    """
     place.prepare(NOISY)
     tally.releases += 1
     with disks(place.folder, ext4=ext4) as both:
@@ -228,7 +238,7 @@ def release(place: Place, tally: Tally, losses: int, *, ext4: bool) -> None:
 
 
 def table(tally: Tally) -> str:
-    lines = ["| what survives unflushed | losses | kills before | of them between a commit's name and its flush |"]
+    lines = ["| surviving unflushed writes | losses | kills before | of them between a commit's name and its flush |"]
     lines += ["|---|--:|--:|--:|"]
     for how, losses in sorted(tally.losses.items()):
         lines.append(f"| {how} | {losses} | {tally.kills[how]} | {tally.unflushed[how]} |")
@@ -237,11 +247,13 @@ def table(tally: Tally) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--losses", type=int, default=200, help="how many in all")
+    parser.add_argument("--losses", type=int, default=200, help="total number of losses")
     parser.add_argument("--ext4", action="store_true", help="on real file systems; needs root and loop devices")
-    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/losses"), help="is emptied first")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/benchmarks/losses"), help="folder of the releases; it is emptied first"
+    )
     arguments = parser.parse_args()
-    shutil.rmtree(arguments.folder, ignore_errors=True)
+    emptied(arguments.folder)
     began, tally = time.monotonic(), Tally()
     try:
         while (left := arguments.losses - tally.losses.total()) > 0:

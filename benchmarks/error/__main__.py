@@ -1,9 +1,9 @@
 """Root mean square error of levels and sliding windows: ours, the paper's, jax-privacy's, OpenDP's, and lower bounds.
 
-    python -m benchmarks.error            # some ten minutes; --quick: one
+    python -m benchmarks.error            # about ten minutes; one minute with --quick
 
 Nothing is simulated: every error is exact, from the matrices of the method and the calibration of its noise. Tables
-go to out/benchmarks/error/RESULTS.md, the plot to errors.png beside it.
+go to out/benchmarks/error/RESULTS.md, and the plot to errors.png in the same folder.
 """
 
 import argparse
@@ -37,6 +37,13 @@ Errors = dict[str, list[float | None]]
 
 
 def settings(base: Setting, axis: str, values: Sequence[float]) -> list[Setting]:
+    """Return the points of an axis.
+
+    Args:
+        base: the setting of all other values.
+        axis: name of the axis, a key of `AXES`.
+        values: on the axis.
+    """
     if axis == "epsilon":
         return [replace(base, epsilon=value) for value in values]
     if axis == "span":
@@ -45,7 +52,7 @@ def settings(base: Setting, axis: str, values: Sequence[float]) -> list[Setting]
 
 
 def errors(points: Sequence[Setting], python: str | None) -> Errors:
-    """Errors by method, in the order of the points."""
+    """Return errors by method, in the order of the points; None for a missing program."""
     names = ["auto", "factorised", "tree", "disjoint"] + (["sliding"] if points[0].width is not None else [])
     found: Errors = {}
     for name in names:
@@ -59,6 +66,13 @@ def errors(points: Sequence[Setting], python: str | None) -> Errors:
 
 
 def table(axis: str, values: Sequence[float], found: Errors) -> str:
+    """Return a table of errors along an axis.
+
+    Args:
+        axis: a key of `HEADS`.
+        values: on the axis.
+        found: errors by method, in the order of the values.
+    """
     lines = [f"| {HEADS[axis]} | {' | '.join(found)} |", f"|--:|{'--:|' * len(found)}"]
     for place, value in enumerate(values):
         cells = ("" if column[place] is None else f"{column[place]:.1f}" for column in found.values())
@@ -67,7 +81,13 @@ def table(axis: str, values: Sequence[float], found: Errors) -> str:
 
 
 def base_table(base: Setting, python: str | None, *, fitted: bool) -> str:
-    """Every way there is at one point; `fitted` with what takes jax-privacy minutes to fit."""
+    """Return a table of all methods at one point.
+
+    Args:
+        base: the point.
+        python: interpreter of jax-privacy; None leaves it out.
+        fitted: whether to include jax-privacy's matrices that take minutes to fit.
+    """
     rows = [(f"Slackwater, {way.strategy}", way.detail, way.mechanism, way.rmse) for way in ours.ways(base)]
     for mechanism in ("laplace", "gaussian"):
         rows.append(("paper, binary tree", "", mechanism, paper.binary(base, mechanism)))
@@ -92,7 +112,7 @@ def last(row: tuple[str, str, str, float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few and small points")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller points")
     quick = parser.parse_args().quick
     axes = QUICK if quick else AXES
     levels, sliding = (replace(base, windows=256 if quick else 1024) for base in (LEVELS, SLIDING))

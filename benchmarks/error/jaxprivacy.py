@@ -1,8 +1,8 @@
-"""jax-privacy beside us: its environment, and its errors at our settings.
+"""Errors of jax-privacy at our settings, computed in a separate environment.
 
 Google's jax-privacy (https://github.com/google-deepmind/jax_privacy) has matrix factorisations for prefix sums: the
-square root (Fichtenberger, Henzinger, Upadhyay) and buffered Toeplitz matrices (Dvijotham et al.; McMahan et al.). Its
-own code is run by jaxprivacy_peer.py; noise is the analytic Gaussian's, which no accountant can better.
+square root (Fichtenberger, Henzinger, Upadhyay) and buffered Toeplitz matrices (Dvijotham et al.; McMahan et al.).
+`jaxprivacy_peer.py` runs its code. Noise is that of the analytic Gaussian mechanism, which no accountant can improve.
 """
 
 import json
@@ -19,14 +19,16 @@ PEER = Path(__file__).with_name("jaxprivacy_peer.py")
 
 
 def python(folder: Path) -> str | None:
-    """The interpreter of jax-privacy's environment; None, said aloud, if it cannot be had."""
+    """Return the interpreter of jax-privacy's environment; None, with a message, if it cannot be installed."""
     return environment.python(folder, peer="jax-privacy", pins=PINS)
 
 
 def rmse(program: str, settings: Sequence[Setting], strategy: str) -> list[float]:
-    """Root mean square errors, in the order of the settings.
+    """Return root mean square errors, in the order of the settings.
 
     Args:
+        program: interpreter of jax-privacy's environment.
+        settings: points of the comparison.
         strategy: "sqrt", or "blt" for a buffered Toeplitz matrix fitted to each setting (half a minute each).
     """
     questions = [

@@ -1,12 +1,12 @@
-"""A published tree: OpenDP's b-ary tree with its consistency, as one release of all windows.
+"""Errors of OpenDP's consistent b-ary tree, as one release of all windows.
 
-What is OpenDP's: the shape (`choose_branching_factor`, Qardaji, Yang, Li 2013), the least-squares estimates
+OpenDP provides the shape (`choose_branching_factor`, Qardaji, Yang, Li 2013), the least-squares estimates
 (`make_consistent_b_ary_tree`, Hay et al. 2010), the noise and its calibration. Its estimates are linear in the noise,
-so that their variance is exact: OpenDP's own code is run on each unit vector.
+so their variance is exact: OpenDP's code runs on each unit vector.
 
-An entry changes at most k leaves by 1 each, which is k h in L1 and sqrt(k h) in L2 over a tree of h layers. The first
-is what OpenDP's stability map says; the second is less than its sqrt(k) h, and granted. OpenDP's estimates wait for the
-last window; released window by window, their noise would have to be sampled in advance.
+An entry changes at most k leaves by 1 each, which is k h in L1 and sqrt(k h) in L2 over a tree of h layers. OpenDP's
+stability map states the first. For L2 we use the second, which is smaller than its sqrt(k) h and favours OpenDP.
+OpenDP's estimates need the last window; released window by window, their noise would have to be sampled in advance.
 """
 
 import math
@@ -25,7 +25,7 @@ dp.enable_features("contrib", "honest-but-curious")
 
 
 def rmse(setting: Setting, mechanism: Mechanism) -> float:
-    """Root mean square error of levels, or of sliding sums."""
+    """Return the root mean square error of levels, or of sliding sums."""
     branching = dp.t.choose_branching_factor(setting.leaves)
     squares = terms(setting.leaves, branching, setting.initial_level, setting.width)
     return deviation(setting, branching, mechanism) * math.sqrt(squares)
@@ -36,7 +36,13 @@ def best(setting: Setting) -> float:
 
 
 def deviation(setting: Setting, branching: int, mechanism: Mechanism) -> float:
-    """Standard deviation of a node's noise."""
+    """Return the standard deviation of a node's noise.
+
+    Args:
+        setting: of the release.
+        branching: of the tree.
+        mechanism: the kind of noise.
+    """
     whole = dp.atom_domain(T=int)
     if mechanism == "laplace":
         charged = tree_of(setting.leaves, branching).map(setting.touched)
@@ -60,7 +66,14 @@ def deviation(setting: Setting, branching: int, mechanism: Mechanism) -> float:
 
 
 def terms(leaves: int, branching: int, initial_level: int, width: int | None) -> float:
-    """Mean over the published numbers of the sum of squares of a number's weights."""
+    """Return the mean over published numbers of the sum of squares of a number's weights of nodes.
+
+    Args:
+        leaves: length of the stream.
+        branching: of the tree.
+        initial_level: 1 if the first leaf is the level at the start, which is not published.
+        width: of sliding windows; None for levels.
+    """
     level = levels_of(leaves, branching)
     if width is None:
         return float((level[:, initial_level:] ** 2).sum(axis=0).mean())
@@ -70,7 +83,7 @@ def terms(leaves: int, branching: int, initial_level: int, width: int | None) ->
 
 @lru_cache(maxsize=2)
 def levels_of(leaves: int, branching: int) -> NDArray[np.float64]:
-    """[nodes, leaves]: how much of each node's noise the level after each leaf holds."""
+    """Return weights [nodes, leaves] of each node's noise in the level after each leaf."""
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=branching, TIA=int, TOA=float)
     nodes = len(tree_of(leaves, branching)([0] * leaves))
     rows = np.empty((nodes, leaves))

@@ -1,4 +1,4 @@
-"""Slackwater's errors: what the planner computes, for each strategy and for its own choice."""
+"""Slackwater's errors as the planner computes them, for each strategy and for its choice."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,8 +7,9 @@ from benchmarks.error.setting import Setting, sigma
 from privacy.constraint import AtMost, Within
 from privacy.measure import Measure
 from privacy.noise.kinds import Mechanism
+from privacy.planning.costed import Option
 from privacy.planning.demand import Demand
-from privacy.planning.planner import Option, Question, certified, options
+from privacy.planning.planner import PlanningTask, certified, options
 from privacy.planning.promise import Promise
 from privacy.series import Series
 
@@ -20,9 +21,10 @@ class Way:
     """One way to release, with its root mean square error.
 
     Attributes:
-        strategy: its name in the spec.
-        detail: its form, its refinement, or nothing.
+        strategy: the strategy's name in a spec.
+        detail: form, shape or refinement; may be empty.
         mechanism: of the noise.
+        rmse: root mean square error.
     """
 
     strategy: str
@@ -32,7 +34,7 @@ class Way:
 
 
 def ways(setting: Setting) -> list[Way]:
-    """The best of each kind of strategy with each mechanism, the least error first."""
+    """Return the best strategy of each kind with each mechanism, the least error first."""
     found = [
         Way(
             strategy=option.name,
@@ -47,12 +49,12 @@ def ways(setting: Setting) -> list[Way]:
 
 
 def rmse(setting: Setting, strategy: str) -> float | None:
-    """The least error of a strategy, or of all for `auto`; None if it has no way here."""
+    """Return the least error of a strategy, or of all for `auto`; None if the strategy is not available."""
     return next((way.rmse for way in ways(setting) if strategy in ("auto", way.strategy)), None)
 
 
 def _node(setting: Setting, mechanism: Mechanism) -> float:
-    """What a budget makes of an option's error, which is for one unit of it."""
+    """Return the factor from an option's error, which is for a unit of budget, to the error at the setting's budget."""
     return sigma(setting.epsilon, setting.delta) if mechanism == "gaussian" else 1 / setting.epsilon
 
 
@@ -62,7 +64,7 @@ def _options(
 ) -> tuple[Option, ...]:
     series = Series(kind="level") if width is None else Series(kind="sliding", width=width)
     assert changes is not None or span is not None
-    question = Question(
+    question = PlanningTask(
         promise=Promise(
             constraint=AtMost(changes) if changes is not None else Within(span or 0),
             window=1,

@@ -1,10 +1,10 @@
-"""The paper's releases under the paper's composition.
+"""Errors of the paper's releases under the paper's composition.
 
 M. Pan, "Differentially-private Continual Releases against Dynamic Databases". Every node that an entry can touch is
-charged alone: at m nodes each gets (epsilon / m, delta / m) and noise of its own (basic composition), as the paper does
-for its tree (HDCR) and its sliding windows (SWCR). Counts of touched nodes are the corrected ones: for changes within B
-the paper's are too small to be private (docs/proofs/strategies.md). What is generous: the initial level is one node
-outside the tree, where the paper puts it into every layer.
+charged separately: each of m nodes gets (epsilon / m, delta / m) and separate noise (basic composition), as in the
+paper's tree (HDCR) and sliding windows (SWCR). Counts of touched nodes are the corrected ones: for changes within B the
+paper's are too small to be private (docs/proofs/strategies.md). One choice favours the paper: the initial level is one
+node outside the tree, while the paper puts it into every layer.
 """
 
 import math
@@ -32,7 +32,13 @@ class Way:
 
 
 def rmse(setting: Setting, way: Way, mechanism: Mechanism) -> float:
-    """Root mean square error of the continuous mechanisms; of Laplace noise at delta 0."""
+    """Return the root mean square error of the continuous mechanisms; Laplace noise has delta 0.
+
+    Args:
+        setting: of the release.
+        way: the tree, or direct sliding windows.
+        mechanism: the kind of noise.
+    """
     nodes = touched(setting, way)
     if mechanism == "laplace":
         node = math.sqrt(2) * nodes / setting.epsilon
@@ -42,12 +48,12 @@ def rmse(setting: Setting, way: Way, mechanism: Mechanism) -> float:
 
 
 def binary(setting: Setting, mechanism: Mechanism) -> float:
-    """The binary tree with a layer for each power of two below the number of windows."""
+    """Return the error of the binary tree with a layer for each power of two below the number of windows."""
     return rmse(setting, Way(2, max(1, math.ceil(math.log2(setting.windows)))), mechanism)
 
 
 def best(setting: Setting) -> tuple[float, Way, Mechanism]:
-    """The least error over all trees, direct sliding windows and both mechanisms, and what reaches it."""
+    """Return the least error over all trees, direct sliding windows and both mechanisms, with its release."""
     mechanisms: tuple[Mechanism, ...] = ("laplace", "gaussian")
     found = [(rmse(setting, way, mechanism), way, mechanism) for way in _ways(setting) for mechanism in mechanisms]
     return min(found, key=lambda triple: triple[0])
@@ -64,7 +70,7 @@ def _ways(setting: Setting) -> Iterator[Way]:
 
 
 def touched(setting: Setting, way: Way) -> int:
-    """Nodes that an entry can touch.
+    """Return the number of nodes that an entry can touch.
 
     >>> touched(Setting(changes=4), Way(2, 10)), touched(Setting(changes=None, span=30, width=7), Way(2, 9))
     (40, 72)
@@ -78,11 +84,12 @@ def touched(setting: Setting, way: Way) -> int:
     if setting.changes is not None:
         return setting.changes * way.height
     assert setting.span is not None
-    return sum(-(-setting.span // way.branching**layer) + 1 for layer in range(way.height)) + setting.initial_level
+    sizes: list[int] = [way.branching**layer for layer in range(way.height)]
+    return sum(-(-setting.span // size) + 1 for size in sizes) + setting.initial_level
 
 
 def terms(setting: Setting, way: Way) -> float:
-    """Nodes that are added up for one number, on average: the least cover, and the initial level for levels."""
+    """Return the mean number of nodes in the sum for one number: the least cover, and the initial level for levels."""
     if way.branching is None or way.height is None:
         return 1.0
     ends = np.arange(setting.width or 1, setting.windows + 1)
@@ -91,14 +98,20 @@ def terms(setting: Setting, way: Way) -> float:
 
 
 def cover_sizes(begins: NDArray[np.int64], ends: NDArray[np.int64], branching: int, height: int) -> NDArray[np.int64]:
-    """Nodes in the least cover of windows begin + 1, ..., end, as begin and end rise through the layers.
+    """Return the number of nodes [numbers] in the least cover of windows begin + 1, ..., end.
+
+    Args:
+        begins: [numbers].
+        ends: [numbers].
+        branching: of the tree.
+        height: number of layers.
 
     >>> cover_sizes(np.array([0, 1]), np.array([7, 7]), 2, 3).tolist()
     [3, 4]
     """
     sizes = np.zeros_like(ends)
     for _ in range(height - 1):
-        # Up to the next parent from the left, down to the last from the right; or all of it, if there is none between.
+        # Up to the next parent from the left and down to the last from the right; all nodes if no parent is between.
         up, down = -(-begins // branching), ends // branching
         through = up <= down
         sizes += np.where(through, up * branching - begins + ends - down * branching, ends - begins)

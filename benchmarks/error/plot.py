@@ -23,7 +23,7 @@ LINES = {
 
 
 def draw(results: Mapping[str, tuple[Sequence[float], Mapping[str, Sequence[float | None]]]], path: Path) -> None:
-    """Write the figure; `results` has for each panel the values of its axis and errors by method."""
+    """Write the figure; `results` has the values of each panel's axis and errors by method."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     whole = FuncFormatter(lambda value, _: f"{value:g}")

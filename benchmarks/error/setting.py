@@ -1,4 +1,4 @@
-"""What the error is asked for: one count, in one cell, published again and again."""
+"""Settings of the comparison of errors: one count in one cell, published after each window."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,15 +6,15 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One point of the comparison; its error is the root mean square over all numbers that are published.
+    """One point of the comparison; its error is the root mean square over all published numbers.
 
     Attributes:
-        windows: how many.
-        changes: most changes of an entry (k); its insertion is one. None if `span` bounds it.
-        span: the changes of an entry lie within so many windows' time of its first (B). None if `changes` bounds it.
-        epsilon, delta: the budget of everything together.
-        width: of sliding windows, in windows, one after every window. None for levels: all entries that there are
-            at each window's end, those from before the start included.
+        windows: number of windows.
+        changes: largest number of changes of an entry (k), its insertion included. None if `span` bounds it.
+        span: largest time from the first change of an entry to its last (B), in windows. None if `changes` bounds it.
+        epsilon, delta: the budget of all numbers together.
+        width: of sliding windows, in windows, one after every window. None for levels: the number of entries at
+            each window's end, including those from before the start.
     """
 
     windows: int = 1024
@@ -26,17 +26,17 @@ class Setting:
 
     @property
     def initial_level(self) -> int:
-        """1 if the level at the start is one more number that is needed."""
+        """1 if the level at the start is one more leaf."""
         return int(self.width is None)
 
     @property
     def leaves(self) -> int:
-        """Length of the stream that is released: the initial level, where there is one, and the windows."""
+        """Length of the released stream: the windows, and the initial level if it is a leaf."""
         return self.windows + self.initial_level
 
     @property
     def touched(self) -> int:
-        """Leaves that an entry can change: a time of B meets B + 1 windows; the initial level lies before them."""
+        """Number of leaves that an entry can change: a time of B meets B + 1 windows, and the initial level before."""
         if self.changes is not None:
             return min(self.changes, self.leaves)
         assert self.span is not None
@@ -45,7 +45,7 @@ class Setting:
 
 @lru_cache
 def sigma(epsilon: float, delta: float) -> float:
-    """Standard deviation of Gaussian noise at sensitivity 1, the least for this budget (Balle, Wang 2018).
+    """Return the least standard deviation of Gaussian noise at sensitivity 1 for a budget (Balle, Wang 2018).
 
     >>> round(sigma(1.0, 1e-6), 4)
     4.2247

@@ -1,11 +1,11 @@
-"""Kill parts of a stream on Flink with SIGKILL at random moments, again and again, and watch what is published.
+"""Kill parts of a stream on Flink repeatedly with SIGKILL at random moments, and check the published files.
 
     python -m benchmarks.flink --kills 50
 
-Killed are Python workers (half of them while they sample or commit), the task manager and the driver. Flink puts the
-stream back to its last checkpoint; where it gives up, and after the driver, the stream is started again from the store.
-All that was ever published is held against what is there, and at the end against one run over all files (`live.py`).
-Needs Java and Maven. Ends with 1 as soon as anything is wrong, and leaves the files.
+The parts are Python workers (half of them while they sample or commit), the task manager and the driver. Flink resets
+the stream to its last checkpoint; if it gives up, or the driver was killed, the stream starts again from the store.
+After each kill, the files are compared with everything that was seen before, and at the end with one run over all files
+(`live.py`). The program needs Java and Maven. It ends with exit code 1 at the first failure, and keeps the files.
 """
 
 import argparse
@@ -26,7 +26,7 @@ TURNS = ("worker", "worker that samples", "task manager", "worker", "worker that
 
 
 def kill(live: Live, part: str) -> bool:
-    """One part, at a random moment; whether it was there."""
+    """Kill one part at a random moment; return whether it was running."""
     if part == "worker that samples":
         attempts = live.folder / "private/attempts"
         before, end = set(attempts.glob("*")), time.monotonic() + 30
@@ -41,8 +41,10 @@ def kill(live: Live, part: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=50, help="how many in all")
-    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/flink"), help="is emptied first")
+    parser.add_argument("--kills", type=int, default=50, help="total number of kills")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/benchmarks/flink"), help="folder of the streams; it is emptied first"
+    )
     arguments = parser.parse_args()
     folder = emptied(arguments.folder.resolve())
     began, streams, kills = time.monotonic(), 0, Counter[str]()
@@ -50,12 +52,12 @@ def main() -> int:
         with cluster(folder / "cluster") as flink:
             while kills.total() < arguments.kills:
                 live = Live.begin(folder / f"stream-{streams}", flink)
-                live.go_on(1)
+                live.wait_for(1)
                 for turn in range(min(KILLS_A_STREAM, arguments.kills - kills.total() - 1)):
                     part = TURNS[turn % len(TURNS)]
                     kills[part] += kill(live, part)
-                    if random.random() < 0.5:  # else the next kill is while the stream is being mended
-                        live.go_on(live.committed + 1)
+                    if random.random() < 0.5:  # otherwise the next kill comes while the stream recovers
+                        live.wait_for(live.committed + 1)
                     live.look()
                     print(f"{kills.total()} kills, {live.committed} windows, {part}", file=sys.stderr, flush=True)
                 kills["driver"] += live.end_soon()

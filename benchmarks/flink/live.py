@@ -1,7 +1,7 @@
-"""A release that a stream on Flink publishes while files land: what writes them, what is killed, and what must hold.
+"""A release that a stream on Flink publishes while files arrive: the writer of files, the kills, and the checks.
 
-The files' rows are of the moment at which they are written, and files land in time. So whatever dies, no row is late,
-and one run over all files must sum the same.
+Rows have the time at which they are written, and files arrive in time. So no row is late after any kill, and one run
+over all files must have the same sums.
 """
 
 import itertools
@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 EVERY = timedelta(seconds=3)
 STREAM = ("--streaming", "--checkpointing_interval=1000", "--poll=1s", "--lag=4s", "--shards=3")
 ENOUGH = 10_000
-"""Windows; more than a stream lives to see."""
+"""Number of windows; more than a stream reaches."""
 
 PATIENCE = 180.0
-"""Seconds; more than anything takes on a busy machine."""
+"""Seconds to wait for an event; more than it takes on a busy machine."""
 
 SPEC = """\
 release: wards
@@ -62,7 +62,7 @@ SCHEMA = pa.schema(
 
 
 class Writer:
-    """Writes a file each second: a stay begins, one that began before moves, and one ends and comes back later."""
+    """Writes a file each second: a stay begins, earlier stays move, and one ends and returns later."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ class Writer:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         (folder / "data").mkdir(parents=True)
-        self.write()  # columns are told by what is there at the start
+        self.write()  # the first file defines the columns
 
     def start(self) -> None:
         self._thread.start()
@@ -82,7 +82,7 @@ class Writer:
             self._thread.join()
 
     def write(self) -> None:
-        """Under another name first, so that the stream never finds half a file."""
+        """Write a file under another name and rename it, so that the stream never finds a partial file."""
         number = next(self._numbers)
         moved = [stay for stay in (number, number - 2, number - 5, number - 6) if stay >= 0]
         rows = []
@@ -104,10 +104,10 @@ class Writer:
 
 @dataclass(slots=True)
 class Live:
-    """A stream, its files and its driver, under watch.
+    """A stream with its files and its driver, and checks of it.
 
     Attributes:
-        windows: after which it ends; more than it lives to see until `end_soon`.
+        windows: number of windows after which it ends; more than it reaches until `end_soon`.
     """
 
     folder: Path
@@ -133,27 +133,27 @@ class Live:
 
     @property
     def committed(self) -> int:
-        """Windows, not epochs: a stream that starts again releases all that are due in one."""
+        """Number of committed windows. A stream that starts again releases all due windows in one epoch."""
         names = sorted((self.folder / "private/commits").glob("*.json"))
         return int(json.loads(names[-1].read_text())["windows"]) if names else 0
 
     def drive(self) -> None:
-        """Start the driver anew."""
+        """Start the driver again."""
         self.driver = _drive(self.folder, self.cluster, self.end)
 
     def look(self) -> None:
-        """Hold everything against what was there before."""
-        # Public first: what is committed meanwhile is no fault.
+        """Compare the files with everything that was seen before."""
+        # Public files first: an epoch may be committed between the two reads.
         public = contents(self.folder / "public")
         self.standing = self.watch.look(public, contents(self.folder / "private"))
 
-    def go_on(self, windows: int) -> None:
-        """Wait until so many windows are committed, or all; start the driver again if Flink gave up."""
+    def wait_for(self, windows: int) -> None:
+        """Wait until `windows` windows, or all, are committed; start the driver again if Flink gave up."""
         end = time.monotonic() + PATIENCE
         while self.committed < min(windows, self.windows):
             demand(time.monotonic() < end, f"no window after the {self.committed}th; see {self.folder / 'driver.log'}")
             if self.driver.poll() is not None:
-                # 1: the job of a driver that was killed while it submitted it came later, and was first.
+                # 1: the job of an earlier driver, killed during its submission, started late and committed first.
                 demand(self.driver.returncode in (1, 4), f"the driver ended with {self.driver.returncode}")
                 self.drive()
             self.look()
@@ -161,7 +161,7 @@ class Live:
         self.look()
 
     def kill_worker(self) -> bool:
-        """One of Python's, at once; whether there was one."""
+        """Kill a Python worker now; return whether one was running."""
         workers = workers_of(self.cluster.processes["workers"].pid)
         with suppress(ProcessLookupError):
             if workers:
@@ -170,7 +170,7 @@ class Live:
         return False
 
     def kill_task_manager(self) -> bool:
-        """And start another; whether there was one."""
+        """Kill the task manager and start another; return whether it was running."""
         killed = self.cluster.processes["taskmanager"]
         was_there = killed.poll() is None
         with suppress(ProcessLookupError):
@@ -180,7 +180,11 @@ class Live:
         return was_there
 
     def kill_driver(self) -> bool:
-        """And cancel its job, which goes on without it, and start another; whether there was one."""
+        """Kill the driver, cancel its job, which continues without it, and start another driver.
+
+        Returns:
+            whether the driver was running.
+        """
         was_there = self.driver.poll() is None
         self.driver.kill()
         self.driver.wait()
@@ -189,17 +193,21 @@ class Live:
         return was_there
 
     def end_soon(self) -> bool:
-        """Kill the driver, and start one that ends the stream some windows from now; whether there was one."""
+        """Kill the driver, and start one that ends the stream after six more windows.
+
+        Returns:
+            whether the driver was running.
+        """
         self.windows = (datetime.now(UTC) - self.start) // EVERY + 6
         return self.kill_driver()
 
     def finish(self, other: Path) -> None:
-        """Wait for the end, and hold what is published against one run over all files, in another folder."""
-        self.go_on(self.windows)
+        """Wait for the end, and compare the published numbers with one run over all files in folder `other`."""
+        self.wait_for(self.windows)
         self.writer.stop()
         code = self.driver.wait(PATIENCE)
         demand(code == 0, f"the driver ended with {code}; see {self.folder / 'driver.log'}")
-        cancel_jobs(self.cluster)  # one that was put back to a checkpoint counts its ticks anew
+        cancel_jobs(self.cluster)  # after a reset to a checkpoint, a job counts its ticks again
         self.look()
         self.watch.look_at_end(
             contents(self.folder / "public"), contents(self.folder / "private"), windows=self.windows
@@ -218,17 +226,17 @@ class Live:
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         demand(said.returncode == 0, said.stderr)
         found = exact_sums(self.folder)
-        demand(any(found.values()), "there is nothing to compare")
-        demand(found == exact_sums(other), "other sums than one run over all files has")
+        demand(any(found.values()), "there are no sums to compare")
+        demand(found == exact_sums(other), "sums differ from those of one run over all files")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file by its path from the folder, while it is written to: first what names others, then these."""
+    """Return the contents of every file by path, while the folder changes: files that name others come first."""
     names = [folder / "manifest.json", *sorted(folder.glob("commits/*.json"))]
     found = {str(path.relative_to(folder)): path.read_bytes() for path in names if path.exists()}
     for path in [
         Path(inner, name) for inner, _, names in os.walk(folder) for name in names
-    ]:  # folders may go meanwhile
+    ]:  # folders may disappear meanwhile
         name = str(path.relative_to(folder))
         if name not in found and not name.startswith("commits/"):
             with suppress(FileNotFoundError):
@@ -237,21 +245,21 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def exact_sums(folder: Path) -> dict[tuple[Any, ...], float]:
-    """The published nodes by what they are. With an epsilon beyond reason they have no noise: exact bounded sums."""
+    """Return the published nodes by key. The huge epsilon leaves no noise, so they are exact bounded sums."""
     tables = [pq.read_table(path) for path in sorted((folder / "public/nodes").rglob("*.parquet"))]
     rows = pa.concat_tables(tables).drop_columns(["scale", "mechanism"]).to_pylist()
     return {tuple(value for name, value in row.items() if name != "noisy_value"): row["noisy_value"] for row in rows}
 
 
 def running_jobs(cluster: Cluster) -> list[str]:
-    """Ids of jobs that have not ended."""
+    """Return ids of jobs that have not ended."""
     with urllib.request.urlopen(f"http://127.0.0.1:{cluster.rest}/jobs") as said:
         jobs = json.load(said)["jobs"]
     return [job["id"] for job in jobs if job["status"] not in ("CANCELED", "FAILED", "FINISHED")]
 
 
 def cancel_jobs(cluster: Cluster) -> None:
-    """Cancel all, and wait until they have ended."""
+    """Cancel all jobs, and wait until they have ended."""
     end = time.monotonic() + PATIENCE
     while jobs := running_jobs(cluster):
         demand(time.monotonic() < end, "a job cannot be cancelled")

@@ -1,4 +1,4 @@
-"""Memory and processor time of processes while they run, as Linux tells them in /proc."""
+"""Memory and processor time of running processes, from Linux's /proc."""
 
 import os
 from contextlib import suppress
@@ -10,13 +10,13 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Watch:
-    """The most that some processes were ever seen to have taken: look often, since what has ended tells nothing.
+    """Largest observed usage of processes. Look often, since an ended process has no record.
 
     Attributes:
-        peaks: the most bytes that each process has held at once since it began.
-        seconds: of a processor that each has taken since the first look at it, or since it began if `new`.
-        at_once: the most bytes that those of one look had held, each at its own peak.
-        new: whether the processes begin after the watch does.
+        new: whether the processes start after the watch.
+        peaks: peak memory of each process in bytes.
+        seconds: processor seconds of each process since the first look at it, or since its start if `new`.
+        at_once: largest sum of peaks over the processes of one look, in bytes.
     """
 
     new: bool = True
@@ -28,7 +28,7 @@ class Watch:
     def look(self, *pids: int) -> None:
         together = 0
         for pid in pids:
-            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
                 taken = _seconds(pid)
                 peak = _peak(pid)
                 self.peaks[pid] = max(peak, self.peaks.get(pid, 0))
@@ -46,7 +46,7 @@ class Watch:
 
 
 def children(pid: int) -> list[int]:
-    """Processes that a process has started and that run."""
+    """Return running child processes."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -58,12 +58,12 @@ def children(pid: int) -> list[int]:
 
 
 def workers_of(pool: int) -> list[int]:
-    """Python's workers that run: a process that the pool has started forks them."""
+    """Return running Python workers; a child process of the pool forks them."""
     return [worker for started in children(pool) for worker in children(started)]
 
 
 def _stat(pid: int) -> list[str]:
-    """What stands behind the name, which may hold anything."""
+    """Return the fields after the name, which may hold any characters."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 

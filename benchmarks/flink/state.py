@@ -25,14 +25,14 @@ from templates.flink.local import Cluster
 from transforms.aggregation.shard_state import state_from_bytes
 
 MUTATIONS_A_UNIT = 4.2
-"""On average, in the changelog of benchmarks.throughput."""
+"""Mean number in the changelog of benchmarks.throughput."""
 
 EVERY = timedelta(seconds=5)
 WINDOWS = 12
-"""In which all mutations happen."""
+"""Number of windows with mutations."""
 
 WATCHED = 20.0
-"""Seconds in which checkpoints are looked at: some windows without mutations, each published for all units."""
+"""Seconds in which checkpoints are measured: some windows without mutations, each published for all units."""
 
 STREAM = ("--streaming", "--checkpointing_interval=1000", "--poll=1s", "--lag=4s", "--shards=3")
 SCHEDULE = "schedule: {start: 2024-01-01T00:00:00Z, every: 1d, until: 2025-01-01T00:00:00Z}"
@@ -44,7 +44,7 @@ class Kept:
 
     Attributes:
         counts: units that may contribute again, units that are done, and rows that wait for their windows to close.
-        size: bytes.
+        size: in bytes.
     """
 
     counts: tuple[int, int, int]
@@ -56,7 +56,7 @@ class Kept:
 
 
 def kept(folder: Path) -> Kept:
-    """What the last epoch of a release has left of its units."""
+    """Return the state of units after the last epoch of a release."""
     store = Store(str(folder / "public"), str(folder / "private"))
     paths = store.attempts.state_paths(store.commits()[-1])
     contents = [Path(path).read_bytes() for name, path in paths.items() if name.startswith("units-")]
@@ -67,7 +67,13 @@ def kept(folder: Path) -> Kept:
 
 
 def stream_state(units: int, flink: Cluster, folder: Path) -> dict[str, Kept]:
-    """A stream in which about so many units come within a minute: its state at rest, on disk and in Flink."""
+    """Run a stream with new units for a minute; return its state afterwards, on disk and in Flink.
+
+    Args:
+        units: approximate number of units.
+        flink: the cluster.
+        folder: of the stream; it is emptied first.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "data").mkdir(parents=True)
     start = int(time.time()) + 2
@@ -78,7 +84,7 @@ def stream_state(units: int, flink: Cluster, folder: Path) -> dict[str, Kept]:
     spec.write_text(text.replace(SCHEDULE, f"schedule: {{start: {_text(start)}, every: {EVERY.seconds}s}}"))
     command = [sys.executable, "-m", "pipelines", "run", str(spec), *STREAM, *flink.flags]
     with (folder / "driver.log").open("wb") as log:
-        _land(table, start, folder)  # columns are told by what is there at the start
+        _land(table, start, folder)  # the first file defines the columns
         driver = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         end = time.monotonic() + PATIENCE
@@ -102,7 +108,7 @@ def stream_state(units: int, flink: Cluster, folder: Path) -> dict[str, Kept]:
 
 
 def _within(files: str, start: int) -> pa.Table:
-    """A changelog of a year, its times moved into the stream's windows, in their order."""
+    """Return a changelog of a year with its times scaled to the stream's windows, in order of time."""
     table = pq.read_table(Path(files).parent)
     passed = (table["time"].to_numpy() - START).astype("timedelta64[us]").astype(np.int64)
     moved = start * 1_000_000 + passed * (WINDOWS * EVERY.seconds) // YEAR
@@ -111,7 +117,7 @@ def _within(files: str, start: int) -> pa.Table:
 
 
 def _land(table: pa.Table, start: int, folder: Path) -> None:
-    """Write what has happened since the last file, and what happens in the next second; under another name first."""
+    """Write mutations since the last file and of the next second, under another name first."""
     landed = sorted((folder / "data").iterdir())
     begin = int(landed[-1].stem.partition("-")[2]) if landed else 0
     until = int((max(time.time(), start) + 1) * 1_000_000)
@@ -127,7 +133,7 @@ def _windows(folder: Path) -> int:
 
 
 def _checkpoints(flink: Cluster, seconds: float) -> list[int]:
-    """Bytes of the state in the complete checkpoints that the one job makes from now on."""
+    """Return bytes of state in each complete checkpoint of the only job from now on."""
     [job] = running_jobs(flink)
     sizes: dict[int, int] = {}
     began = time.time()
@@ -149,7 +155,7 @@ def _text(moment: int) -> str:
 
 
 def print_state(states: dict[str, Kept]) -> None:
-    print("| state in | units | bytes/unit | MB | of them done | rows that wait |")
+    print("| state in | units | bytes/unit | MB | units done | waiting rows |")
     print("|---|--:|--:|--:|--:|--:|")
     for name, state in states.items():
         _, done, waiting = state.counts

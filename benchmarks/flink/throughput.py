@@ -1,13 +1,13 @@
-"""Throughput, memory and state of one release on Flink with two slots, beside the embedded runner.
+"""Throughput, memory and state of one release on Flink with two slots, compared with the embedded runner.
 
     python -m benchmarks.flink.throughput --rows 1000000 10000000
 
-A first epoch over so many mutations and a second over a tenth more, which starts from the state of the first: the same
-commands on both runners, in turns. A run is a whole process, from its start to its end; Flink stands already, as a
-session cluster does, and starts its Python workers for each run. Name small sizes first: the task manager keeps the
-memory that it has had, and compiles itself in its first jobs. What is published and the exact bounded sums must be
-the same on both, noise apart. Then the bytes of state for each unit, on disk and in the checkpoints of a stream
-(`state.py`). Linux only, for it reads /proc; Flink needs Java and Maven.
+The first epoch has `--rows` mutations. The second has a tenth more, and starts from the state of the first. Both
+runners run the same commands in turns. A run is a whole process, from its start to its end. Flink is a session cluster
+that runs already and starts its Python workers for each run. Give small sizes first: the task manager keeps its memory,
+and compiles its code during its first jobs. Published rows and exact bounded sums must be equal on both, except for
+noise. Last, `state.py` measures bytes of state for each unit, on disk and in the checkpoints of a stream. The program
+needs Linux, since it reads /proc; Flink needs Java and Maven.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from templates.flink.local import Cluster, cluster
 RUNNERS = ("embedded", "Flink")
 EPOCHS = ("first", "second")
 LOOK = 0.1
-"""Seconds between looks at memory."""
+"""Seconds between measurements of memory."""
 
 DAY = 86_400_000_000
 UNTIL = "until: 2025-01-01T00:00:00Z"
@@ -48,13 +48,16 @@ NOISY = ("value", "ci_low", "ci_high", "noisy_value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a run took, and bytes at their peaks (0 where there is no such process).
+    """Cost of a run: seconds, and peak memory in bytes (0 without such a process).
 
     Attributes:
-        python: seconds of processors in the driver and the workers.
-        java: seconds of processors in Flink's processes and Beam's job server.
-        worker: of the largest Python worker.
-        workers: of all that were there at once.
+        seconds: wall-clock seconds.
+        python: processor seconds of the driver and the workers.
+        java: processor seconds of Flink's processes and Beam's job server.
+        driver: peak memory of the driver.
+        worker: peak memory of the largest Python worker.
+        workers: peak memory of all simultaneous Python workers.
+        task_manager: peak memory of the task manager.
     """
 
     seconds: float
@@ -67,7 +70,7 @@ class Cost:
 
     @staticmethod
     def of(runs: "Sequence[Cost]") -> "Cost":
-        """The median times and the largest memory of some."""
+        """Return the median times and the largest memory of some runs."""
         return Cost(
             seconds=median(run.seconds for run in runs),
             python=median(run.python for run in runs),
@@ -80,10 +83,15 @@ class Cost:
 
 
 def measure(command: Sequence[str], log: Path, flink: Cluster | None) -> Cost:
-    """Run a command, its output into `log`, and watch it, and the cluster if it runs there.
+    """Run a command and return its cost.
+
+    Args:
+        command: to run.
+        log: file for its output.
+        flink: the cluster on which it runs, which is measured too; None for the embedded runner.
 
     Raises:
-        BrokenError: it failed.
+        BrokenError: the command failed.
     """
     driver, workers, task_manager, others = Watch(), Watch(), Watch(new=False), Watch(new=False)
 
@@ -116,10 +124,10 @@ def measure(command: Sequence[str], log: Path, flink: Cluster | None) -> Cost:
 
 
 def cut(rows: int, folder: Path) -> str:
-    """The changelog of both epochs, made once: `rows` mutations, and the tenth more that came later.
+    """Make the changelog of both epochs once: `rows` mutations, and a tenth more that are later.
 
     Returns:
-        when the first epoch ends: the begin of the day of its last mutation, so that some rows wait.
+        end of the first epoch: the start of the day of its last mutation, so that some rows wait.
     """
     parts = [folder / epoch for epoch in EPOCHS]
     if not (folder / "until").exists():
@@ -135,7 +143,7 @@ def cut(rows: int, folder: Path) -> str:
 
 
 def _write(table: pa.Table, folder: Path) -> None:
-    """As `benchmarks.throughput.generate` does, under names of their own."""
+    """Write a table as `benchmarks.throughput.generate` does, under names with the folder's name."""
     folder.mkdir(parents=True)
     size = -(-len(table) // FILES)
     for number in range(FILES):
@@ -144,7 +152,14 @@ def _write(table: pa.Table, folder: Path) -> None:
 
 
 def release(data: Path, until: str, folder: Path, flink: Cluster | None) -> list[Cost]:
-    """Both epochs on one runner, into a folder of its own."""
+    """Run both epochs on one runner, and return their costs.
+
+    Args:
+        data: folder with a folder of files for each epoch.
+        until: end of the first epoch.
+        folder: of the release; it is emptied first.
+        flink: the cluster; None for the embedded runner.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "data").mkdir(parents=True)
     spec = write_spec(f"{folder}/data/*.parquet", folder / "release")
@@ -164,7 +179,7 @@ def release(data: Path, until: str, folder: Path, flink: Cluster | None) -> list
 
 
 def _wait_for_workers(flink: Cluster) -> None:
-    """Until those of an earlier run have ended: they are no use to the next."""
+    """Wait until the workers of an earlier run have ended, which the next run cannot use."""
     end = time.monotonic() + 60
     while workers_of(flink.processes["workers"].pid):
         demand(time.monotonic() < end, "workers of an earlier run do not end")
@@ -172,27 +187,34 @@ def _wait_for_workers(flink: Cluster) -> None:
 
 
 def compare(one: Path, other: Path) -> None:
-    """Hold what two runners made of the same data against each other.
+    """Compare the releases of two runners from the same data.
 
     Raises:
-        BrokenError: they differ by more than noise.
+        BrokenError: the releases differ by more than noise.
     """
     for side in ("estimates", "nodes"):
-        demand(_about(one, side) == _about(other, side), f"{side} are about other things")
+        demand(_about(one, side) == _about(other, side), f"{side} have different keys")
     found = exact_sums(one)
-    demand(any(found.values()), "there is nothing to compare")
+    demand(any(found.values()), "there are no sums to compare")
     demand(found == exact_sums(other), "bounded sums differ")
 
 
 def _about(folder: Path, side: str) -> list[str]:
-    """Published rows without what noise has changed, in order."""
+    """Return published rows as text without their noisy columns, in order."""
     table = pa.concat_tables(pq.read_table(path) for path in (folder / "public" / side).rglob("*.parquet"))
     demand(table.num_rows > 0, f"{folder}: no {side}")
     return sorted(map(str, table.drop_columns([c for c in table.column_names if c in NOISY]).to_pylist()))
 
 
-def beside(rows: int, repeats: int, flink: Cluster, folder: Path) -> tuple[dict[tuple[str, str], Cost], Kept]:
-    """Both epochs on both runners in turns: medians by (epoch, runner), and the state that is left."""
+def compared(rows: int, repeats: int, flink: Cluster, folder: Path) -> tuple[dict[tuple[str, str], Cost], Kept]:
+    """Run both epochs on both runners in turns; return medians by (epoch, runner), and the final state.
+
+    Args:
+        rows: mutations of the first epoch.
+        repeats: number of rounds.
+        flink: the cluster.
+        folder: of data and releases.
+    """
     until = cut(rows, folder / f"data-{rows}")
     costs: dict[tuple[str, str], list[Cost]] = {(epoch, runner): [] for epoch in EPOCHS for runner in RUNNERS}
     for turn in range(repeats):
@@ -204,7 +226,7 @@ def beside(rows: int, repeats: int, flink: Cluster, folder: Path) -> tuple[dict[
                 print(f"  {epoch}: {cost}", file=sys.stderr, flush=True)
         compare(folder / RUNNERS[0] / "release", folder / RUNNERS[1] / "release")
     states = [kept(folder / runner / "release") for runner in RUNNERS]
-    demand(states[0].counts == states[1].counts, "the states hold other units")
+    demand(states[0].counts == states[1].counts, "the states hold different units")
     return {key: Cost.of(runs) for key, runs in costs.items()}, states[0]
 
 
@@ -218,11 +240,11 @@ def print_costs(results: dict[int, dict[tuple[str, str], Cost]]) -> None:
     for rows, costs in results.items():
         for (epoch, runner), cost in costs.items():
             new = rows if epoch == "first" else rows // 10
-            beside = costs[epoch, "embedded"]
+            base = costs[epoch, "embedded"]
             memory = (cost.driver, cost.worker, cost.workers, cost.task_manager)
             print(
                 f"| {new:,} | {epoch} | {runner} "
-                f"| {cost.seconds / beside.seconds:.2f} | {(cost.python + cost.java) / beside.python:.2f} "
+                f"| {cost.seconds / base.seconds:.2f} | {(cost.python + cost.java) / base.python:.2f} "
                 f"| {new / cost.seconds:,.0f} | {cost.seconds:.1f} | {cost.python:.1f} "
                 f"| {f'{cost.java:.1f}' if cost.java else ''} "
                 f"| {' | '.join(f'{size / 1e6:,.0f}' if size else '' for size in memory)} |"
@@ -231,10 +253,18 @@ def print_costs(results: dict[int, dict[tuple[str, str], Cost]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000], help="mutations of first epochs")
-    parser.add_argument("--repeats", type=int, nargs="+", default=[3], help="rounds of each size")
-    parser.add_argument("--units", type=int, default=100_000, help="of the stream; 0: leave out")
-    parser.add_argument("--folder", type=Path, default=Path("out/benchmarks/flink-throughput"))
+    parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000], help="numbers of mutations of first epochs")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        nargs="+",
+        default=[3],
+        help="numbers of rounds, for each size; the last one for all others",
+    )
+    parser.add_argument("--units", type=int, default=100_000, help="units of the stream; 0 leaves it out")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("out/benchmarks/flink-throughput"), help="folder of data and releases"
+    )
     arguments = parser.parse_args()
     folder = own(arguments.folder.resolve())
     throughput.OUT.mkdir(parents=True, exist_ok=True)
@@ -243,7 +273,7 @@ def main() -> int:
     try:
         with cluster(folder / "cluster") as flink:
             for rows, turns in zip(arguments.rows, repeats, strict=False):
-                results[rows], states[f"disk, {rows:,} mutations and a tenth"] = beside(rows, turns, flink, folder)
+                results[rows], states[f"disk, {rows:,} mutations and a tenth"] = compared(rows, turns, flink, folder)
             if arguments.units:
                 states |= stream_state(arguments.units, flink, folder / "stream")
     except BrokenError as error:

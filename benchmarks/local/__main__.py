@@ -1,10 +1,10 @@
-"""How far off local methods are on the men of the demo, and what their rows of reports cost.
+"""Errors of local methods on the men of the demo, and the privacy cost of a person's reports over the year.
 
-    python -m benchmarks.local           # four minutes; the first time it installs multi-freq-ldpy
+    python -m benchmarks.local           # four minutes; the first run installs multi-freq-ldpy
 
 A million men, resampled from 432 (examples/employment), 52 weeks, numbers of employed and not employed men. Errors are
-measured, bias of the constraint among them; but those of multi-freq-ldpy, whose code works man by man, are of 200,000
-men in three weeks, three times, and scaled by the root of the numbers of men.
+measured and include the bias of the constraint. The code of multi-freq-ldpy works man by man, so its errors come from
+200,000 men in three weeks, three times, and are scaled by the square root of the numbers of men.
 """
 
 import argparse
@@ -19,21 +19,28 @@ from benchmarks.local import multifreq
 from examples.employment.memoised import memoised
 from examples.employment.men import Answers, changes_of, levels_of, read_men, resampled
 from privacy.local.bound import LocalBound
-from privacy.local.collector import Tally, levels
+from privacy.local.candidates import Candidate, candidates
+from privacy.local.collector import levels
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import Candidate, candidates
+from privacy.local.tallies import Tally
 from transforms.local.collect import Collection, Node, counted, parts_of
 from transforms.local.randomise import BLOCK, randomised
 
 OUT = Path("out/benchmarks/local")
 PEOPLE, WEEKS, EPSILON = 1_000_000, 52, 1.0
-ANSWERS_OF_A_MAN = 3  # none, employed, not employed: of which memoised protocols pay for each
+ANSWERS_OF_A_MAN = 3  # none, employed, not employed: memoised protocols pay for each
 BOUNDS = (2, 4, 8)
 RUNS, MEN, SAMPLED = 3, 200_000, (4, 25, 50)
 
 
 def estimated(candidate: Candidate, men: Answers, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Levels [weeks, answers], from a year of reports."""
+    """Return estimated levels [weeks, answers] from a year of reports.
+
+    Args:
+        candidate: the method.
+        men: answers of each man, [men, weeks].
+        chosen: the man whose answers each person repeats, [people].
+    """
     design = candidate.design
     collection = Collection(
         design=design, people=PEOPLE, names=("employed", "not"), publish=("level",), start=0, every=1, windows=WEEKS
@@ -52,7 +59,13 @@ def estimated(candidate: Candidate, men: Answers, chosen: NDArray[np.int64]) -> 
 
 
 def ours(men: Answers, chosen: NDArray[np.int64], truth: NDArray[np.int64]) -> None:
-    """The best design of each method."""
+    """Print the error of the best design of each method.
+
+    Args:
+        men: answers of each man, [men, weeks].
+        chosen: the man whose answers each person repeats, [people].
+        truth: exact levels, [weeks, answers].
+    """
     for bound in BOUNDS:
         shown: set[tuple[str, bool]] = set()
         for candidate in candidates(
@@ -69,7 +82,13 @@ def ours(men: Answers, chosen: NDArray[np.int64], truth: NDArray[np.int64]) -> N
 
 
 def others(men: Answers, chosen: NDArray[np.int64], truth: NDArray[np.int64]) -> None:
-    """Memoised reports, and those of multi-freq-ldpy, with the same epsilon for all different answers of a man."""
+    """Print errors of memoised reports and of multi-freq-ldpy, with the same epsilon for all answers of a man.
+
+    Args:
+        men: answers of each man, [men, weeks].
+        chosen: the man whose answers each person repeats, [people].
+        truth: exact levels, [weeks, answers].
+    """
     each = EPSILON / ANSWERS_OF_A_MAN
     usual = memoised(men, chosen, epsilon=each)
     error = math.sqrt(float(np.mean((usual.levels - truth) ** 2)))
@@ -85,7 +104,7 @@ def others(men: Answers, chosen: NDArray[np.int64], truth: NDArray[np.int64]) ->
     loss = multifreq.loss_of_a_change(symbols=3, epsilon=each, weeks=WEEKS)
     for name, found in multifreq.shares(program, answers, OUT, epsilon=each).items():
         error = math.sqrt(float(np.mean((found[:, :2] - true) ** 2))) * math.sqrt(MEN * PEOPLE)
-        told = f"{loss:.1f} and more" if name == "L-GRR" else "not computed"
+        told = f"at least {loss:.1f}" if name == "L-GRR" else "not computed"
         print(f"| {name} of multi-freq-ldpy | any number | {told} | {error:,.0f} | |", flush=True)
     share = usual.shown / usual.changed
     print(f"\n{usual.changed:,} changes; memoised randomised response shows {share:.0%} of them, with their week.")

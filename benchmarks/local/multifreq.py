@@ -1,7 +1,7 @@
-"""multi-freq-ldpy beside us: its environment, its errors, and what its rows of reports cost.
+"""Errors of multi-freq-ldpy, computed in a separate environment, and the privacy cost of its sequences of reports.
 
 https://github.com/hharcolezi/multi-freq-ldpy: longitudinal protocols with two rounds, of which the first is memoised
-(Arcolezi et al. 2021, after RAPPOR). Its own code makes reports and estimates (multifreq_peer.py).
+(Arcolezi et al. 2021, after RAPPOR). `multifreq_peer.py` runs its code to make reports and estimates.
 """
 
 import json
@@ -19,12 +19,19 @@ PEER = Path(__file__).with_name("multifreq_peer.py")
 
 
 def python(folder: Path) -> str | None:
-    """The interpreter of its environment; None, said aloud, if it cannot be had."""
+    """Return the interpreter of its environment; None, with a message, if it cannot be installed."""
     return environment.python(folder, peer="multi-freq-ldpy", pins=PINS)
 
 
 def shares(program: str, answers: NDArray[np.int64], folder: Path, *, epsilon: float) -> dict[str, NDArray[np.float64]]:
-    """Estimated shares of all symbols by protocol, [runs, symbols]."""
+    """Return estimated shares [runs, symbols] of all symbols by protocol.
+
+    Args:
+        program: interpreter of its environment.
+        answers: true symbols, [runs, people].
+        folder: for the file that passes the answers.
+        epsilon: for each different answer of a person.
+    """
     path = folder / "answers.npy"
     np.save(path, answers)
     asked = {"answers": str(path), "symbols": int(answers.max()) + 1, "epsilon": epsilon}
@@ -33,10 +40,18 @@ def shares(program: str, answers: NDArray[np.int64], folder: Path, *, epsilon: f
 
 
 def loss_of_a_change(*, symbols: int, epsilon: float, weeks: int) -> float:
-    """Of L-GRR: the exact loss between a person who never changes and one who does so once, at half the time.
+    """Return the exact privacy loss of L-GRR between a person who never changes and one who changes once, half-way.
 
-    Each answer has a memoised symbol, drawn once, which a second round randomises anew each week. So what a row of
-    reports says is how often each symbol is in each half.
+    Each answer has a memoised symbol, drawn once, which a second round randomises again each week. So a sequence of
+    reports reveals how often each symbol occurs in each half.
+
+    Args:
+        symbols: number of symbols, 3.
+        epsilon: for each different answer of a person.
+        weeks: number of reports.
+
+    Raises:
+        ValueError: there are not three symbols.
     """
     half = weeks // 2
     p1, q1 = _response(epsilon, symbols)
@@ -45,7 +60,7 @@ def loss_of_a_change(*, symbols: int, epsilon: float, weeks: int) -> float:
     q2 = (1 - p2) / (symbols - 1)
     counts = np.array([(a, b, half - a - b) for a in range(half + 1) for b in range(half + 1 - a)])
     if symbols != 3:
-        raise ValueError("counts are those of three symbols")
+        raise ValueError(f"symbols={symbols} is unsupported; only 3 is implemented")
     rows = counts * math.log(p2 / q2) + half * math.log(q2)  # of a half, for each memoised symbol
     memos = [np.log(np.where(np.arange(3) == answer, p1, q1)) for answer in (0, 1)]
 

@@ -1,10 +1,10 @@
-"""multi-freq-ldpy's longitudinal protocols on given answers; in an environment of its own, and knows nothing of us.
+"""multi-freq-ldpy's longitudinal protocols on given answers; runs in a separate environment without our packages.
 
     in    stdin: JSON {answers: path of a .npy [runs, people], symbols, epsilon}
     out   stdout: JSON {protocol: estimated shares, [runs, symbols]}
 
-Each protocol reports each answer once: what a collector knows of one week. Its budget is for each different answer of a
-person, however long it is reported; `eps_1`, for one report alone, is half of that.
+Each protocol reports each answer once, as a collector sees it in one week. Its budget is for each different answer of a
+person, for any number of reports; `eps_1`, for a single report, is half of that.
 """
 
 import json
@@ -31,7 +31,7 @@ def main() -> None:
     for answers in runs.tolist():
         for name, (client, aggregate) in PROTOCOLS.items():
             reports = [client(answer, symbols, epsilon, epsilon / 2) for answer in answers]
-            size = (symbols,) if name == "L-GRR" else ()  # other reports say it themselves
+            size = (symbols,) if name == "L-GRR" else ()  # reports of the other protocols hold their size
             shares = aggregate(reports, *size, epsilon, epsilon / 2)
             found[name].append([float(share) for share in shares])
     json.dump(found, sys.stdout)

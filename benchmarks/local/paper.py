@@ -2,12 +2,12 @@
 
     python -m benchmarks.local.paper     # ten seconds
 
-Figure 5 shows one query of a randomised-response release. Its picture is not in the text that we have, so the query
-here is another one of that kind: the paper's symbols (R + null)^2, its randomised response, its estimate.
+Figure 5 shows one query of a randomised-response release. The text that we have lacks the picture, so this query is
+another one of that kind: the paper's symbols (R + null)^2, its randomised response, its estimate.
 
-Sliding windows: the change over the last w of n windows, reported by everybody after each window. A change is in w of
-them, so 2 k w reports of two people can differ (corollary 5.4; n at most). Ours is the difference of two levels, which
-costs nothing more than the levels. Numbers are variances for one person, of two answers at epsilon = 1.
+Sliding windows: everybody reports the change over the last w of n windows after each window. A change is in w of them,
+so 2 k w reports of two people can differ (corollary 5.4; at most n). Ours is the difference of two levels, which costs
+nothing beyond the levels. Numbers are variances for one person, of two answers at epsilon = 1.
 """
 
 import math
@@ -19,34 +19,33 @@ from numpy.typing import NDArray
 
 from privacy.local.basis import best_basis
 from privacy.local.bound import LocalBound
+from privacy.local.candidates import candidates, variances_of
 from privacy.local.design import SHARES, Design, variance_of_change
 from privacy.local.least_squares import node_weights
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import candidates, variances_of
 from privacy.local.signs import MOST_SIGNS, best_signs
 from privacy.local.symbols import best_symbols
-from privacy.planning.paper import sliding_windows_met
 
 Floats = NDArray[np.float64]
 
 ANSWERS, NONE = ("A", "B"), "null"
 SYMBOLS = [(before, after) for before in (*ANSWERS, NONE) for after in (*ANSWERS, NONE)]
 ENTRIES = [("A", "B"), (NONE, "A"), (NONE, NONE), ("B", NONE), (NONE, NONE), ("A", "B")]
-"""How the answers of six entries change: A by -1, B by +1."""
+"""Changes of the answers of six entries: A by -1, B by +1."""
 
 SETTINGS = ((52, 4, 1), (52, 4, 4), (365, 30, 1), (365, 30, 4), (1024, 7, 8))
-"""Windows, windows of a sliding one, changes."""
+"""Number of windows, width of a sliding window, number of changes."""
 
 
 def matrices(epsilon: float) -> tuple[Floats, Floats]:
-    """The paper's M (42), which maps symbols to changes of the histogram, and its P (34)."""
+    """Return the paper's M (42), which maps symbols to changes of the histogram, and its P (34)."""
     changes = [[float(after == answer) - (before == answer) for before, after in SYMBOLS] for answer in ANSWERS]
     odds = np.ones((len(SYMBOLS), len(SYMBOLS))) + np.eye(len(SYMBOLS)) * math.expm1(epsilon)
     return np.array(changes), odds / odds.sum(axis=0)
 
 
 def query(epsilon: float = 1.0) -> Iterator[str]:
-    """One query, from responses to the estimate (46); its mean over all responses, and its variance."""
+    """Yield lines on one query: responses, the estimate (46), its mean over all responses, and its variance."""
     to_changes, response = matrices(epsilon)
     decoder = to_changes @ np.linalg.inv(response)
     true = np.array([SYMBOLS.index(entry) for entry in ENTRIES])
@@ -72,7 +71,7 @@ def query(epsilon: float = 1.0) -> Iterator[str]:
 
 
 def of_difference(design: Design, width: int) -> float:
-    """The variance of a change over `width` windows, the mean over the windows, where nobody changes."""
+    """Return the variance of a change over `width` windows, averaged over the windows, if nobody changes."""
     windows = design.windows
     if design.reported == "once":  # two levels, by different people
         return 2 * float(variances_of(design, "level").mean())
@@ -89,9 +88,15 @@ def of_difference(design: Design, width: int) -> float:
 
 
 def sliding(windows: int, width: int, changes: int) -> tuple[float, float, float, float]:
-    """Direct reports by symbols and by signs, and the best of our designs for levels: as changes, and once."""
+    """Return variances of direct reports by symbols and by signs, and of our best designs for levels.
+
+    Args:
+        windows: number of windows.
+        width: of a sliding window, in windows.
+        changes: largest number of changes of a person.
+    """
     space, basis, bound = MutationSpace(answers=2), best_basis(2), LocalBound(at_most=changes)
-    met = changes * sliding_windows_met(width, 1)
+    met = changes * width  # theorem 4.5: windows that hold one change, with one window of `width` at each time
     symbols = best_symbols(space.count, Fraction(1, min(2 * met, windows)))
     signs = min(met, windows)
     direct = [variance_of_change(basis, space, symbols), math.inf]

@@ -1,9 +1,9 @@
-"""How long a million devices and their collector take, over 52 windows, and what memory.
+"""Time and memory of a million devices and their collector, over 52 windows.
 
     python -m benchmarks.local.speed        # a minute
 
-A sign of each device in each window: 52 million reports, in files of 65,536 people and a window. Devices are simulated
-by `Randomise`, reports collected by `slackwater local estimate`, each in a process of its own.
+Each device reports a sign in each window: 52 million reports, in files of 65,536 people and one window. `Randomise`
+simulates devices and `slackwater local estimate` collects reports, each in a separate process.
 """
 
 import argparse
@@ -40,7 +40,13 @@ schedule: {{start: 2025-01-06T00:00:00Z, every: 1w, until: 2026-01-05T00:00:00Z}
 
 
 def changes(first: int, people: int, answers: int) -> pa.Table:
-    """Four changes of each, at any time."""
+    """Return four changes of each person, at random times.
+
+    Args:
+        first: number of the first person.
+        people: number of people.
+        answers: number of answers.
+    """
     random = np.random.default_rng()
     window = np.argsort(random.random((people, WINDOWS)), axis=1)[:, :4].ravel().astype(np.int32)
     person = np.repeat(np.arange(first, first + people), 4)
@@ -49,7 +55,7 @@ def changes(first: int, people: int, answers: int) -> pa.Table:
 
 
 def send(folder: Path, answers: int) -> None:
-    """All reports of all devices."""
+    """Write all reports of all devices."""
     survey = read_survey(str(folder / "design.json"))
     blocks = range(0, PEOPLE, BLOCK)
     batches = (to_bytes(changes(first, min(BLOCK, PEOPLE - first), answers)) for first in blocks)
@@ -60,7 +66,9 @@ def send(folder: Path, answers: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("send", nargs="*", help="what it starts itself with: a folder, and a number of answers")
+    parser.add_argument(
+        "send", nargs="*", help="internal, for the process of the devices: a folder, and a number of answers"
+    )
     if given := parser.parse_args().send:
         folder, answers = given
         send(Path(folder), int(answers))
@@ -71,7 +79,7 @@ def main() -> None:
         folder = OUT / str(answers)
         folder.mkdir()
         names = ", ".join(f"a{number}" for number in range(answers))
-        (folder / "survey.yaml").write_text(SPEC.format(answers=answers, names=names, people=PEOPLE, most_epsilon=1.0))
+        (folder / "survey.yaml").write_text(SPEC.format(answers=answers, names=names, people=PEOPLE))
         design, numbers = str(folder / "design.json"), str(folder / "numbers.parquet")
         slackwater = [sys.executable, "-m", "pipelines", "local"]
         measure([*slackwater, "plan", str(folder / "survey.yaml"), "-o", design], folder / "plan.log")

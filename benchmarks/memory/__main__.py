@@ -1,8 +1,8 @@
-"""Memory of strategies that run for long, beside NumPy that makes all nodes at once.
+"""Memory of strategies over many windows, compared with NumPy that makes all nodes at once.
 
     python -m benchmarks.memory              # about four minutes
 
-Each run is a process of its own. NumPy, for which all would be too large, gets a tenth of it; so do we beside it.
+Each run is a separate process. NumPy cannot hold the full size, so the comparison uses a tenth of it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ OUT = Path("out/benchmarks/memory")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One run; `peak` bytes is the largest memory of the whole process, seen from outside."""
+    """One run; `peak` is the largest memory of the whole process in bytes, measured from outside."""
 
     program: str
     name: str
@@ -32,6 +32,14 @@ class Result:
 
 
 def result(program: str, name: str, cells: int, windows: int) -> Result:
+    """Run a program in a separate process, and return its measurements.
+
+    Args:
+        program: `ours` or `at_once`.
+        name: one of `NAMES`.
+        cells: number of cells.
+        windows: number of windows.
+    """
     print(f"{program}: {name}, {cells:,} cells, {windows:,} windows ...", file=sys.stderr, flush=True)
     log = OUT / f"{program}-{name}-{cells}-{windows}.json"
     command = [sys.executable, "-m", f"benchmarks.memory.{program}", name, str(cells), str(windows)]
@@ -41,7 +49,7 @@ def result(program: str, name: str, cells: int, windows: int) -> Result:
 
 
 def row(found: Result, peer: Result | None) -> str:
-    """A line of the table; `peer` is what the run is compared to, itself perhaps."""
+    """Return a line of the table; `peer` is the run to compare with, possibly the same one."""
     label = "NumPy at once" if found.program == "at_once" else "Slackwater"
     carries = " / ".join(f"{carry / 1e3:,.6g}" for carry in found.told.carries)
     ratios = ("", "")
@@ -73,7 +81,7 @@ def main() -> None:
         whole = result("ours", name, cells, windows)
         ours, peer = result("ours", name, *few), result("at_once", name, *few)
         if not math.isclose(ours.told.checksum, peer.told.checksum, rel_tol=1e-6):
-            raise SystemExit(f"{name}: the nodes are not those of NumPy")
+            raise SystemExit(f"{name}: the nodes differ from those of NumPy")
         lines += [row(whole, None), row(ours, peer), row(peer, peer)]
     print("\n".join(lines))
 

@@ -1,8 +1,9 @@
-"""The same nodes with plain NumPy from all changes at once.
+"""Nodes of the measured strategies with plain NumPy, from all changes at once.
 
     python -m benchmarks.memory.at_once NAME CELLS WINDOWS
 
-Of a tree: differences of running sums, made in place. Of a filter: its matrix, [windows, windows], times the changes.
+Nodes of a tree are differences of running sums, made in place. Nodes of a filter are its matrix [windows, windows]
+times the changes.
 """
 
 import json
@@ -17,11 +18,18 @@ from benchmarks.memory.ours import Told
 from benchmarks.memory.setting import changes, squares, strategy
 from privacy.series import Ints
 from privacy.strategies.base import Floats
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.tree import Tree
+from privacy.strategies.factorised.factorised import Factorised
+from privacy.strategies.tree.tree import Tree
 
 
 def run(name: str, cells: int, windows: int) -> Told:
+    """Make all nodes of a strategy at once, and return the measurements.
+
+    Args:
+        name: one of `NAMES`.
+        cells: number of cells.
+        windows: number of windows.
+    """
     chosen = strategy(name, windows)
     leaves = np.empty((1 + windows, cells), dtype=np.int64)
     for row, leaf in zip(leaves, changes(name, cells, windows), strict=True):
@@ -34,7 +42,7 @@ def run(name: str, cells: int, windows: int) -> Told:
 
 
 def layers(tree: Tree, leaves: Ints) -> list[Ints]:
-    """The initial level, then the complete nodes of each layer, [nodes, cells]."""
+    """Return the initial level, then the complete nodes of each layer, [nodes, cells]."""
     initial_level = leaves[:1].copy()
     leaves[0] = 0
     since = np.cumsum(leaves, axis=0, out=leaves)
@@ -43,7 +51,7 @@ def layers(tree: Tree, leaves: Ints) -> list[Ints]:
 
 
 def filtered(factorised: Factorised, leaves: Ints) -> Floats:
-    """[leaves, cells] in floating point, which rounds otherwise than the factorisation does."""
+    """Return nodes [leaves, cells] in floating point; the factorisation rounds differently."""
     coefficients = np.concatenate([np.zeros(len(leaves) - 1), factorised.coefficients])
     # Row t holds c_t, ..., c_0, 0, ..., 0: a window of the coefficients, read backwards.
     matrix = np.lib.stride_tricks.sliding_window_view(coefficients, len(leaves))[:, ::-1].copy()

@@ -1,4 +1,4 @@
-"""Our strategies, one window a step, with levels and without noise; nodes are summed into a checksum and dropped.
+"""Our strategies, one window in each step, with levels and without noise; nodes only enter a checksum.
 
 python -m benchmarks.memory.ours NAME CELLS WINDOWS
 """
@@ -20,13 +20,13 @@ from privacy.strategies.base import Nodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a process says of itself.
+    """Measurements that a process reports about itself.
 
     Attributes:
         checksum: the sum of squares of all nodes, in counts.
-        seconds: in making nodes, without imports, the changes and the checksum.
-        carries: bytes carried after the initial level, half of the windows and all; none if all is done at once.
-        half: bytes of memory at its peak by half of the windows.
+        seconds: time to make nodes, without imports, the changes and the checksum.
+        carries: bytes carried after the initial level, half of the windows and all; empty if all is done at once.
+        half: peak memory in bytes until half of the windows.
     """
 
     checksum: float
@@ -40,6 +40,13 @@ def no_noise(nodes: Nodes, *, cells: int) -> Ints:
 
 
 def run(name: str, cells: int, windows: int) -> Told:
+    """Step a strategy through all windows, and return the measurements.
+
+    Args:
+        name: one of `NAMES`.
+        cells: number of cells.
+        windows: number of windows.
+    """
     chosen, carry = strategy(name, windows), None
     carries: list[int] = []
     checksum, seconds, half = 0.0, 0.0, 0
@@ -50,7 +57,7 @@ def run(name: str, cells: int, windows: int) -> Told:
         checksum += squares(nodes, name)
         if window in (0, windows // 2, windows):
             held = [*carry.integers.values(), *carry.floats.values()]
-            assert all(rows.base is None for rows in held)  # else they would keep more alive than their own bytes
+            assert all(rows.base is None for rows in held)  # a view would keep more bytes alive than it has
             carries.append(sum(rows.nbytes for rows in held))
         if window == windows // 2:
             half = peak()
@@ -58,7 +65,7 @@ def run(name: str, cells: int, windows: int) -> Told:
 
 
 def peak() -> int:
-    """Bytes of memory that this process has held at most."""
+    """Return the peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

@@ -1,10 +1,10 @@
-"""What a night costs after two years of nights, beside one after a month.
+"""Cost of a nightly run after two years of nights, compared with one after a month.
 
     python -m benchmarks.nights              # about six minutes
 
-A night is one `slackwater run` with the new day's file, in a process of its own, from its start to its end. Nights of
-both releases take turns; the table gives medians. Processor seconds count the whole process too, and depend less on
-what else the machine does.
+A night is one `slackwater run` with the new day's file, in a separate process, measured from its start to its end.
+Nights of both releases take turns; the table gives medians. Processor seconds count the whole process too, and depend
+less on the machine's other work.
 """
 
 import argparse
@@ -24,7 +24,7 @@ OUT = Path("out/benchmarks/nights")
 
 @dataclass(slots=True)
 class Release:
-    """A release with a history of so many days, and what its nights took so far."""
+    """A release with a history of `days` days, and the cost of its nights so far."""
 
     folder: Path
     days: int
@@ -35,7 +35,7 @@ class Release:
     peak: int = 0
 
     def night(self) -> None:
-        """A new day's file and the run after it; then one that finds nothing due, which is what a start costs."""
+        """Write a new day's file and run; then run again with nothing due, which measures the start alone."""
         day = self.days + len(self.seconds)
         write_day(self.folder, day, self.wards)
         command = [sys.executable, "-m", "pipelines", "run", str(self.folder / "spec.yaml"), until(day + 1)]
@@ -47,7 +47,7 @@ class Release:
         self.idle.append(measure(command, OUT / f"idle-{self.days}.log").seconds)
 
     def row(self) -> str:
-        """A line of the table."""
+        """Return a line of the table."""
         store = Store(str(self.folder / "public"), str(self.folder / "private"))
         *_, last = commits = store.commits()
         paths = {name: Path(path) for name, path in store.attempts.state_paths(last).items()}
@@ -64,20 +64,20 @@ class Release:
 
 
 def processor_seconds() -> float:
-    """Of all processes that this one has started and seen end."""
+    """Return the processor seconds of all ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--days", type=int, nargs=2, default=[30, 730], help="of both histories")
-    parser.add_argument("--nights", type=int, default=5, help="that are measured")
-    parser.add_argument("--wards", type=int, default=20, help="cells of both queries")
-    parser.add_argument("--strategy", default="auto", help="as in a spec")
+    parser.add_argument("--days", type=int, nargs=2, default=[30, 730], help="lengths of both histories")
+    parser.add_argument("--nights", type=int, default=5, help="number of measured nights of each release")
+    parser.add_argument("--wards", type=int, default=20, help="number of cells of both queries")
+    parser.add_argument("--strategy", default="auto", help="strategy, as in a spec")
     arguments = parser.parse_args()
     if min(arguments.days) < 2 * STAY:
-        parser.error(f"in the first {2 * STAY} days nobody leaves, so that nights are not alike")
+        parser.error(f"--days: must be at least {2 * STAY}; before that nobody leaves, so nights differ")
     OUT.mkdir(parents=True, exist_ok=True)
     releases = [Release((OUT / f"days-{days}").resolve(), days, arguments.wards) for days in arguments.days]
     for release in releases:

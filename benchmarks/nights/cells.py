@@ -1,11 +1,10 @@
-"""What releasing one window costs after few and after many, for any number of cells: without reading and bounding.
+"""Cost to release one window after few and after many windows, for any number of cells, without reading and bounding.
 
     python -m benchmarks.nights.cells CELLS STRATEGY
 
-A night takes exact sums of one window, samples noise, makes the tables of nodes and estimates and writes them and the
-state, chunk after chunk in one process, by the functions that every runner calls. Between the nights that are measured
-time is wound forward by steps over many windows at once, which leave the same state; their noise is 0, which costs less
-to sample and nothing else.
+A night takes exact sums of one window, samples noise, makes the tables of nodes and estimates, and writes them and the
+state, chunk by chunk in one process, by the functions that every runner calls. Between the measured nights, steps over
+many windows at once advance the release and leave a state of the same size; their noise is 0 to save time.
 """
 
 import argparse
@@ -23,6 +22,7 @@ from benchmarks.memory.ours import peak
 from privacy.accounting.accounting import Budget
 from privacy.constraint import AtMost
 from privacy.measure import Measure
+from privacy.noise.choices import PrivateChoice
 from privacy.noise.distributions import NoiseDistribution
 from privacy.planning.make_plan import make_plan
 from privacy.planning.promise import Promise
@@ -34,7 +34,7 @@ from transforms.aggregation.node_sums import Aggregation, NodeKey, encode
 from transforms.aggregation.queries import Query, Timeline, planned
 from transforms.common.ipc import from_bytes
 from transforms.common.sinks import write_bytes, write_table
-from transforms.release import release
+from transforms.release import noise
 from transforms.release.release import ESTIMATES, NODES, ReleasePlan, protect, remember, tables
 
 OUT = Path("out/benchmarks/nights/cells")
@@ -52,7 +52,7 @@ STRATEGIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """What one cost: seconds, seconds of the processor, bytes of state and of what was published."""
+    """Cost of one night: seconds, processor seconds, bytes of state and bytes of published tables."""
 
     seconds: float
     processor: float
@@ -61,7 +61,7 @@ class Night:
 
 
 def release_of(cells: int, strategy: str) -> ReleasePlan:
-    """Levels and changes of a count for 1,461 days; its timeline is replaced night by night."""
+    """Return the plan of a count's levels and changes for 1,461 days; each night replaces its timeline."""
     query = Query(
         name="beds",
         measure=Measure(kind="count"),
@@ -82,12 +82,19 @@ def release_of(cells: int, strategy: str) -> ReleasePlan:
 
 
 def closing(made: ReleasePlan, released: int, windows: int) -> ReleasePlan:
+    """Return the plan with a timeline that closes some windows.
+
+    Args:
+        made: the plan.
+        released: number of windows that are already released.
+        windows: number of windows that have closed.
+    """
     timeline = replace(made.aggregation.timeline, released=released, windows=windows)
     return replace(made, aggregation=replace(made.aggregation, timeline=timeline))
 
 
 def sums_of(made: ReleasePlan, key: NodeKey) -> Iterator[bytes]:
-    """Some changes of every cell in the last window that closes."""
+    """Yield changes of every cell in the last window that closes."""
     aggregation = made.aggregation
     cells = np.asarray(aggregation.cells_of(key), dtype=np.int64)
     steps = cells % 7 * aggregation.queries[0].measure.components[0].largest
@@ -95,7 +102,14 @@ def sums_of(made: ReleasePlan, key: NodeKey) -> Iterator[bytes]:
 
 
 def night(made: ReleasePlan, past: Path | None, state: Path, public: Path) -> None:
-    """One run, but for reading and bounding."""
+    """Release the closing windows, as a run does after bounding.
+
+    Args:
+        made: the plan.
+        past: folder with the state of the last night; None for the first night.
+        state: folder for the new state.
+        public: folder for the tables.
+    """
     for key in made.aggregation.node_keys():
         for noisy in protect(made, key, sums_of(made, key), past=None if past is None else str(past), keep=True):
             for side in (NODES, ESTIMATES):
@@ -106,23 +120,37 @@ def night(made: ReleasePlan, past: Path | None, state: Path, public: Path) -> No
 
 
 def wind_forward(made: ReleasePlan, past: Path, state: Path) -> None:
-    """The state after many windows at once."""
-    exact = release.sample_noise
-    release.sample_noise = no_noise
+    """Write the state after many windows at once, without noise.
+
+    Args:
+        made: the plan.
+        past: folder with the state of the last night.
+        state: folder for the new state.
+    """
+    exact = noise.sample_noise
+    noise.sample_noise = no_noise
     try:
         for key in made.aggregation.node_keys():
             for noisy in protect(made, key, (), past=str(past), keep=True):
                 for file in remember(noisy):
                     write_bytes(file, str(state))
     finally:
-        release.sample_noise = exact
+        noise.sample_noise = exact
 
 
-def no_noise(_: NoiseDistribution, nodes: Nodes, *, component: int, cells: int) -> Ints:
+def no_noise(distribution: NoiseDistribution | PrivateChoice, nodes: Nodes, *, component: int, cells: int) -> Ints:
     return np.zeros((len(nodes.end), cells), dtype=np.int64)
 
 
 def measured(made: ReleasePlan, past: Path | None, state: Path, public: Path) -> Night:
+    """Release the closing windows, and return the cost.
+
+    Args:
+        made: the plan.
+        past: folder with the state of the last night; None for the first night.
+        state: folder for the new state.
+        public: folder for the tables; it is emptied first.
+    """
     shutil.rmtree(public, ignore_errors=True)
     begun, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     night(made, past, state, public)
@@ -143,12 +171,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cells", type=int)
     parser.add_argument("strategy", choices=STRATEGIES)
-    parser.add_argument("--after", type=int, nargs="+", default=[30, 730], help="windows")
-    parser.add_argument("--nights", type=int, default=5, help="that are measured each time")
+    parser.add_argument(
+        "--after", type=int, nargs="+", default=[30, 730], help="numbers of windows before the measured nights"
+    )
+    parser.add_argument("--nights", type=int, default=5, help="number of measured nights each time")
     arguments = parser.parse_args()
     shutil.rmtree(OUT, ignore_errors=True)
     made, past, done = release_of(arguments.cells, arguments.strategy), None, 0
-    print(f"{arguments.cells:,} cells, {made.plan.released[0].strategy}\n")
+    print(f"{arguments.cells:,} cells, {made.plan.linear(0)[0].strategy}\n")
     print("| windows before | state MB | published MB | seconds | processor | peak MB |\n|--:|--:|--:|--:|--:|--:|")
 
     def folder(windows: int) -> Path:

@@ -1,9 +1,9 @@
-"""Make a release with a history, as if it had run each night, in one run over all of it.
+"""Make a release with a history of nightly runs, by one run over all days.
 
     python -m benchmarks.nights.history FOLDER DAYS WARDS STRATEGY
 
-`slackwater run` releases all days at once. What it made then becomes the last of `DAYS` epochs, the others get files of
-a few bytes, all of them through the store itself: so there are as many commits, files and sources as after that many
+`slackwater run` releases all days at once. Its files become those of the last of `DAYS` epochs; the others get files of
+a few bytes. All epochs are committed through the store, so commits, files and sources are as many as after `DAYS`
 nights, and the state is that of the whole history.
 """
 
@@ -22,6 +22,14 @@ from transforms.release.release import ESTIMATES, NODES
 
 
 def make(folder: Path, days: int, wards: int, strategy: str) -> None:
+    """Make the release with its history.
+
+    Args:
+        folder: of the release; it is removed first.
+        days: number of epochs.
+        wards: number of cells of both queries.
+        strategy: as in a spec.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     for day in range(days):
         write_day(folder, day, wards)
@@ -32,7 +40,7 @@ def make(folder: Path, days: int, wards: int, strategy: str) -> None:
 
 
 def cut_up(folder: Path, days: int) -> None:
-    """One epoch becomes `days`."""
+    """Replace the release of one epoch by one with `days` epochs."""
     whole = folder / "whole"
     whole.mkdir()
     for side in ("public", "private"):
@@ -60,7 +68,14 @@ def cut_up(folder: Path, days: int) -> None:
 
 
 def commit(store: Store, record: Commit, whole: Path | None, names: list[str]) -> None:
-    """An epoch with the files of the whole, or with small ones of the same names."""
+    """Commit an epoch with the files of the whole release, or with small ones of the same names.
+
+    Args:
+        store: of the new release.
+        record: of the epoch.
+        whole: folder of the release of one epoch; None for small files.
+        names: of the small files.
+    """
     attempt = store.begin(record.epoch)
     target = Path(attempt.folder)
     if whole is not None:

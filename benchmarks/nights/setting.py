@@ -1,7 +1,8 @@
-"""The release and its changelog, one file a day; every day is like every other.
+"""The measured release and its changelog of one file a day, with similar days.
 
 Each day `COMING` entries come into a ward, those of `STAY` days ago move to the next one, and those of twice as many
-days ago leave. After the first weeks as many are there on every day, and three times `COMING` mutations are new.
+days ago leave. After the first weeks the number of entries is constant, and each day has three times `COMING`
+mutations.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -30,6 +32,13 @@ output: {{public: {folder}/public, private: {folder}/private}}
 
 
 def spec(folder: Path, wards: int, strategy: str) -> str:
+    """Return the spec as text.
+
+    Args:
+        folder: of the release.
+        wards: number of cells of both queries.
+        strategy: as in a spec.
+    """
     return SPEC.format(folder=folder, wards=", ".join(names(wards)), strategy=strategy)
 
 
@@ -42,18 +51,26 @@ def path_of(folder: Path, day: int) -> Path:
 
 
 def until(days: int) -> str:
-    """The flag under which the first `days` days have closed."""
+    """Return the flag that closes the first `days` days."""
     return f"--until={(START + days * DAY).isoformat()}"
 
 
 def write_day(folder: Path, day: int, wards: int) -> None:
-    """The mutations of one day, counted from 0."""
+    """Write the mutations of one day.
+
+    Args:
+        folder: of the release.
+        day: number of the day, from 0 on.
+        wards: number of cells of both queries.
+    """
     parts = [
         (day, None, 0),
         (day - STAY, 0, 1),
         (day - 2 * STAY, 1, None),
     ]
-    entries, before, after = [], [], []
+    entries: list[NDArray[np.int64]] = []
+    before: list[NDArray[np.int64]] = []
+    after: list[NDArray[np.int64]] = []
     for came, old, new in parts:
         if came < 0:
             continue

@@ -1,7 +1,7 @@
-"""How far smoothed numbers are off, beside published ones: `python -m benchmarks.smoothing`; about a minute.
+"""Errors of smoothed numbers compared with published ones: `python -m benchmarks.smoothing`; about a minute.
 
-The flights' exact daily numbers under the demo's plan, and made-up levels under the plans of the error table, each with
-noise sampled anew. What comes from the flights is exact knowledge about them: they are public anyway.
+The flights' exact daily numbers under the demo's plan, and synthetic levels under the plans of the error table, each
+with fresh noise. Results on the flights are exact facts about them, which is allowed because the flights are public.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_covariances
 from privacy.smoothing.segments import segments
 from privacy.smoothing.walk import smooth
-from privacy.strategies.choice import Choice, Name
+from privacy.strategies.choice import Choice
 
 Numbers = NDArray[np.float64]
 
@@ -45,11 +45,11 @@ cross join (select distinct origin from flight) left join flight using (day, car
 group by day, carrier, origin order by day, carrier, origin
 """
 WINDOWS, CELLS = 1024, 100
-STEPS = {"at rest": 0.0, "steps of 1": 1.0, "steps of 5": 5.0, "steps of 25": 25.0}
+STEPS = {"constant": 0.0, "steps of 1": 1.0, "steps of 5": 5.0, "steps of 25": 25.0}
 
 
 def flights() -> Iterator[tuple[str, Numbers]]:
-    """Days by cells of each of the demo's counts; days by the clock of departure as it was planned."""
+    """Yield each of the demo's counts by name, [days, cells]; days are those of the scheduled departure."""
     with duckdb.connect() as connection:
         connection.register("flights", read_flights())
         found = connection.execute(DAYS).fetchnumpy()
@@ -58,7 +58,7 @@ def flights() -> Iterator[tuple[str, Numbers]]:
 
 
 def levels() -> Iterator[tuple[str, Numbers]]:
-    """Made-up ones: random walks with steps of several sizes, and one that stands still but for two jumps."""
+    """Yield synthetic levels [windows, cells]: random walks with steps of several sizes, and a step function."""
     rng = np.random.default_rng(1)
     for name, step in STEPS.items():
         yield name, 1000 + np.cumsum(step * rng.normal(size=(WINDOWS, CELLS)), axis=0)
@@ -69,7 +69,15 @@ def levels() -> Iterator[tuple[str, Numbers]]:
 
 
 def row(name: str, truth: Numbers, plan: Plan, query: int, series: Series) -> str:
-    """Noise as the plan has it, around true numbers."""
+    """Return a line of the table, for fresh noise of a plan on true numbers.
+
+    Args:
+        name: of the line.
+        truth: exact numbers, [windows, cells].
+        plan: of the release.
+        query: the query's place in the plan.
+        series: of the numbers.
+    """
     released = plan.publishing(query, series)
     windows, (noise,) = len(truth), released.noise
     grid = plan.demands[query].measure.components[0].grid
@@ -98,13 +106,13 @@ def _sampled(noise: NoiseDistribution, nodes: int, cells: int) -> NDArray[np.int
 
 def main() -> None:
     argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
-    print("| numbers | RMSE | smoothed | ratio | ci holds, % | model holds, % | its width, of ci |")
+    print("| numbers | RMSE | smoothed | ratio | ci covers, % | model covers, % | width of model / ci |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     plan = plan_of(load(FLIGHTS))
     for place, (name, truth) in enumerate(flights()):
         print(row(f"demo, {name}", truth, plan, place, Series(kind="entered")), flush=True)
     series = Series(kind="level")
-    strategies: list[tuple[Name, float]] = [("factorised", 1e-9), ("tree", 0.0)]
+    strategies: list[tuple[str, float]] = [("factorised", 1e-9), ("tree", 0.0)]
     for strategy, delta in strategies:
         choice = Choice(name=strategy)
         demand = Demand(name="n", measure=Measure(kind="count"), cells=1, series=(series,), choice=choice)

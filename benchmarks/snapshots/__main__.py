@@ -1,9 +1,9 @@
-"""Speed and memory of dated snapshots, beside the speed of a changelog (benchmarks.throughput).
+"""Speed and memory of dated snapshots, compared with a changelog (benchmarks.throughput).
 
     python -m benchmarks.snapshots --rows 1000000 --days 30 --repeats 3
 
-Every run is a process of its own; the runs alternate; the table gives medians. Then the largest group of rows that is
-held at once, for as many days and for twice as many.
+Every run is a separate process; the runs alternate; the table gives medians. A second table has the largest group of
+rows that is in memory at once, for `--days` days and for twice as many.
 """
 
 import argparse
@@ -25,7 +25,7 @@ DAY = 86_400_000_000
 
 
 def data(rows: int, days: int) -> str:
-    """The folder of the snapshots, generated once for each size."""
+    """Return the folder of the snapshots, which are generated once for each size."""
     folder = OUT / f"{rows}-{days}"
     if not folder.exists():
         print(f"generating {days} snapshots of {rows:,} rows ...", file=sys.stderr, flush=True)
@@ -35,7 +35,7 @@ def data(rows: int, days: int) -> str:
 
 
 def largest_group(folder: str) -> tuple[int, int, int]:
-    """Groups, and rows and bytes of the largest one as the kernel gets it."""
+    """Return the number of groups, and rows and bytes of the largest one as the kernel gets it."""
     source = Source(
         format="snapshots",
         paths=(f"{folder}/%Y-%m-%d.parquet",),
@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--days", type=int, default=30)
-    parser.add_argument("--mutations", type=int, default=12_500_000, help="of the changelog beside it")
+    parser.add_argument("--mutations", type=int, default=12_500_000, help="size of the changelog to compare with")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
 

@@ -1,10 +1,10 @@
-"""Make dated snapshots of a table: patients in wards, each with a score, of whom few change from day to day.
+"""Make dated snapshots of a table: patients in wards, each with a score; few change from day to day.
 
     python -m benchmarks.snapshots.generate --rows 1000000 --days 30 --to out/benchmarks/snapshots/1000000-30
 
 Columns: entry (string), ward (one of 20), x (0 to 10), and two that no query needs: name (string) and seen (a time).
-Each day one row of a hundred changes its score, one of three hundred its ward, and one of five hundred goes while a
-new one comes.
+Each day one row in a hundred changes its score, one in three hundred its ward, and a new row replaces one in five
+hundred.
 """
 
 import argparse
@@ -23,7 +23,14 @@ SCORES, MOVES, GOES = 1 / 100, 1 / 300, 1 / 500
 
 
 def snapshots(rows: int, days: int, folder: Path, rng: np.random.Generator) -> None:
-    """One file a day, its rows in no order."""
+    """Write one file a day, its rows in random order.
+
+    Args:
+        rows: of each snapshot.
+        days: number of snapshots.
+        folder: of the files; it must not exist.
+        rng: generator.
+    """
     folder.mkdir(parents=True)
     number = np.arange(rows)
     ward = rng.integers(0, len(WARDS), rows)

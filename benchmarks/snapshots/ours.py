@@ -1,4 +1,4 @@
-"""The whole of `slackwater run` on dated snapshots: reading, comparing, bounding, noise and output.
+"""Run `slackwater run` on dated snapshots: reading, comparing, bounding, noise and output.
 
 python -m benchmarks.snapshots.ours FOLDER DAYS OUTPUT_FOLDER
 """
@@ -34,7 +34,13 @@ output: {{public: {output}/public, private: {output}/private}}
 
 
 def write_spec(folder: str, days: int, output: Path) -> Path:
-    """The spec for these snapshots, in `output`; an earlier release there is removed."""
+    """Write the spec for these snapshots into `output`, and remove an earlier release there.
+
+    Args:
+        folder: of the snapshots.
+        days: number of snapshots.
+        output: folder of the spec and the release.
+    """
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     path = output / "spec.yaml"

@@ -1,4 +1,4 @@
-"""A made-up clinic, of which README and guide speak: patients who come for days, go, and come again, for ever."""
+"""A synthetic clinic that the docs mention: patients come for days, leave, and come again, without end."""
 
 import csv
 import random
@@ -24,15 +24,23 @@ output: {{public: {output}/public, private: {output}/private}}
 
 
 def spec(folder: Path | str, output: Path | str, *, privacy: str, days: int, delta: float) -> str:
-    """The daily level of both wards; `privacy` is what is protected and the contribution bound."""
+    """Return a spec that publishes the daily level of both wards.
+
+    Args:
+        folder: of the changelog.
+        output: folder of the release.
+        privacy: keys for the protection and the contribution bound.
+        days: number of windows.
+        delta: of the budget.
+    """
     until = (START + days * DAY).isoformat()
     return SPEC.format(folder=folder, output=output, privacy=privacy, until=until, delta=delta)
 
 
 def write_stays(path: Path, days: int) -> None:
-    """Patients who come for days, half of the times change the ward, go, and come again some days later.
+    """Write stays of patients who come for days, change the ward in half of them, leave, and come again days later.
 
-    The first days are the same however many follow.
+    The first days do not depend on the number of days.
     """
     with path.open("w", newline="") as file:
         rows = csv.writer(file)

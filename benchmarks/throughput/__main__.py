@@ -2,8 +2,8 @@
 
     python -m benchmarks.throughput --rows 12500000 --repeats 3
 
-Every run is a process of its own, from its start to its end; the runs alternate, so that a machine
-that slows down slows all of them; the table gives medians.
+Every run is a separate process, measured from its start to its end. The runs alternate, so a slower phase of the
+machine affects all of them. The table gives medians.
 """
 
 import argparse
@@ -13,15 +13,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
+from benchmarks import environment
 from benchmarks.throughput.process import Cost, measure
 
 OUT = Path("out/benchmarks/throughput")
-PIPELINEDP = OUT / "pipelinedp"  # an environment of its own: its versions are not ours to choose
-PIPELINEDP_PINS = ("pipeline-dp==0.3.1", "python-dp==1.1.5", "apache-beam==2.77.0")
+PIPELINEDP = OUT / "pipelinedp"
+PIPELINEDP_PINS = Path(__file__).with_name("pipelinedp.txt")
 
 
 def data(rows: int) -> str:
-    """A glob of the changelog's files, generated once for each size."""
+    """Return a glob of the changelog's files, which are generated once for each size."""
     folder = OUT / f"changelog-{rows}"
     if not folder.exists():
         print(f"generating {rows:,} mutations ...", file=sys.stderr, flush=True)
@@ -34,19 +35,8 @@ def here(module: str, *arguments: str) -> None:
     subprocess.run(command, check=True)
 
 
-def pipelinedp_python() -> str:
-    """The interpreter of PipelineDP's environment, which is made if need be."""
-    python = PIPELINEDP / "bin" / "python"
-    if not python.exists():
-        print("installing PipelineDP ...", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(PIPELINEDP)], check=True)
-        pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-        subprocess.run([*pip, *PIPELINEDP_PINS], check=True)
-    return str(python)
-
-
 def alternate(commands: Mapping[str, list[str]], repeats: int) -> dict[str, Cost]:
-    """Medians over `repeats` rounds, each of which runs every command once."""
+    """Return the median times and largest memory over `repeats` rounds that each run every command once."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for turn in range(repeats):
         for name, command in commands.items():
@@ -60,7 +50,7 @@ def alternate(commands: Mapping[str, list[str]], repeats: int) -> dict[str, Cost
 
 def print_table(results: list[tuple[str, int, Cost]]) -> None:
     speed = {name: rows / cost.seconds for name, rows, cost in results}
-    print("| what | mutations | seconds | mutations/s | of DuckDB | of PipelineDP Beam | peak GB |")
+    print("| program | mutations | seconds | mutations/s | of DuckDB | of PipelineDP Beam | peak GB |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, rows, cost in results:
         peers = [f"{speed[name] / speed[peer]:,.3g}" if peer in speed else "" for peer in ("DuckDB", "PipelineDP Beam")]
@@ -72,9 +62,9 @@ def print_table(results: list[tuple[str, int, Cost]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--peer-rows", type=int, default=200_000, help="for PipelineDP; 0: leave out")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="mutations of the changelog")
+    parser.add_argument("--peer-rows", type=int, default=200_000, help="mutations for PipelineDP; 0 leaves it out")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each program")
     arguments = parser.parse_args()
 
     OUT.mkdir(parents=True, exist_ok=True)
@@ -85,9 +75,9 @@ def main() -> None:
         "DuckDB": [*module, "benchmarks.throughput.duck", files, str(OUT / "duck.parquet")],
     }
     results = [(name, arguments.rows, cost) for name, cost in alternate(big, arguments.repeats).items()]
-    if arguments.peer_rows:
+    if arguments.peer_rows and (python := environment.python(PIPELINEDP, peer="PipelineDP", pins=PIPELINEDP_PINS)):
         files = data(arguments.peer_rows)
-        program = [pipelinedp_python(), "benchmarks/throughput/pipelinedp.py"]
+        program = [python, "benchmarks/throughput/pipelinedp.py"]
         small = {
             f"PipelineDP {backend}": [*program, backend.lower(), files, str(OUT / f"{backend}.csv")]
             for backend in ("local", "Beam")

@@ -1,4 +1,4 @@
-"""The same bounded aggregation in DuckDB, without privacy: what there is to beat.
+"""The bounded aggregation in DuckDB, without privacy, as a baseline.
 
     python -m benchmarks.throughput.duck 'FOLDER/*.parquet' RESULT.parquet
 
@@ -29,7 +29,7 @@ copy (
 
 
 def quoted(text: str) -> str:
-    """A string literal of SQL: the target of a copy cannot be a parameter."""
+    """Return a string literal of SQL: the target of a copy cannot be a parameter."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -5,10 +5,10 @@
 Columns: entry (string), time (UTC, within 2024), seq (the source's order, for mutations of the same
 time), before_ward and after_ward (one of 20, or null), before_x and after_x (0 to 10, or null).
 
-Rows lie in random order over eight files; more than 12.5 million are cut into pieces with entries of their own, so that
-the machine's memory does not limit how many there can be. Every mutation changes something, so that the first four
-of an entry are its first four projected changes too. The number of mutations of an entry is skewed:
-4.2 on average, most have one to four, a few have hundreds.
+Rows are in random order in eight files. More than 12.5 million rows are split into pieces with separate entries, so
+that memory does not limit their number. Every mutation changes something, so the first four mutations of an entry are
+also its first four projected changes. The number of mutations of an entry is skewed: 4.2 on average, most have one to
+four, a few have hundreds.
 """
 
 import argparse
@@ -32,9 +32,9 @@ Ints = NDArray[np.int64]
 
 
 def mutations_per_entry(rows: int, rng: np.random.Generator) -> Ints:
-    """How many mutations each entry has; together exactly `rows`.
+    """Return the number of mutations of each entry, `rows` in total.
 
-    Of 100 entries 15 have a heavy tail (Zipf, cut at 500), the others a geometric number.
+    Of 100 entries, 15 have a heavy tail (Zipf, cut at 500), the others a geometric number.
     """
     entries = rows  # enough: each has at least one
     tail = rng.random(entries) < 0.15
@@ -47,17 +47,29 @@ def mutations_per_entry(rows: int, rng: np.random.Generator) -> Ints:
 
 
 def walk(first: NDArray[np.bool_], steps: Ints, modulus: int) -> Ints:
-    """Sums of `steps` since the entry's first row, modulo `modulus`."""
+    """Return sums [rows] of `steps` since the entry's first row, modulo `modulus`.
+
+    Args:
+        first: whether a row is the first of its entry, [rows].
+        steps: [rows].
+        modulus: of the sums.
+    """
     total = np.cumsum(steps)
     before = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
     return (total - (total - steps)[before]) % modulus
 
 
 def changelog(rows: int, rng: np.random.Generator, lowest: int = 0) -> pa.Table:
-    """The changelog in random order; [rows] long, its entries numbered from `lowest` on."""
+    """Return the changelog in random order.
+
+    Args:
+        rows: number of mutations.
+        rng: generator.
+        lowest: number of the first entry.
+    """
     counts = mutations_per_entry(rows, rng)
     entry = np.repeat(np.arange(len(counts)), counts)
-    # An entry lives for a while somewhere in the year: its times come sorted within it.
+    # An entry exists for a part of the year; its times are sorted.
     born = rng.integers(0, YEAR, len(counts))
     lives = np.minimum(rng.exponential(30 * 86_400, len(counts)).astype(np.int64) + 1, YEAR - born)
     second = born[entry] + (rng.random(rows) * lives[entry]).astype(np.int64)
@@ -66,7 +78,7 @@ def changelog(rows: int, rng: np.random.Generator, lowest: int = 0) -> pa.Table:
     first = np.insert(entry[1:] != entry[:-1], 0, True)
     ends = np.append(first[1:], True) & (rng.random(rows) < 0.5) | (rng.random(rows) < 0.02)
     gone = ends & ~first
-    gone[1:] &= ~ends[:-1]  # what is gone comes back before it can go again
+    gone[1:] &= ~ends[:-1]  # a deleted entry returns before its next deletion
     x = walk(first, rng.integers(1, HIGHEST + 1, rows), HIGHEST + 1)
     moves = np.where(rng.random(rows) < 0.3, rng.integers(0, len(WARDS), rows), 0)
     ward = walk(first, moves + np.where(first, rng.integers(0, len(WARDS), rows), 0), len(WARDS))
@@ -91,7 +103,13 @@ def changelog(rows: int, rng: np.random.Generator, lowest: int = 0) -> pa.Table:
 
 
 def write(table: pa.Table, folder: Path, first: int = 0) -> None:
-    """Files numbered from `first` on."""
+    """Write a table as files.
+
+    Args:
+        table: to split.
+        folder: of the files.
+        first: number of the first file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(table) // FILES)
     for number in range(FILES):

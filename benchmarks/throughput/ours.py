@@ -1,4 +1,4 @@
-"""The whole of `slackwater run` on the benchmark's changelog: reading, bounding, noise and output.
+"""Run `slackwater run` on the benchmark's changelog: reading, bounding, noise and output.
 
 python -m benchmarks.throughput.ours 'FOLDER/*.parquet' OUTPUT_FOLDER
 """
@@ -36,7 +36,7 @@ output: {{public: {output}/public, private: {output}/private}}
 
 
 def write_spec(files: str, output: Path) -> Path:
-    """The spec for these files, in `output`; an earlier release there is removed."""
+    """Write the spec for these files into `output`, and remove an earlier release there."""
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     path = output / "spec.yaml"

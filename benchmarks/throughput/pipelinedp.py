@@ -1,10 +1,10 @@
-"""The same aggregation with PipelineDP, in an environment of its own (see run.py).
+"""The bounded aggregation with PipelineDP, in a separate environment.
 
     python benchmarks/throughput/pipelinedp.py local|beam 'FOLDER/*.parquet' RESULT.csv
 
-PipelineDP knows no changelog: each mutation becomes a row that takes the old value from the old
-ward and one that brings the new value to the new ward. It bounds an entry to 4 partitions of
-(day, ward), chosen at random, where we and DuckDB keep the first 4 mutations.
+PipelineDP has no changelogs: each mutation becomes a row that takes the old value from the old ward and one that brings
+the new value to the new ward. It bounds an entry to 4 partitions of (day, ward), chosen at random, while we and DuckDB
+keep the first 4 mutations.
 """
 
 import csv
@@ -24,7 +24,7 @@ COLUMNS = ["entry", "time", "before_ward", "before_x", "after_ward", "after_x"]
 
 
 def contributions(row: dict[str, Any]) -> Iterator[tuple[str, tuple[int, str], int]]:
-    """(privacy id, partition, value), at most two of a mutation."""
+    """Yield (privacy id, partition, value), at most two for a mutation."""
     day = int(row["time"].timestamp()) // DAY
     if row["before_ward"] is not None:
         yield row["entry"], (day, row["before_ward"]), -row["before_x"]

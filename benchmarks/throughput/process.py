@@ -11,17 +11,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a process took: wall-clock seconds, and bytes of memory at its peak."""
+    """Cost of a process: wall-clock seconds, and peak memory in bytes."""
 
     seconds: float
     peak: int
 
 
 def measure(command: Sequence[str], log: Path) -> Cost:
-    """Run `command`, its output into `log`.
+    """Run `command`, write its output to `log`, and return its cost.
 
     Raises:
-        SystemExit: if it fails; the message names the log.
+        SystemExit: the command fails; the message names the log.
     """
     with log.open("wb") as output:
         start = time.perf_counter()

@@ -1,8 +1,9 @@
-"""What is usually done about answers that repeat: memoised randomised response, as in the first step of RAPPOR.
+"""Memoised randomised response, the usual method for repeated answers, as in the first step of RAPPOR.
 
-A device draws a randomised answer once for each true one, and reports it whenever that is true. The collector sees less
-of an answer than by a new draw each week, and sees *when it changes*: where the report changes the answer has, for
-certain. So no epsilon holds for a row of reports: one that changes cannot come from a person who never does.
+A device draws a randomised answer once for each true answer, and reports it whenever that answer is true. The collector
+learns less about an answer than from a new draw each week, but learns *when it changes*: a changed report shows a
+changed answer with certainty. So no epsilon holds for a sequence of reports: a sequence that changes cannot come from a
+person who never does.
 
 Source: Erlingsson, Pihur, Korolova. RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response. CCS 2014.
 """
@@ -20,12 +21,12 @@ from privacy.local.symbols import best_symbols
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memoised:
-    """What the collector sees.
+    """Results of the collector.
 
     Attributes:
         levels: [weeks, answers], estimated.
-        changed: how many changes of answers there were.
-        shown: how many of them changed the report, which nothing else does.
+        changed: number of changes of answers.
+        shown: number of these that changed the report; nothing else changes it.
     """
 
     levels: NDArray[np.float64]
@@ -34,7 +35,13 @@ class Memoised:
 
 
 def memoised(men: Answers, chosen: NDArray[np.int64], *, epsilon: float) -> Memoised:
-    """A year of reports, `epsilon` for each different answer of a person; the last symbol is no answer."""
+    """Simulate a year of reports.
+
+    Args:
+        men: answers of each man, [men, weeks]; negative values are no answer.
+        chosen: the man whose answers each person repeats, [people].
+        epsilon: for each different answer of a person; no answer counts as one.
+    """
     answers = int(men.max()) + 1
     symbols = best_symbols(answers + 1, Fraction(epsilon))
     people = len(chosen)

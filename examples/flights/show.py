@@ -65,20 +65,20 @@ NEW_YORK = np.timedelta64(-5, "h")  # the release's days, as in its spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One number a day, with half the width of its 95 % interval; arrays of one length."""
+    """One number for each day with its 95 % margin of error; arrays of equal length."""
 
     day: NDArray[np.datetime64]
     value: NDArray[np.float64]
     margin: NDArray[np.float64]
 
     def on(self, day: date) -> tuple[float, float]:
-        """The number of a day and its margin."""
+        """Return the number of a day and its margin."""
         place = int(np.searchsorted(self.day, np.datetime64(day)))
         return float(self.value[place]), float(self.margin[place])
 
 
 def published() -> list[str]:
-    """The files of estimates that the manifest lists; others are no part of the release."""
+    """Return the files of estimates that the manifest lists; other files are not part of the release."""
     manifest = PUBLIC / "manifest.json"
     if not manifest.exists():
         raise SystemExit(f"{manifest}: there is no release yet; make one with `make demo`")
@@ -87,7 +87,7 @@ def published() -> list[str]:
 
 
 def read_daily(files: list[str]) -> dict[str, Series]:
-    """Daily totals and means over all cells, by query."""
+    """Return daily totals and means over all cells, by query."""
     columns = duckdb.execute(DAILY, {"files": files}).fetchnumpy()
     day = (columns["start"].astype("datetime64[us]") + NEW_YORK).astype("datetime64[D]")
     series = {}
@@ -98,7 +98,7 @@ def read_daily(files: list[str]) -> dict[str, Series]:
 
 
 def print_table(daily: dict[str, Series]) -> None:
-    print("New York's three airports, February 2013: published numbers, each with its 95 % interval\n")
+    print("New York's three airports, February 2013: published numbers, each with its 95 % margin of error\n")
     print(f"  {'day':<10}  {'departures':>14}  {'cancelled':>14}  {'mean delay, min':>16}")
     for day in (FROM + timedelta(days=n) for n in range((UNTIL - FROM).days + 1)):
         cells = [daily[query].on(day) for query in ("departures", "cancelled", "delay")]
@@ -114,11 +114,11 @@ def print_one_cell(files: list[str]) -> None:
     assert row is not None
     value, low, high = row
     print(f"""
-The storm is plain to see. No single flight is: take one small number, Southwest's departures from
+The storm is visible, and no single flight is. Example of a small number: Southwest's departures from
 LaGuardia on 9 February. Published: {value:.0f}, with an interval from {low:.0f} to {high:.0f}.
-One flight more or less moves the truth by 1 in an interval {high - low:.0f} wide. Whoever sees
-all {count_rows(files):,} published numbers can raise the odds that some flight exists, or had some
-delay, by a factor of e = 2.72 at most: epsilon is 1 for everything together.""")
+One flight more or less changes the truth by 1, in an interval {high - low:.0f} wide. All
+{count_rows(files):,} published numbers together raise the odds that some flight exists, or had some
+delay, by a factor of at most e = 2.72: epsilon is 1 for everything.""")
 
 
 def count_rows(files: list[str]) -> int:
@@ -128,7 +128,7 @@ def count_rows(files: list[str]) -> int:
 
 
 def draw(daily: dict[str, Series], path: Path) -> None:
-    """The year on the left, the weeks round the storm on the right, a row for each query."""
+    """Draw the year on the left and the weeks around the storm on the right, with a row for each query."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure = Figure(figsize=(12, 7.5), layout="constrained")
     axes = figure.subplots(3, 2, sharex="col", sharey="row", width_ratios=(3, 1.3))
@@ -140,12 +140,12 @@ def draw(daily: dict[str, Series], path: Path) -> None:
         row[0].set_title(title, loc="left", fontweight="bold")
     weeks = axes[0][1]
     weeks.set_xlim(np.datetime64("2013-01-28"), np.datetime64("2013-02-22"))
-    weeks.set_title("round the storm of 8-9 February", loc="left")
+    weeks.set_title("around the storm of 8-9 February", loc="left")
     for side, ticks in zip(axes[2], (month_starts(), weekly()), strict=True):
         side.set_xticks(ticks, [f"{day.astype(object):%d %b}".lstrip("0") for day in ticks])
     axes[0][0].set_ylim(bottom=0)
     figure.suptitle(
-        "Flights from New York in 2013, published with epsilon = 1 in all (bands: 95 % intervals)",
+        "Flights from New York in 2013, published with epsilon = 1 in total (bands: 95 % intervals)",
         x=0.01,
         ha="left",
     )
@@ -154,7 +154,14 @@ def draw(daily: dict[str, Series], path: Path) -> None:
 
 
 def plot(side: Axes, series: Series, colour: str) -> None:
-    first, last = date2num(STORM)  # points stand at the middle of their day's grey
+    """Draw one series with its intervals, and mark the storm.
+
+    Args:
+        side: axes to draw on.
+        series: the numbers.
+        colour: of the line.
+    """
+    first, last = date2num(STORM)  # points are in the middle of their day's grey
     side.axvspan(first - 0.5, last + 0.5, color="#d9d9d9", linewidth=0)
     low, high = series.value - series.margin, series.value + series.margin
     side.fill_between(series.day, low, high, color=colour, alpha=0.3, linewidth=0)
@@ -177,7 +184,7 @@ def main() -> None:
     print_one_cell(files)
     draw(daily, CHART)
     print(f"""
-Where it is
+Files
   report      {REPORT}   open it in a browser
   chart       {CHART}
   estimates   {PUBLIC}/estimates/
@@ -185,17 +192,17 @@ Where it is
   manifest    {PUBLIC}/manifest.json
   private     {PRIVATE}/              exact facts: never publish this folder
 
-What to try next
+Next steps
   .venv/bin/slackwater plan {SPEC}         what it costs, before any data is read
   .venv/bin/slackwater evaluate {SPEC}     true errors, for the data controller only
   Copy {SPEC}, change `release`, `output` and epsilon
-  (or `by`, or the weights), and run that. A release that was made keeps its spec.
+  (or `by`, or the weights), and run the copy. The spec of a release is frozen.
 """)
     print(storm(daily))
 
 
 def storm(daily: dict[str, Series]) -> str:
-    """What the published numbers say of it, in a sentence."""
+    """Describe the storm by the published numbers, in one sentence."""
     days = " and ".join(f"{day:%A}, {day.day} {day:%B}" for day in STORM)
     cancelled = " and ".join("{:.0f} ± {:.0f}".format(*daily["cancelled"].on(day)) for day in STORM)
     usual = float(np.median(daily["cancelled"].value))

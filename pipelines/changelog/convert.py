@@ -1,10 +1,12 @@
-"""A changelog of any format as Parquet files of one form, in a private folder of its own.
+"""Convert a changelog of any format to Parquet files of one form, in a separate private folder.
 
-    files -> ReadChangelog -> WriteParts -> unfinished/, moved up once all is well
+    files -> ReadChangelog -> WriteParts -> unfinished/, moved up at the end
                  `-> diagnostics/
 
-Nothing but diagnostics/ is left of a run that failed.
+A failed run leaves only diagnostics/.
 """
+
+from collections.abc import Sequence
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -24,16 +26,19 @@ DIAGNOSTICS = "diagnostics"
 
 
 def convert(
-    layout: Layout, *, folder: str, flags: list[str], bad_rows: float = 0.0, shrink: float = 0.0
+    layout: Layout, *, folder: str, flags: Sequence[str], bad_rows: float = 0.0, shrink: float = 0.0
 ) -> tuple[list[str], Diagnosis]:
-    """Write the changelog; the paths of its files, at least one, and what was read.
+    """Write the changelog; return the paths of its files, at least one, and what was read.
 
     Args:
-        bad_rows: share of rows that may be unusable.
-        shrink: share of its rows that a snapshot may have lost since the one before.
+        layout: Files of the changelog, and the types of their columns.
+        folder: The private folder.
+        flags: Beam's pipeline options.
+        bad_rows: Largest share of rows that may be unusable.
+        shrink: Largest share of its rows that a snapshot may have lost since the one before.
 
     Raises:
-        InputError: a file that cannot be read, more dead letters than allowed, no row at all, or snapshots with a gap.
+        InputError: A file cannot be read, there are too many dead letters or no rows, or a snapshot is missing.
     """
     if layout.snapshots:
         refuse_gaps(layout.source, [file.path for file in layout.files], until=0)  # as far as there are any

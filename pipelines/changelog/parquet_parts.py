@@ -12,10 +12,10 @@
     source_file       where the row was read
     source_row        its number there, from 1; of snapshots no more than a number
 
-Where there are no states before, the places of rows in the files order what is tied otherwise, and the new files keep
-that order: each holds rows that stood one after the other in one file, and their names follow the places.
+Without states before, the places of rows in the files order changes of the same time. The new files keep that order:
+each holds consecutive rows of one file, and their names follow the places.
 
-A step that runs twice writes files of other names; only those whose paths come out count (`keep`).
+A step that runs twice writes files of other names; only files whose paths are in the output count (`keep`).
 """
 
 import json
@@ -41,23 +41,24 @@ FILE, ROW = "source_file", "source_row"
 SIDES = ("before", "after")
 
 GROUP_ROWS = 262_144
-"""Rows of a row group: small batches are put together."""
+"""Rows of a row group: small batches are combined."""
 
 FILE_ROWS = 4 * 2**20
 
 _LIST = "parts.json"
 
 Written = tuple[tuple[str, int], str]
-"""(where its first row was read, path)."""
+"""(place of its first row, path) of a file."""
 
 
 class WriteParts(beam.PTransform):
-    """Files of a changelog in `folder`, and the list of those that count.
+    """Writes the files of a changelog into `folder`, and the list of the files that count.
 
     Args:
-        key: name of the key's column in the states.
-        owner: name of the owner's column, if it belongs to the mutation.
-        exact: whether the source's own order leaves nothing tied, so that rows of several files may share one.
+        folder: Private folder.
+        key: Name of the key's column in the states.
+        owner: Name of the owner's column, if it belongs to the mutation.
+        exact: Whether the source orders all changes, so that rows of several files may share one.
     """
 
     def __init__(self, folder: str, *, key: str, owner: str | None, exact: bool = False) -> None:
@@ -77,7 +78,7 @@ class WriteParts(beam.PTransform):
 
 
 def keep(folder: str, target: str) -> list[str]:
-    """Move the files that count from `folder` to `target`; their paths there, in the order of their rows' places."""
+    """Move the files that count to `target`; return their new paths, in the order of their rows' places."""
     found = json.loads(read_bytes(FileSystems.join(folder, _LIST)))
     paths = [path for _, path in sorted(found)]
     kept = [FileSystems.join(target, f"part-{number:06}.parquet") for number in range(len(paths))]
@@ -87,7 +88,13 @@ def keep(folder: str, target: str) -> list[str]:
 
 
 def to_part(batch: Batch, key: str, owner: str | None) -> pa.Table:
-    """The rows of a batch as the files hold them."""
+    """Return the rows of a batch with the columns of the files.
+
+    Args:
+        batch: Normalised rows.
+        key: Name of the key's column in the states.
+        owner: Name of the owner's column, if it belongs to the mutation.
+    """
     table = batch.table
     columns = {"entry": one_chunk(table["entry"]), TIME: one_chunk(table["time"]).cast(pa.timestamp("us", "UTC"))}
     orders = [name for name in table.column_names if name.startswith("order.") and name != POSITION]
@@ -101,7 +108,7 @@ def to_part(batch: Batch, key: str, owner: str | None) -> pa.Table:
 
 
 def _struct(table: pa.Table, side: str, key: str) -> pa.Array:
-    """The states; a struct without a value would be none, so that each holds its key."""
+    """Return the states as structs. Each holds its key, since Parquet cannot store a struct without columns."""
     names = [name for name in table.column_names if name.startswith(f"{side}.")]
     columns = {key: table["entry"], **{name.removeprefix(f"{side}."): table[name] for name in names}}
     states = [plain(one_chunk(values)) for values in columns.values()]
@@ -109,7 +116,7 @@ def _struct(table: pa.Table, side: str, key: str) -> pa.Array:
 
 
 class _WriteDoFn(beam.DoFn):
-    """One file for all rows of a bundle, or several if they are many."""
+    """Writes one file for all rows of a bundle, or several if there are many rows."""
 
     def __init__(self, folder: str, key: str, owner: str | None, exact: bool) -> None:
         self._folder = folder
@@ -156,7 +163,7 @@ class _WriteDoFn(beam.DoFn):
 
 
 class _File:
-    """A Parquet file that grows by row groups; `place` is where its first row was read."""
+    """A Parquet file that grows by row groups; `place` is the place of its first row."""
 
     def __init__(self, folder: str, first: pa.Table) -> None:
         make_folder(folder)

@@ -1,4 +1,4 @@
-"""The public and the private files of an attempt, made of exact sums in this process, without a runner."""
+"""Write the public and private files of an attempt from exact sums, in this process and without a runner."""
 
 from collections.abc import Sequence
 
@@ -24,11 +24,16 @@ def write_files(
     folder: str,
     keep: bool,
 ) -> None:
-    """Sample the noise, and write nodes, estimates and, if one is kept, the state. A second call samples anew.
+    """Sample the noise, and write nodes, estimates and, if `keep`, the state. A second call samples fresh noise.
 
     Args:
-        sums: exact, of all shards.
-        state: the file of each shard.
+        spec: Spec of the release.
+        job: The job, with the plan and the windows.
+        start: State from which the epoch starts.
+        sums: Encoded exact sums of all shards, by node.
+        state: Name and content of the state file of each shard.
+        folder: Folder of the attempt, on the private side.
+        keep: Whether to write the state for the next epoch.
     """
     release, format_, state = job.release, spec.output.format, [*state]
     for key in job.aggregation.node_keys():

@@ -1,13 +1,14 @@
-"""The Beam pipelines: one that releases, one that only sums. The same on every runner.
+"""The Beam pipelines: one that releases, and one that only sums. They are the same on every runner.
 
     files -> ReadChangelog -> Project -> BoundedSums -> ReleaseSums -> nodes, estimates, state
                  |               |            `-> sums as they are (evaluate)
                  `---------------`-> diagnostics
 
-Both write into a folder of their own on the private side and return when the pipeline has ended; nothing they write
-is public until `pipelines.store.store` says so.
+Each writes into a separate folder on the private side and returns when the pipeline has ended. Their files become
+public only when `pipelines.store.store` commits them.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
@@ -25,6 +26,7 @@ from transforms.aggregation.projection import Project
 from transforms.aggregation.shard_state import STATE
 from transforms.common import exchange
 from transforms.common.ipc import from_bytes, to_bytes
+from transforms.common.memory import shortage
 from transforms.common.sinks import OutputFormat, WriteBytes, WriteTables, is_there
 from transforms.release.release import ESTIMATES, NODES, ReleaseSums
 from transforms.sources.changelog import DEAD, READ, ReadChangelog
@@ -34,11 +36,15 @@ from transforms.sources.diagnostics import Diagnosis, WriteDiagnostics, diagnose
 def run_release(
     job: Job, *, folder: str, format_: OutputFormat, flags: Sequence[str], past: str | None = None, keep: bool = False
 ) -> Diagnosis:
-    """Sample the noise and write `nodes` and `estimates` under `folder`; what was read.
+    """Sample the noise and write `nodes` and `estimates` under `folder`; return what was read.
 
     Args:
-        past: the folder with the state that the run before left; None in the first run.
-        keep: whether to write a `state` for the next run beside them.
+        job: The job.
+        folder: Folder of the attempt, on the private side.
+        format_: Format of the files.
+        flags: Beam's pipeline options.
+        past: Folder with the state of the last run; None in the first run.
+        keep: Whether to write a `state` for the next run too.
     """
     with _exchange(folder, flags) as files:
         submit_release(job, folder=folder, format_=format_, flags=flags, past=past, keep=keep, exchange=files)
@@ -55,11 +61,13 @@ def submit_release(
     keep: bool,
     exchange: str | None = None,
 ) -> None:
-    """The pipeline of `run_release`, which a runner may also only check or write down.
+    """Submit the pipeline of `run_release`, which a runner may also only check or write down.
 
     Args:
-        exchange: as of `BoundedSums`.
+        job, folder, format_, flags, past, keep: As in `run_release`.
+        exchange: As in `BoundedSums`.
     """
+    _warn(flags)
     with Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundedSums(
             job.aggregation, shards=job.shards, past=past, keep=keep, exchange=exchange
@@ -68,12 +76,23 @@ def submit_release(
         for side in (NODES, ESTIMATES):
             released[side] | f"Write_{side}" >> WriteTables(FileSystems.join(folder, side), format_=format_)
         if keep:
-            state = (bounded[STATE], released[STATE]) | "AllState" >> beam.Flatten()
-            state | "WriteState" >> WriteBytes(FileSystems.join(folder, STATE))
+            # Each in a separate step: a step that flattened both would hold all units' state in the runner's memory.
+            for name, files in (("Units", bounded[STATE]), ("Noise", released[STATE])):
+                files | f"WriteStateOf{name}" >> WriteBytes(FileSystems.join(folder, STATE))
 
 
 def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeKey, list[bytes]], Diagnosis]:
-    """The exact sums of every chunk, without noise, and what queries match: private, for `evaluate`."""
+    """Return the exact sums of every chunk, without noise, and what queries match. Both are private, for `evaluate`.
+
+    Args:
+        job: The job.
+        folder: Private folder for the sums.
+        flags: Beam's pipeline options.
+
+    Returns:
+        The encoded sums by node, and what was read.
+    """
+    _warn(flags)
     sums_folder = FileSystems.join(folder, "sums")
     with _exchange(folder, flags) as files, Display(job.layout), begin_pipeline(flags) as pipeline:
         bounded = _projected(pipeline, job, folder) | BoundedSums(job.aggregation, shards=job.shards, exchange=files)
@@ -88,8 +107,14 @@ def run_sums(job: Job, *, folder: str, flags: Sequence[str]) -> tuple[dict[NodeK
     return sums, diagnose(FileSystems.join(folder, "diagnostics"))
 
 
+def _warn(flags: Sequence[str]) -> None:
+    """Print a warning if all workers are in this process and its memory is too small."""
+    if is_embedded(flags) and (warning := shortage()):
+        print(f"slackwater: {warning}", file=sys.stderr, flush=True)
+
+
 def _exchange(folder: str, flags: Sequence[str]) -> AbstractContextManager[str | None]:
-    """A folder in `folder` through which rows go as files, where all workers are on this machine; else None."""
+    """Return a folder through which rows are exchanged as files if all workers are on this machine; else None."""
     return exchange.folder_in(folder) if is_embedded(flags) and "://" not in folder else nullcontext()
 
 

@@ -1,15 +1,14 @@
-"""Where the windows of a release begin and end: for ever as they were committed, and beyond that by today's calendar.
+"""Bounds of the windows of a release: committed bounds never change, and later ones follow today's calendar.
 
-A calendar is public, but what is known of it changes: a country gives up summer time, or `tzdata` mends its history. So
-each epoch commits the ends of its windows (pipelines.store.commit), and the manifest shows them. Those are never asked
-of `tzdata` again. Noise is scaled to the shortest windows that the calendar had when the release was planned; should it
-have shorter ones later, nothing more is published under that plan.
+A calendar is public, but it can change: a country ends summer time, or `tzdata` corrects its history. So each epoch
+commits the ends of its windows (pipelines.store.commit), and the manifest shows them. These ends are never computed
+from `tzdata` again. Noise is scaled to the shortest windows that the calendar had when the release was planned. If
+windows become shorter later, nothing more is published with that plan.
 """
 
 from collections.abc import Sequence
 from itertools import chain
 
-from pipelines.spec.calendar import tzdata
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
 from pipelines.store.commit import Commit
@@ -17,13 +16,14 @@ from privacy.counted import counted
 from privacy.planning.plan import Plan
 from transforms.common.errors import RefusedError
 from transforms.common.windows import Windows
+from transforms.common.zones import tzdata
 
 
 def bounds_of(spec: Spec, commits: Sequence[Commit]) -> Windows:
-    """Of all windows; without an end of those of the next 50 years.
+    """Return the bounds of all windows; for a release without an end, of the next 50 years.
 
     Raises:
-        RefusedError: the calendar of today does not go on from what is committed.
+        RefusedError: Today's calendar does not continue from the committed windows.
     """
     schedule = spec.schedule
     if schedule.calendar is None:
@@ -32,7 +32,7 @@ def bounds_of(spec: Spec, commits: Sequence[Commit]) -> Windows:
 
 
 def today(spec: Spec) -> Windows:
-    """By today's calendar alone."""
+    """Return the bounds by today's calendar alone."""
     schedule = spec.schedule
     assert schedule.calendar is not None
     windows = schedule.calendar.ahead(now())
@@ -40,10 +40,15 @@ def today(spec: Spec) -> Windows:
 
 
 def continued(calendar: Windows, start: int | None, committed: Sequence[int]) -> Windows:
-    """
+    """Return the bounds of a calendar, with the committed ones in place of its first ones.
+
     Args:
-        start: that is committed; None before the first epoch.
-        committed: ends of the windows so far.
+        calendar: Bounds by today's calendar.
+        start: Committed start of the first window; None before the first epoch.
+        committed: Committed ends of windows. All times are in microseconds since the epoch, UTC.
+
+    Raises:
+        RefusedError: Today's calendar does not continue from the committed windows.
 
     >>> continued(Windows(start=0, every=10, ends=(10, 20, 30)), 0, [11]).ends
     (11, 20, 30)
@@ -52,15 +57,15 @@ def continued(calendar: Windows, start: int | None, committed: Sequence[int]) ->
     last = committed[-1] if committed else start
     if last is not None and ends and ends[0] <= last:
         raise RefusedError(
-            f"by {tzdata()} the next window ends at {moment_text(ends[0])}, when {moment_text(last)} is published "
-            "already; continue with the version of tzdata that the release began with"
+            f"by {tzdata()} the next window ends at {moment_text(ends[0])}, but windows are published up to "
+            f"{moment_text(last)}; continue with the version of tzdata that the release began with"
         )
     begin = calendar.start if start is None else start
     return Windows(start=begin, every=calendar.every, ends=(*committed, *ends))
 
 
 def moved(spec: Spec, commits: Sequence[Commit]) -> str | None:
-    """Whether today's calendar has other bounds than are committed; what to tell people then."""
+    """Return a note if today's calendar has other bounds than the committed ones; else None."""
     if spec.schedule.calendar is None or not commits:
         return None
     committed = [commits[0].start, *chain(*(commit.ends for commit in commits))]
@@ -76,9 +81,10 @@ def moved(spec: Spec, commits: Sequence[Commit]) -> str | None:
 
 
 def refuse_shorter(plan: Plan, bounds: Windows) -> None:
-    """
+    """Refuse bounds that are shorter than the noise of a plan allows.
+
     Raises:
-        RefusedError: noise is scaled to how many windows a time touches, and that may be more by these bounds.
+        RefusedError: A span of time may touch more windows than the noise was scaled to.
     """
     if bounds.slack > plan.promise.slack and plan.promise.counts_windows:
         raise RefusedError(

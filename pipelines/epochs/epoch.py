@@ -1,9 +1,9 @@
-"""One epoch, from what is committed to what is public: the same steps in the same order for batch and streams.
+"""One epoch, from committed state to public files: the same steps in the same order for batch and streams.
 
     commits -> start -> job -> attempt -> its files -> record -> commit -> show -> clean
 
-The job, and how the files of an attempt are made of it, are the caller's: by a pipeline over the changelog
-(`pipelines.epochs.run`), or of what the shards of a stream have proposed (`pipelines.epochs.stream_publish`).
+The caller provides the job, and makes the files of an attempt: with a pipeline over the changelog
+(`pipelines.run.operation`), or from the proposals of a stream's shards (`pipelines.epochs.stream_publish`).
 """
 
 import sys
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from pipelines.epochs.failures import winner_named
 from pipelines.epochs.job import Before, Job
+from pipelines.epochs.killed import clean
 from pipelines.epochs.settled import files_of, goes_on, keep_settled, record_of, refuse_another_plan, settled_by
 from pipelines.sinks.epochs import load_shown
 from pipelines.spec.load import Spec
-from pipelines.store.attempt import Reading
+from pipelines.store.attempt import RowsRead
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from transforms.common.errors import SlackwaterError
@@ -24,12 +25,12 @@ from transforms.common.errors import SlackwaterError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What an epoch starts from; all are None for the first.
+    """State from which an epoch starts; all attributes are None for the first epoch.
 
     Attributes:
-        last: the epoch before it.
-        before: what the epochs before it have settled and read.
-        past: the folder with the state that the last of them left.
+        last: The epoch before it.
+        before: Decisions of the first epoch, and files that earlier epochs have read.
+        past: Folder with the state that the last epoch left.
     """
 
     last: Commit | None = None
@@ -42,15 +43,20 @@ class Start:
 
     @property
     def released(self) -> int:
-        """Windows that are published before it."""
+        """Number of windows that are published before this epoch."""
         return 0 if self.last is None else self.last.windows
 
 
 def start_of(spec: Spec, store: Store, commits: Sequence[Commit]) -> Start:
-    """What the epoch after these starts from.
+    """Return the state from which the next epoch starts.
+
+    Args:
+        spec: Spec of the release.
+        store: Its store.
+        commits: Commits of all epochs so far.
 
     Raises:
-        RefusedError: another run was first; or the state is not there, or not what the last epoch left.
+        RefusedError: Another run was first, or the state is missing or not what the last epoch left.
     """
     if not commits:
         return Start()
@@ -59,32 +65,36 @@ def start_of(spec: Spec, store: Store, commits: Sequence[Commit]) -> Start:
         return Start(last=last, before=settled_by(spec, store, commits), past=store.attempts.state_folder(last))
 
 
-def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callable[[str, bool], Reading]) -> Commit:
-    """Make an attempt at the epoch, commit it and show it.
+def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callable[[str, bool], RowsRead]) -> Commit:
+    """Make an attempt at the epoch, commit it and show it; return the commit.
 
     Args:
-        make: writes nodes, estimates and, if it is asked to keep one, the state for the next epoch into the attempt's
-            folder, and says how much it has read. It may sample noise: only what is committed counts.
+        spec: Spec of the release.
+        store: Its store.
+        start: State from which the epoch starts.
+        job: The job.
+        make: Writes nodes, estimates and, if its second argument is true, the state for the next epoch into the folder
+            of the attempt, and returns how much it has read. It may sample noise, since only the commit counts.
 
     Raises:
-        RefusedError: another run was first; or the state or the plan is not that of the last epoch.
+        RefusedError: Another run was first, or the state or the plan is not that of the last epoch.
     """
     keep = goes_on(spec, job)
     with winner_named(store, start.epoch):
         if start.before is not None:
             refuse_another_plan(job, start.before.plan)
         if start.last is not None:
-            store.attempts.verify_state(start.last)  # the noise that goes on, above all
+            store.attempts.verify_state(start.last)  # above all the noise that continues
     attempt = store.begin(start.epoch)
     try:
         with winner_named(store, start.epoch):
             reading = make(attempt.folder, keep)
         if keep:
-            keep_settled(attempt, job)
+            keep_settled(spec, attempt, job)
         store.attempts.note(attempt, reading)
         commit = store.commit(attempt, record_of(spec, job, attempt), files_of(spec, job))
     except BaseException:
-        with suppress(Exception):  # what is reported is why the run ended
+        with suppress(Exception):  # report why the run ended, not why the cleaning failed
             store.discard(attempt)
         raise
     store.show()
@@ -93,22 +103,13 @@ def publish_epoch(spec: Spec, store: Store, start: Start, job: Job, make: Callab
 
 
 def fill_tables(spec: Spec, store: Store) -> None:
-    """Load into tables what they do not have of what is published, if the spec names any. Files come first: after them.
+    """Load published epochs into the tables that do not have them, if the spec names tables. Call it after `show`.
 
     Raises:
-        SlackwaterError: a table did not take an epoch.
+        SlackwaterError: Loading an epoch into a table failed.
     """
     try:
         for line in load_shown(spec, store):
             print(f"slackwater: {line}", file=sys.stderr, flush=True)
     except SlackwaterError as error:
-        raise type(error)(f"{error}; what is published in files stays so, and the next run loads the rest") from None
-
-
-def clean(store: Store) -> None:
-    """Remove what nobody needs. What is published stays so, whether or not that succeeds."""
-    try:
-        store.clean()
-    except Exception as error:
-        why = type(error).__name__
-        print(f"slackwater: {store.private}/attempts: cannot be cleaned ({why}); the next run will", file=sys.stderr)
+        raise type(error)(f"{error}; published files stay, and the next run loads the rest") from None

@@ -1,6 +1,6 @@
-"""What is said of a failure: of one of a disk the folder and the cure, of one that nobody foresaw as good as nothing.
+"""Messages about failures: for a disk the folder and what to do, for an unforeseen failure only its type.
 
-The details of that may quote data, so they are kept on the private side.
+The details of an unforeseen failure may quote data, so they are kept on the private side.
 """
 
 import errno
@@ -24,11 +24,11 @@ TRACE = "failure.txt"
 
 _RIGHTS = "account {account} may not read or write it; give it the right, or run as the account that owns the release"
 _SPACE = "make room and run again: nothing that was committed is lost"
-_MEND = "check the disk or the file server and run again: nothing that was committed is lost"
+_REPAIR = "check the disk or the file server and run again: nothing that was committed is lost"
 _CURES = {
-    errno.EIO: _MEND,
-    errno.ESTALE: _MEND,
-    errno.ETIMEDOUT: _MEND,
+    errno.EIO: _REPAIR,
+    errno.ESTALE: _REPAIR,
+    errno.ETIMEDOUT: _REPAIR,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
     errno.EROFS: "mount it so that account {account} may write, or choose folders on another disk before the first run",
@@ -36,23 +36,23 @@ _CURES = {
     errno.EDQUOT: _SPACE,
     errno.EFBIG: "raise the limit of a file's size (ulimit -f) and run again: nothing that was committed is lost",
 }
-"""What a person can do about a folder; every other number is a failure that nobody foresaw."""
+"""Advice by the number of the system's error; every other number is an unforeseen failure."""
 
 
 def keep_trace(folder: str, error: Exception) -> str:
-    """Write the details into a private folder, and say where they are."""
+    """Write the details into a private folder, and return where they are, in words."""
     content = "".join(traceback.format_exception(error))
     trace = FileSystems.join(folder, TRACE)
     try:
         write_text(trace, content, mode=0o600)
-    except Exception as refused:  # whatever ended the run may be in the way here too
+    except Exception as refused:  # the cause of the failure may prevent this too
         return f"no details are kept, since {folder} cannot be written ({type(refused).__name__})"
     return f"details (private): {trace}"
 
 
 @contextmanager
 def winner_named(store: Store, epoch: int) -> Iterator[None]:
-    """If another run has won the epoch meanwhile, say so: what the one that fails starts from may be removed."""
+    """Report a failure as another run's commit, if there is one: that run may have removed files of the failing one."""
     try:
         yield
     except (SpecError, InputError):
@@ -67,8 +67,9 @@ def failures_kept(spec: Spec, command: str = "run", *, done: str = "") -> Iterat
     """Report an unforeseen failure in one line; the details, which may quote data, are kept on the private side.
 
     Args:
-        command: that fails.
-        done: what the command leaves; by default the epoch that was committed meanwhile, or nothing new.
+        spec: Spec of the release.
+        command: Name of the command.
+        done: What the command leaves behind, in words. Default: the epoch committed since, or nothing new.
     """
     began = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -102,7 +103,7 @@ def reading_folders(spec: Spec) -> Iterator[None]:
 
 
 def _of_a_disk(error: BaseException) -> str | None:
-    """One line for what a folder or a disk refuses; None for all else."""
+    """Return one line about an error of a folder or a disk; None for other errors."""
     found = _refusal(error)
     if found is None:
         return None
@@ -115,7 +116,7 @@ def _of_a_disk(error: BaseException) -> str | None:
 
 
 def _refusal(error: BaseException) -> tuple[int, str] | None:
-    """The number of the system's error and the path, from the exception or from what a worker said of one."""
+    """Return the number of the system's error and the path, from the exception or from the message of a worker."""
     if isinstance(error, OSError) and error.errno in _CURES and error.filename is not None:
         return error.errno, os.fsdecode(error.filename)
     for number, path in reversed(re.findall(r"\[Errno (\d+)\] [^:\n]+: '([^'\n]+)'", str(error))):

@@ -1,7 +1,4 @@
-"""The flags of Beam's that a command takes: refused where they mean nothing or lose rows.
-
-What is wrong with a flag is said before any work.
-"""
+"""Beam's pipeline options: flags that mean nothing or lose rows are refused before any work."""
 
 import difflib
 import importlib
@@ -26,22 +23,22 @@ OWN_FLAGS = ("until", "shards", "json", "runs", "truth", "new-release", "poll", 
 
 
 def begin_pipeline(flags: Sequence[str]) -> beam.Pipeline:
-    """A pipeline with the options of these flags.
+    """Return a pipeline with the options of these flags.
 
     Raises:
-        SpecError: as `options_of`.
+        SpecError: As `options_of`.
     """
     options = options_of(flags)
     if is_in_ipython():
         _meet_notebook()
     try:
         return beam.Pipeline(options=options)
-    except ValueError as error:  # an unknown runner, or one that misses an option
+    except ValueError as error:  # the runner is unknown or needs another option
         raise SpecError(f"pipeline options: {' '.join(str(error).split())}") from None
 
 
 def _meet_notebook() -> None:
-    """Let Beam look once for what shows collections in a notebook, which nothing here needs, without a warning."""
+    """Let Beam look once, without a warning, for notebook packages, which are not needed here."""
     logger = logging.getLogger("apache_beam.runners.interactive.interactive_environment")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -52,35 +49,35 @@ def _meet_notebook() -> None:
 
 
 _STDERR = threading.Lock()
-"""It is the whole process's: of two threads that take it at once, the second would put back what the first has set."""
+"""Lock of the process's stderr: a second thread that redirects it would later restore the first one's redirection."""
 
 
 def options_of(flags: Sequence[str]) -> PipelineOptions:
-    """Beam's options from the flags that the command line does not know.
+    """Return Beam's options from the flags that the command line does not know.
 
     Raises:
-        SpecError: a flag that nobody knows (Beam itself would skip a misspelt `--until`), or a mode of the embedded
-            runner that loses rows.
+        SpecError: A flag is unknown (Beam alone would ignore a misspelt `--until`), or it selects a mode of the
+            embedded runner that loses rows.
     """
     flags = list(flags)
     if not any(flag == "--runner" or flag.startswith("--runner=") for flag in flags):
         flags.append(f"--runner={EMBEDDED_RUNNER}")
     _refuse(tuple(flags))
     options = PipelineOptions(flags)
-    # Workers find our code installed; pickling the main session would carry the command line along.
+    # Workers have our code installed; pickling the main session would include the command line.
     options.view_as(SetupOptions).save_main_session = False
     return options
 
 
 @lru_cache(maxsize=1)
 def _refuse(flags: Sequence[str]) -> None:
-    """A command asks for its flags many times, and Beam takes a while to list all that it knows."""
+    """Refuse wrong flags. The result is cached, since a command checks them often and Beam lists its flags slowly."""
     options = PipelineOptions([*flags])
     _refuse_wrong_values(options)
     _refuse_unknown(options, flags)
     if options.get_all_options().get("direct_running_mode") == "multi_threading":
         raise SpecError(
-            "--direct_running_mode=multi_threading loses rows without a word in this version of Beam, "
+            "--direct_running_mode=multi_threading silently loses rows in this version of Beam, "
             "so it is refused: leave it out, or use multi_processing"
         )
     if options.get_all_options(retain_unknown_options=True).get("no_wait_until_finish"):
@@ -93,23 +90,11 @@ def _refuse(flags: Sequence[str]) -> None:
         raise SpecError(f"--runner: {' '.join(str(error).split())[:200]}") from None
 
 
-def refuse_any(flags: Sequence[str], command: str) -> None:
-    """
-    Raises:
-        SpecError: there are flags, and the command runs no pipeline.
-    """
-    if flags:
-        raise SpecError(
-            f"{flags[0]}: {command} runs no pipeline and takes no pipeline options, and has no such flag of its own; "
-            f"see `slackwater {command} --help`"
-        )
-
-
 def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
-    """
+    """Refuse paths of this machine for Dataflow. Whether a Flink cluster can read them is unknown here.
+
     Raises:
-        SpecError: a path of this machine, for Dataflow, whose workers are other ones. What it means to a Flink cluster
-            cannot be known here.
+        SpecError: A path is on this machine, but Dataflow's workers are on other machines.
     """
     if options_of(flags).view_as(StandardOptions).runner != "DataflowRunner":
         return
@@ -119,16 +104,16 @@ def refuse_local_paths(spec: Spec, flags: Sequence[str]) -> None:
     for key, path in paths:
         if "://" not in path:
             raise SpecError(
-                f"{spec.path}: {key}: {path!r} is a path of this machine, and Dataflow's workers are others; "
+                f"{spec.path}: {key}: {path!r} is on this machine, where Dataflow's workers cannot read it; "
                 "put it on gs://"
             )
 
 
 def is_rehearsal(flags: Sequence[str]) -> bool:
-    """Whether Dataflow is only asked to check a job, or to write it down.
+    """Return whether the flags ask Dataflow only to check a job, or to write it down.
 
     Raises:
-        SpecError: another runner is asked so, which would run the job all the same.
+        SpecError: The flags are for another runner, which would run the job anyway.
     """
     return _is_rehearsal(tuple(flags))
 
@@ -143,15 +128,15 @@ def _is_rehearsal(flags: Sequence[str]) -> bool:
 
 
 def is_embedded(flags: Sequence[str]) -> bool:
-    """Whether all workers are on this machine, and share its disk."""
+    """Return whether all workers are on this machine and share its disk."""
     return options_of(flags).view_as(StandardOptions).runner in EMBEDDED_RUNNERS
 
 
 def is_streaming(flags: Sequence[str]) -> bool:
-    """Whether Beam's flag `--streaming` is given.
+    """Return whether Beam's flag `--streaming` is given.
 
     Raises:
-        SpecError: for a runner that has no streams.
+        SpecError: The runner does not support streams.
     """
     options = options_of(flags).view_as(StandardOptions)
     if options.streaming and options.runner in EMBEDDED_RUNNERS:
@@ -163,7 +148,7 @@ def is_streaming(flags: Sequence[str]) -> bool:
 
 
 def _refuse_wrong_values(options: PipelineOptions) -> None:
-    """Beam answers them with a list of all its options and leaves the program: here it is one line."""
+    """Refuse wrong values in one line; Beam would print a list of all its options and exit."""
     printed = io.StringIO()
     try:
         with _STDERR, redirect_stderr(printed):
@@ -173,7 +158,7 @@ def _refuse_wrong_values(options: PipelineOptions) -> None:
 
 
 def _refuse_unknown(options: PipelineOptions, flags: Sequence[str]) -> None:
-    """Refuse flags without a meaning; a remote runner's job server may have options that are not known here."""
+    """Refuse unknown flags, unless a remote runner's job server may know them."""
     if not flags[0].startswith("-"):
         raise SpecError(f"{flags[0]}: one spec at a time; flags begin with --")
     known = options.get_all_options()
@@ -181,5 +166,5 @@ def _refuse_unknown(options: PipelineOptions, flags: Sequence[str]) -> None:
         meant = difflib.get_close_matches(name, OWN_FLAGS, 1)
         if name not in known and (meant or known["runner"] in EMBEDDED_RUNNERS):
             near = meant and meant[0] != name
-            hint = f"did you mean --{meant[0]}?" if near else "see --help for those that there are"
+            hint = f"did you mean --{meant[0]}?" if near else "see --help for all flags"
             raise SpecError(f"--{name}: not a flag of this command, nor a Beam pipeline option; {hint}")

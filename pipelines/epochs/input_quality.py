@@ -1,4 +1,4 @@
-"""Whether what was read is good enough to be used."""
+"""Decide whether the input of a run is good enough to be used."""
 
 from pathlib import Path
 
@@ -18,8 +18,14 @@ MOST_REASONS = 10
 def judge(spec: Spec, job: Job, diagnosis: Diagnosis, folder: str) -> None:
     """Keep the diagnostics of an attempt in `folder`, and end the run if its input is not good enough.
 
+    Args:
+        spec: Spec of the release.
+        job: The job.
+        diagnosis: What was read.
+        folder: Private folder for the diagnostics.
+
     Raises:
-        InputError: as `refuse_unusable`.
+        InputError: As `refuse_unusable`.
     """
     share = spec.changelog.shrink
     shrunk = [] if share is None else shrinks(job.layout, FileSystems.join(folder, "diagnostics"), share)
@@ -40,13 +46,15 @@ def refuse_unusable(
     """End a run if more of its input is unusable than is allowed.
 
     Args:
-        shrunk: what was found of snapshots that have lost too many rows.
-        share: of rows that may be unusable, as `key` says.
-        undone: what was therefore not done.
-        folder: where the diagnostics are.
+        diagnosis: What was read.
+        shrunk: A line for each snapshot that has lost too many rows.
+        share: Largest share of rows that may be unusable.
+        key: Name of the setting of this share.
+        undone: Consequence for the command, in words, such as "nothing new was published".
+        folder: Folder of the diagnostics.
 
     Raises:
-        InputError: a line for each problem.
+        InputError: The input is not good enough; one line for each problem.
     """
     problems = [f"{file}: {reason}" for file, reason in diagnosis.files]
     if diagnosis.dead > share * diagnosis.rows:
@@ -61,13 +69,13 @@ def refuse_unusable(
     elif problems:
         problems.append(f"{undone}: a file that cannot be read is never skipped")
     elif shrunk:
-        problems = [*shrunk, f"{undone}: a snapshot that has lost so many rows may not be whole"]
+        problems = [*shrunk, f"{undone}: a snapshot that has lost this many rows may be incomplete"]
     if problems:
         raise InputError("\n".join(problems))
 
 
 def _keep_diagnostics(spec: Spec, folder: str) -> None:
-    """Move an attempt's diagnostics to the private side's own folder, over those of the run before."""
+    """Move an attempt's diagnostics to the private folder, in place of those of the run before."""
     source = FileSystems.join(folder, "diagnostics")
     target = FileSystems.join(spec.output.private, "diagnostics")
     make_folder(target)

@@ -11,15 +11,16 @@ from pipelines.epochs.plans import plan_of
 from pipelines.spec.columns import with_spec_lines
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
-from privacy.constraint import ByClass
 from privacy.planning.plan import Plan
 from transforms.aggregation.expression import check
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.queries import Timeline, numbers_and_times, planned
+from transforms.aggregation.queries import Query, Timeline, numbers_and_times, planned
 from transforms.common.errors import InputError, SpecError
 from transforms.common.kinds import ARROW
+from transforms.common.memory import scaled
 from transforms.common.source import Source
-from transforms.release.release import ReleasePlan, refuse_mismatch
+from transforms.release.mismatch import refuse_mismatch
+from transforms.release.release import ReleasePlan
 from transforms.sources.columns.layout import Layout
 from transforms.sources.files.listing import Listed
 from transforms.sources.files.snapshot_paths import base_of, instant_of, refuse_gaps
@@ -46,7 +47,7 @@ class Job:
     def __post_init__(self) -> None:
         refuse_mismatch(self.plan, self.aggregation)
         if self.layout.source.owner != self.aggregation.owner:
-            raise ValueError("the changelog is read for another privacy unit than the one that is bounded")
+            raise ValueError("the changelog is read for another privacy unit than the bounded one")
 
     @property
     def release(self) -> ReleasePlan:
@@ -55,7 +56,7 @@ class Job:
 
 
 SHARD_BYTES = 16 * 2**20
-"""About so much of the input goes into one shard, which is held in memory as a whole."""
+"""Bytes of the input, about, that go into one shard, which is held in memory as a whole; less if memory is scarce."""
 
 
 def timeline_of(spec: Spec, until: int, commits: Sequence[Commit] = ()) -> Timeline:
@@ -78,12 +79,14 @@ class Before:
     Attributes:
         layout: the types of the columns; its files are not read.
         shards: into how many parts the units are split.
+        zones: version of `tzdata` of the last of these runs; None if the spec names no time zone.
         plan: that the release was begun with.
         read: the files that were read.
     """
 
     layout: Layout
     shards: int
+    zones: str | None
     plan: Plan
     read: tuple[Listed, ...]
 
@@ -101,11 +104,12 @@ def job_of(
     """Inspect the files and put the job together.
 
     Args:
+        spec: of the release.
         timeline: the windows to release.
-        shards: how many; by default as the size of the input asks.
+        shards: how many; by default as the size of the input and the memory of this process ask.
         exact: whether to sum without contribution bounding as well, for the data controller alone.
         before: what earlier runs settled; only files that they have not read are read.
-        plan: where there is none in `before`; by default what is planned now.
+        plan: The plan, if `before` has none; default: a new plan.
         rows: the schema of a changelog that comes as rows and not as the spec's files, as `read_rows` reads them.
 
     Raises:
@@ -119,7 +123,7 @@ def job_of(
     constraint, owner = plan.promise.constraint, spec.privacy.owner
     numbers, times = numbers_and_times(queries)
     others = frozenset[str]().union(*(query.columns for query in queries))
-    if isinstance(constraint, ByClass):
+    if constraint.column is not None:
         others |= {constraint.column}
     source = spec.changelog.source
     if rows is not None:
@@ -130,14 +134,10 @@ def job_of(
         inspected = partial(_unread, source, before)
     layout = with_spec_lines(inspected, spec)
     if layout.snapshots:
-        earlier = () if before is None else before.read
-        refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=timeline.until)
-        layout = _due(layout, timeline.until)
+        layout = _snapshots_due(layout, before, timeline.until)
     states = [*layout.states, *([] if owner is None or layout.owner is None else [(owner, layout.owner)])]
     schema = pa.schema([(column, ARROW[kind]) for column, kind in states])
-    for number, query in enumerate(queries):
-        if query.where is not None:
-            with_spec_lines(partial(check, [query.where], schema), spec, query=number)
+    _check_conditions(spec, queries, schema)
     size = sum(file.size for file in layout.files)
     return Job(
         layout=layout,
@@ -149,8 +149,15 @@ def job_of(
             exact=exact,
         ),
         plan=plan,
-        shards=before.shards if before is not None else shards or max(1, -(-size // SHARD_BYTES)),
+        shards=before.shards if before is not None else shards or max(1, -(-size // scaled(SHARD_BYTES))),
     )
+
+
+def _check_conditions(spec: Spec, queries: Sequence[Query], schema: pa.Schema) -> None:
+    """Refuse conditions that do not fit the columns; errors name the lines of the spec."""
+    for number, query in enumerate(queries):
+        if query.where is not None:
+            with_spec_lines(partial(check, [query.where], schema), spec, query=number)
 
 
 def _of_rows(
@@ -175,8 +182,14 @@ def _of_rows(
     return layout
 
 
-def _due(layout: Layout, until: int) -> Layout:
-    """Without the snapshots that only show what happens later: the runs that release it read them."""
+def _snapshots_due(layout: Layout, before: Before | None, until: int) -> Layout:
+    """Return the layout without snapshots that only show later changes: the runs that release these read them.
+
+    Raises:
+        InputError: a snapshot is missing or late.
+    """
+    earlier = () if before is None else before.read
+    refuse_gaps(layout.source, [file.path for file in earlier + layout.files], until=until)
     instants = [instant_of(layout.source, file.path) for file in layout.files]
     last = until if layout.earlier else max(until, instants[0])
     due = tuple(file for file, instant in zip(layout.files, instants, strict=True) if instant <= last)
@@ -196,8 +209,8 @@ def _unread(source: Source, before: Before) -> Layout:
     for file in found:
         if read.get(file.path, file) != file:
             raise InputError(
-                f"{file.path}: has changed since an earlier run read it; put the file back as it was, and new changes "
-                "into files of their own"
+                f"{file.path}: has changed since an earlier run read it; restore the file, and put new changes "
+                "into new files"
             )
     new = tuple(file for file in found if file.path not in read)
     base = base_of(source, read, found) if source.every is not None and new else ()

@@ -1,8 +1,8 @@
-"""The plan of a release: made once, without data, committed and published with the first epoch, and read ever after.
+"""The plan of a release: made once, without data, committed and published with the first epoch, and read from then on.
 
-`plan.json` holds it (privacy.planning.document), with the release's name and the digest of its spec. What later epochs
-and reports go by is the one in the first commit record: nobody can change that without being noticed, and a public one
-that is lost or changed is put back.
+`plan.json` holds it (privacy.planning.document), with the name of the release and the digest of its spec. Later epochs
+and reports use the plan in the first commit record, where every change is noticed. A public plan that is lost or
+changed is restored from it.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
 from pipelines.store.kept_plan import KeptPlan, read_plan
 from privacy.accounting.accounting import Budget
-from privacy.constraint import AtOnce
 from privacy.planning.demand import Demand
 from privacy.planning.make_plan import make_plan
 from privacy.planning.plan import Plan
@@ -20,15 +19,16 @@ from privacy.planning.promise import Promise
 from privacy.planning.spent import covered, proved
 from privacy.upward import shown
 from transforms.common.errors import RefusedError, SpecError
+from transforms.sources.inspection import rests_on
 
 SAME = 1e-9
-"""Relative difference of two proofs of one epsilon or delta, by different versions of the numerical libraries."""
+"""Largest relative difference of an epsilon or delta between different versions of the numerical libraries."""
 
 
 def plan_of(spec: Spec) -> Plan:
-    """The plan that a release of this spec begins with; reads no data."""
+    """Return the plan with which a release of this spec begins; reads no data."""
     try:
-        return make_plan(
+        plan = make_plan(
             _demands(spec),
             spec.promise,
             budget=Budget(epsilon=spec.privacy.epsilon, delta=spec.privacy.delta),
@@ -39,33 +39,34 @@ def plan_of(spec: Spec) -> Plan:
         )
     except ValueError as error:
         raise SpecError(f"{spec.path}: {error}") from None
+    return replace(plan, conditions=(*plan.conditions, *rests_on(spec.changelog.source)))
 
 
 def plan_for(spec: Spec, commits: Sequence[Commit]) -> Plan:
-    """The plan of the release with these commits if it is of this spec, else the one that a release begins with.
+    """Return the committed plan if the commits are of this spec, else the plan with which a release begins.
 
     Raises:
-        RefusedError: as `committed_plan`.
+        RefusedError: As `committed_plan`.
     """
     return committed_plan(spec, commits) if has_begun(spec, commits) else plan_of(spec)
 
 
 def has_begun(spec: Spec, commits: Sequence[Commit]) -> bool:
-    """Whether commits are of a release of this spec, and not of another one in its folders."""
+    """Return whether the commits are of a release of this spec, and not of another one in its folders."""
     return bool(commits) and commits[0].spec_sha256 == spec.sha256
 
 
 def plan_json(spec: Spec, plan: Plan) -> str:
-    """What is committed and published as `plan.json`."""
+    """Return the content of `plan.json`, as it is committed and published."""
     return KeptPlan(spec.release, spec.sha256, plan).to_text()
 
 
 def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
-    """The plan of a release that has begun with this spec: whatever would be planned today.
+    """Return the plan of a release that has begun with this spec, even if today's plan would be another one.
 
     Raises:
-        RefusedError: it cannot be understood, it is not for what the spec asks, or this version of the program proves
-            less for its noise than the release claims.
+        RefusedError: The plan cannot be understood, does not fit the spec, or this version of the program proves less
+            for its noise than the release claims.
     """
     first = commits[0]
     where = f"the plan of release {first.release!r}, in the record of epoch 1 and in plan.json"
@@ -82,14 +83,14 @@ def committed_plan(spec: Spec, commits: Sequence[Commit]) -> Plan:
     if not is_for(plan, spec):
         raise RefusedError(
             f"{where}: it is for other queries, windows or privacy than this version of the program reads in the spec; "
-            "go on with the version that began the release"
+            "continue with the version that began the release"
         )
     _refuse_unproved(plan, where)
     return plan
 
 
 def is_for(plan: Plan, spec: Spec) -> bool:
-    """Whether a plan is for what a spec asks; by what strategies is not asked."""
+    """Return whether a plan is for the numbers, windows and privacy of a spec; strategies are not compared."""
 
     def asked(demand: Demand) -> object:
         measure = replace(demand.measure, fine=False)
@@ -104,12 +105,12 @@ def is_for(plan: Plan, spec: Spec) -> bool:
 
 
 def _refuse_unproved(plan: Plan, where: str) -> None:
-    """Nothing is added to a release whose claim does not hold, as far as this version can prove."""
+    """Refuse to add to a release whose claim this version of the program cannot prove."""
     try:
         epsilon = None if covered(plan, plan.budget.epsilon * (1 + SAME)) else proved(plan)
-    except (ValueError, ArithmeticError, RuntimeError) as error:  # a sensitivity that is none, or a solver that fails
+    except (ValueError, ArithmeticError, RuntimeError) as error:  # an invalid sensitivity, or a solver that fails
         raise RefusedError(
-            f"{where}: this version of the program cannot prove what the release claims ({error}); go on with the "
+            f"{where}: this version of the program cannot prove what the release claims ({error}); continue with the "
             "version that began the release"
         ) from None
     if epsilon is not None:
@@ -120,10 +121,10 @@ def _refuse_unproved(plan: Plan, where: str) -> None:
 
 
 def _enforced(promise: Promise, spec: Spec) -> object:
-    """What the plan and the spec must agree on; today's calendar may give blocks and windows other lengths."""
+    """Return the part of a promise that plan and spec must share; lengths may differ with today's calendar."""
     constraint: object = promise.constraint
-    if spec.schedule.calendar is not None and isinstance(promise.constraint, AtOnce):
-        constraint = promise.constraint.entries, promise.constraint.changes
+    if spec.schedule.calendar is not None and (at_once := promise.constraint.at_once) is not None:
+        constraint = at_once.entries, at_once.changes
     return constraint, promise.window, promise.windows, promise.owner, promise.protects
 
 

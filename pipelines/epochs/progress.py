@@ -1,9 +1,9 @@
-"""Show how far a run is: a bar on a terminal, plain lines elsewhere; nothing for runs shorter than two seconds.
+"""Show the progress of a run: a bar on a terminal, plain lines elsewhere, nothing for runs shorter than two seconds.
 
 Rows are counted twice, when they are read and when they are bounded, since each takes about as long. The total is
-estimated from the first Parquet footer; for text files there is a rate without a time left. Rows that are processed
-again, since something failed, count again, so that what is shown stops at 100 %. On a remote runner the workers count
-elsewhere, and only the time that has passed is shown.
+estimated from the first Parquet footer; for text files the display has a rate but no time left. Rows that are processed
+again after a failure count again, so the display stops at 100 %. On a remote runner the workers count elsewhere, and
+the display shows only the elapsed time.
 """
 
 import sys
@@ -62,7 +62,7 @@ class Display:
 
 
 def _expected_rows(layout: Layout) -> int | None:
-    """About how many rows all files hold, by what the first says and the sizes of all."""
+    """Estimate the rows of all files from the footer of the first file and the sizes of all; None if unknown."""
     rows = FORMATS[layout.source.format].rows
     if rows is None or not layout.files:
         return None
@@ -75,7 +75,7 @@ def _steps() -> int:
 
 
 def _line(steps: int, total: int | None, seconds: float) -> str:
-    """One line of progress.
+    """Return one line of progress.
 
     >>> _line(5_000_000, 10_000_000, 10)
     'working: 25 %, 250,000 rows/s, 30 s left'

@@ -1,16 +1,15 @@
-"""What one run of a release leaves for the next: what the first run settled, and what was read.
+"""Decisions of the first run of a release that all later runs keep, and the files that were read.
 
-The first run decides how columns are typed, into how many shards units are split, and how the release is planned. All
-later ones hold to it, since units' state is sharded and noise is sampled by it. The plan is in the first commit
-(pipelines.epochs.plans), the rest in `settled.json` beside the state, on the private side.
+The first run decides the types of columns, the number of shards, and the plan. All later runs keep these decisions,
+because the state of units is sharded and noise is sampled by them. The plan is in the first commit
+(pipelines.epochs.plans), the rest in `settled.json` next to the state, on the private side.
 """
 
 import difflib
 import hashlib
-import json
+import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -19,12 +18,15 @@ from pipelines.epochs.plans import committed_plan, plan_json
 from pipelines.spec.load import Spec
 from pipelines.store.attempt import Attempt
 from pipelines.store.commit import Commit, ReadFile
+from pipelines.store.record import CODEC
 from pipelines.store.store import FileNames, Store
+from privacy.json_values import indented, parsed
 from privacy.planning.plan import Plan
 from transforms.aggregation.shard_state import STATE, file_of
 from transforms.aggregation.shard_state import VERSION as UNITS
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import is_there, read_bytes, write_bytes
+from transforms.common.zones import tzdata
 from transforms.release import noise_state
 from transforms.release.file_names import has_nodes, noise_file, part_names
 from transforms.release.release import ESTIMATES, NODES
@@ -35,12 +37,39 @@ from transforms.sources.files.listing import Listed, joined
 SETTLED = "settled.json"
 
 STATE_VERSION = f"{UNITS.decode()}.{noise_state.VERSION}"
-"""Of the state of units and of that of noise."""
+"""Version of the state of units and of the state of noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """Decisions of the first run that all runs of a release keep.
+
+    Attributes:
+        state: Version of the state of units and noise.
+        shards: Number of shards.
+        zones: Version of `tzdata` of the epoch's run; None if the spec names no time zone.
+        entry, order, owner, sides, states: As in `transforms.sources.columns.layout.Layout`.
+    """
+
+    state: str
+    shards: int
+    zones: str | None
+    entry: str
+    order: tuple[str, ...]
+    owner: str | None
+    sides: tuple[Side, ...]
+    states: tuple[tuple[str, str], ...]
 
 
 def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
-    """What a run states of its epoch."""
-    timeline, budget = job.aggregation.timeline, job.plan.budget
+    """Return the commit of an epoch as its run states it.
+
+    Args:
+        spec: Spec of the release.
+        job: The job.
+        attempt: The attempt whose files are committed.
+    """
+    timeline = job.aggregation.timeline
     return Commit(
         release=spec.release,
         epoch=attempt.epoch,
@@ -51,7 +80,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
         start=timeline.closed,
         until=timeline.until,
         ends=() if timeline.ends is None else timeline.ends[timeline.released : timeline.windows],
-        loss={"epsilon": budget.epsilon, "delta": budget.delta},
+        loss=job.plan.budget,
         statement=job.plan.statement,
         plan=plan_json(spec, job.plan) if attempt.epoch == 1 else "",
         sources=tuple(
@@ -61,7 +90,7 @@ def record_of(spec: Spec, job: Job, attempt: Attempt) -> Commit:
 
 
 def files_of(spec: Spec, job: Job) -> FileNames:
-    """The files that an attempt at an epoch makes, whatever the data: what is committed is held against them."""
+    """Return the names of the files that an attempt makes for all data; committed files are compared with them."""
     aggregation, keys = job.aggregation, job.aggregation.node_keys()
     estimates = [f"{name}.{spec.output.format}" for key in keys for name in part_names(aggregation, key)]
     noded = [key for key in keys if has_nodes(aggregation, key)]
@@ -72,30 +101,42 @@ def files_of(spec: Spec, job: Job) -> FileNames:
 
 
 def goes_on(spec: Spec, job: Job) -> bool:
-    """Whether there are windows after those of this epoch, so that a state is kept."""
+    """Return whether there are windows after this epoch, so that a state is kept."""
     return spec.schedule.windows is None or job.aggregation.timeline.windows < spec.schedule.windows
 
 
-def keep_settled(attempt: Attempt, job: Job) -> None:
-    """Write what all later runs hold to into the state of an attempt."""
+def keep_settled(spec: Spec, attempt: Attempt, job: Job) -> None:
+    """Write the decisions that all later runs keep into the state of an attempt.
+
+    Args:
+        spec: Spec of the release.
+        attempt: Attempt at an epoch.
+        job: Job of that epoch.
+    """
     layout = job.layout
-    document = {
-        "state": STATE_VERSION,
-        "shards": job.shards,
-        "entry": layout.entry,
-        "order": layout.order,
-        "owner": layout.owner,
-        "sides": [{"side": s.side, "name": s.name, "struct": s.struct} for s in layout.sides],
-        "states": layout.states,
-    }
-    write_bytes((SETTLED, json.dumps(document, indent=1).encode()), FileSystems.join(attempt.folder, STATE))
+    settled = _Settled(
+        state=STATE_VERSION,
+        shards=job.shards,
+        zones=_zones(spec),
+        entry=layout.entry,
+        order=layout.order,
+        owner=layout.owner,
+        sides=layout.sides,
+        states=layout.states,
+    )
+    write_bytes((SETTLED, indented(CODEC.write(settled))), FileSystems.join(attempt.folder, STATE))
 
 
 def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
-    """What these epochs, at least one, have settled and read.
+    """Return the decisions of the first epoch, and the files that all epochs have read.
+
+    Args:
+        spec: Spec of the release.
+        store: Its store.
+        commits: Commits of all epochs so far, at least one.
 
     Raises:
-        RefusedError: the state is not there, not what was committed, or of another version of the program.
+        RefusedError: The state is missing, not what was committed, or of another version of the program.
     """
     last = commits[-1]
     path = FileSystems.join(store.attempts.state_folder(last), SETTLED)
@@ -104,25 +145,27 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
     if digest is None or hashlib.sha256(content).hexdigest() != digest.sha256:
         raise RefusedError(
             f"{path}: missing, or not what epoch {last.epoch} left; restore the private folder from a copy, "
-            "since without its state units would contribute anew"
+            "since without its state units would contribute again"
         )
-    document: dict[str, Any] = json.loads(content)
+    document = parsed(content)
     if document.get("state") != STATE_VERSION:
         raise RefusedError(
-            f"{path}: the state of units and noise is not of this version of the program; go on with the version that "
-            "began the release, or choose other output folders and add up both budgets"
+            f"{path}: the state of units and noise is not of this version of the program; continue with the version "
+            "that began the release, or choose other output folders and add up both budgets"
         )
+    settled: _Settled = CODEC.read(_Settled, document)
     return Before(
         layout=Layout(
             source=spec.changelog.source,
             files=(),
-            entry=document["entry"],
-            order=tuple(document["order"]),
-            owner=document["owner"],
-            sides=tuple(Side(**side) for side in document["sides"]),
-            states=tuple((column, kind) for column, kind in document["states"]),
+            entry=settled.entry,
+            order=settled.order,
+            owner=settled.owner,
+            sides=settled.sides,
+            states=settled.states,
         ),
-        shards=document["shards"],
+        shards=settled.shards,
+        zones=settled.zones,
         plan=committed_plan(spec, commits),
         read=tuple(
             Listed(source.path, source.size, float.fromhex(source.updated))
@@ -132,38 +175,58 @@ def settled_by(spec: Spec, store: Store, commits: Sequence[Commit]) -> Before:
     )
 
 
+def warn_of_other_zones(spec: Spec, before: Before | None) -> None:
+    """Print a warning if the epoch before was made with another version of `tzdata`."""
+    zones = _zones(spec)
+    if before is not None and before.zones != zones:
+        print(
+            f"slackwater: the last epoch was made with {before.zones}, and this run uses {zones}: if the rules of the "
+            "time zone changed, later rows and windows have other times; what is published stays",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _zones(spec: Spec) -> str | None:
+    """Return name and version of the package with the time zones that a spec names; None if it names none."""
+    return tzdata() if spec.schedule.calendar or spec.changelog.source.timezone else None
+
+
 def refuse_another_plan(job: Job, plan: Plan) -> None:
-    """
+    """Refuse a job with another plan than the release.
+
     Raises:
-        RefusedError: the job was planned by itself, and then another run began the release with this plan. Noise that
-            was sampled under one does not fit the other.
+        RefusedError: Another run began the release with another plan. Noise that was sampled with one plan does not fit
+            the other.
     """
     if job.plan != plan:
         raise RefusedError(
             "another run has begun this release in the meantime, with another plan, which is the release's from now "
-            "on; start again, and it goes on from there"
+            "on; start again to continue from there"
         )
 
 
 def refuse_another_beginning(job: Job, before: Before) -> None:
-    """
+    """Refuse a job whose shards or types of columns differ from those of the release.
+
     Raises:
-        RefusedError: this job was made before anything was published, and then another run settled otherwise what all
-            hold to. Under other shards, units would be sought where they are not, and contribute anew.
+        RefusedError: Another run began the release with other shards or types. With other shards, the state of units
+            would not be found, and units would contribute again.
     """
     refuse_another_plan(job, before.plan)
     own = replace(job.layout, source=before.layout.source, files=(), earlier=0, base=())
     if job.shards != before.shards or own != before.layout:
         raise RefusedError(
             "another run has begun this release in the meantime, with other shards or other types of columns; start "
-            "again, and it goes on from there"
+            "again to continue from there"
         )
 
 
 def refuse_another(spec: Spec, commits: Sequence[Commit]) -> None:
-    """
+    """Refuse folders with a release of another spec.
+
     Raises:
-        RefusedError: the folders hold a release that was made from another spec; the message shows the difference.
+        RefusedError: The folders hold a release of another spec; the message shows the difference.
     """
     first = commits[0]
     if first.spec_sha256 == spec.sha256:

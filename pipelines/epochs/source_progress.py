@@ -1,7 +1,8 @@
-"""Which of the windows that are over by the clock the source is known to have passed (`changelog.freshness`).
+"""Find the windows for which the source is complete, among those that are over by the clock (`changelog.freshness`).
 
-So a connector that has stalled does not look like a quiet day. What is published of a window does not depend on it, and
-when it is published depends on what the source says of itself, never on anybody's row (transforms.sources.freshness).
+So a stalled connector does not look like a day without changes. The numbers of a window do not depend on it. The
+time of publication depends on what the source reports about itself, never on any person's row
+(transforms.sources.freshness).
 """
 
 from dataclasses import replace
@@ -14,17 +15,17 @@ from transforms.sources.freshness import NEVER, Freshness
 
 
 def complete(spec: Spec) -> Spec:
-    """The spec without its rule: the clock alone says what is over."""
+    """Return the spec without its rule, so that the clock alone decides which windows are over."""
     return replace(spec, changelog=replace(spec.changelog, freshness=None))
 
 
 def source_passed(spec: Spec) -> int | None:
-    """Up to when the source is known to have come, in microseconds since the epoch, UTC; None without a rule.
+    """Return up to when the source is complete, in microseconds since the epoch, UTC; None without a rule.
 
-    It is asked before the files are listed that are read.
+    Call it before listing the files to read.
 
     Raises:
-        InputError, SpecError: that cannot be seen.
+        InputError, SpecError: The source's report cannot be read.
     """
     rule = spec.changelog.freshness
     if rule is None:
@@ -33,11 +34,13 @@ def source_passed(spec: Spec) -> int | None:
 
 
 def waits(spec: Spec, over: Timeline, published: int, passed: int) -> str | None:
-    """Why windows wait that are over; None if there are none.
+    """Return why windows that are over are not published yet; None if no window waits.
 
     Args:
-        over: the windows that are over by the clock.
-        published: how many of them are published, or will be now.
+        spec: Spec of the release.
+        over: The windows that are over by the clock.
+        published: Number of windows that are published, or will be now.
+        passed: Time up to which the source is complete, in microseconds since the epoch, UTC.
     """
     rule = spec.changelog.freshness
     count = over.windows - published
@@ -47,7 +50,7 @@ def waits(spec: Spec, over: Timeline, published: int, passed: int) -> str | None
     which = f"window {published + 1}, which ended at {moment_text(first)},"
     more = f" and {count - 1:,} more wait" if count > 1 else " waits"
     return (
-        f"{which}{more} for the source: {_seen(rule, passed)}; see that it goes on, or, if all changes up to then are "
+        f"{which}{more} for the source: {_seen(rule, passed)}; check the source, or, if all changes up to then are "
         "there, run with --assume-complete"
     )
 
@@ -56,5 +59,5 @@ def _seen(rule: Freshness, passed: int) -> str:
     if rule.by == "newer_file":
         return "no file of changelog.path was stored after that"
     if passed == NEVER:
-        return f"{rule.path} says nothing yet of how far it has come"
-    return f"by {rule.path} it has come to {moment_text(passed)}"
+        return f"{rule.path} does not report yet how far the source has come"
+    return f"{rule.path} reports changes up to {moment_text(passed)}"

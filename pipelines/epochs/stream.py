@@ -1,12 +1,12 @@
-"""A release that goes on by itself: windows are published as they close, from files as they come.
+"""A release as a stream: windows are published as they close, from files as they arrive.
 
     ticks -> PollFiles -> CloseWindows -> Publish
     (clock)  (files)  (by shard)     (release store)
 
-What is due when the stream begins is released in batch; the stream takes over the store's state from there, and a
-stream that is started again takes over from what was published. The clock of the stream is that of the machine that
-polls for files: a window closes with all files that were there `lag` after its end, and rows that come later count in
-the next one, by the rule for late rows that all runs have.
+Windows that are due when the stream begins are released in batch. The stream continues from the state in the store, and
+a restarted stream continues from what was published. The stream uses the clock of the machine that polls for files: a
+window closes with all files that were there `lag` after its end. Later rows count in the next window, by the rule for
+late rows that all runs have.
 """
 
 import re
@@ -26,11 +26,12 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.timestamp import Timestamp
 
 from pipelines.epochs.calendar_bounds import bounds_of
-from pipelines.epochs.epoch import clean, fill_tables, start_of
+from pipelines.epochs.epoch import fill_tables, start_of
 from pipelines.epochs.flags import begin_pipeline, is_rehearsal
 from pipelines.epochs.job import Job, job_of
+from pipelines.epochs.killed import clean
 from pipelines.epochs.plans import committed_plan
-from pipelines.epochs.settled import refuse_another, refuse_another_plan
+from pipelines.epochs.settled import refuse_another, refuse_another_plan, warn_of_other_zones
 from pipelines.epochs.stream_publish import Committed, Publish
 from pipelines.epochs.stream_watch import Watch
 from pipelines.spec.load import Spec
@@ -44,13 +45,13 @@ from transforms.streams.close_windows import CloseWindows
 from transforms.streams.file_batches import PollFiles
 
 _LAST_POLLS = 5
-"""After the end of the last window and its lag; two or three are enough."""
+"""Polls after the end of the last window and its lag; two or three are enough."""
 
 _CANCELLED = "state FAILED: org.apache.flink.runtime.client.JobCancellationException"
-"""What Beam's job server says of a job of Flink's that somebody has cancelled."""
+"""Message of Beam's job server about a cancelled Flink job."""
 
 _ENDS_WITH_US = "PrismRunner"
-"""Its server is a process of ours. The jobs of others go on without us, and a second one would not mend the first."""
+"""Runner whose server is our process. Jobs of other runners continue without us, so starting a second is no remedy."""
 
 _PATIENT_POLLS = 60
 _LEAST_PATIENCE = 600_000_000
@@ -64,10 +65,10 @@ class Pace:
     """How a stream runs; microseconds.
 
     Attributes:
-        poll: how far apart the polls for new files are.
-        lag: after a window's end, how long files may land that hold its rows. The window closes up to two polls later,
-            since a file is taken by the second poll that finds it.
-        patience: how long a window may be due and not come; 60 polls, but 10 minutes at least.
+        poll: Time between two polls for new files.
+        lag: How long after a window's end files with its rows may arrive. The window closes up to two polls later,
+            since a file is read after the second poll that finds it.
+        patience: How long a window may be due without being published; 60 polls, at least 10 minutes.
     """
 
     poll: int
@@ -82,34 +83,43 @@ class Pace:
 
 
 def stream_job(spec: Spec, store: Store, *, shards: int | None = None) -> Job:
-    """The job of a stream that goes on from what is published.
+    """Return the job of a stream that continues from what is published.
+
+    Args:
+        spec: Spec of the release.
+        store: Its store.
+        shards: Number of shards in the first run; None: by the size of the input.
 
     Raises:
-        SpecError, InputError: as `job_of`.
-        RefusedError: the state that is needed is not there.
+        SpecError, InputError: As `job_of`.
+        RefusedError: The state of the last epoch is missing.
     """
     if FORMATS[spec.changelog.source.format].snapshots:
         raise SpecError("changelog.format: snapshots have no streams; start `slackwater run` after each of them")
     history = store.open()
     start = start_of(spec, store, () if history is None else history.commits)
     before, released = start.before, start.released
+    warn_of_other_zones(spec, before)
     bounds = bounds_of(spec, () if history is None else history.commits)
     timeline = Timeline(start=bounds.start, every=bounds.every, ends=bounds.ends, windows=released, released=released)
     job = job_of(spec, timeline, shards=shards, before=before)
-    store.show()  # what was committed by a run that died; and the private folder is there, closed to others
-    # What is there and not read yet is found by the stream itself.
+    store.show()  # publish what a killed run has committed, and make the private folder, closed to others
+    # The stream itself finds files that are there and not read yet.
     return replace(job, layout=replace(job.layout, files=() if before is None else before.read))
 
 
 def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: Sequence[str]) -> None:
-    """Publish window after window; returns when `windows` are published, or never.
+    """Publish window after window; return when `windows` are published, or never.
 
     Args:
-        job: its timeline's `released` windows are done, and its layout's files are those they have read.
-        windows: None for all that the schedule has.
+        spec: Spec of the release.
+        job: The job, whose timeline has the published windows and whose layout has the files that they have read.
+        windows: Number of windows; None: all windows of the schedule.
+        pace: Times of the stream.
+        flags: Beam's pipeline options.
 
     Raises:
-        SlackwaterError: what ended the stream, if that is something that a person can mend.
+        SlackwaterError: Why the stream ended, if a person can correct it.
     """
     store = Store(spec.output.public, spec.output.private)
     pipeline = begin_pipeline(flags)
@@ -117,7 +127,8 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
     timeline = job.aggregation.timeline
     end = None if windows is None else timeline.bounds.end(windows) + pace.lag
     pipeline | "Ticks" >> _ticks(pipeline.options, pace.poll, end) | release
-    ends_with_us = pipeline.options.view_as(StandardOptions).runner == _ENDS_WITH_US  # a run takes that away
+    # Running the pipeline removes the option.
+    ends_with_us = pipeline.options.view_as(StandardOptions).runner == _ENDS_WITH_US
     result = pipeline.run()
     if is_rehearsal(flags):
         return
@@ -126,9 +137,9 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
         told = watch.overdue(partial(_published, store))
         if told is not None and ends_with_us:
             result.cancel()
-            raise SlackwaterError(f"{told}: the stream is ended; start it again, and it goes on from there")
+            raise SlackwaterError(f"{told}: the stream is ended; start it again to continue from there")
         if told is not None:
-            print(f"slackwater: {told}; see how its job fares there", file=sys.stderr, flush=True)
+            print(f"slackwater: {told}; check its job on the runner", file=sys.stderr, flush=True)
         time.sleep(pace.poll / 1_000_000)
     if not _all_published(store, windows):
         try:
@@ -139,18 +150,18 @@ def run_stream(spec: Spec, job: Job, *, windows: int | None, pace: Pace, flags: 
         if windows is None:  # somebody has stopped it
             return
         raise SlackwaterError(
-            f"the stream ended before the last of {counted(windows, 'window')} was published; run again, and it goes "
-            "on from there"
+            f"the stream ended before the last of {counted(windows, 'window')} was published; run again to continue "
+            "from there"
         )
     if not PipelineState.is_terminal(result.state):
-        result.cancel()  # the ticks would go on; Flink's end by themselves
-    store.show()  # if the worker that committed the last window did not come to that
+        result.cancel()  # the ticks would continue; on Flink they end by themselves
+    store.show()  # in case the worker that committed the last window did not
     clean(store)
     fill_tables(spec, store)
 
 
 def _all_published(store: Store, windows: int | None) -> bool:
-    """Never, for windows without an end."""
+    """Return whether all windows are published; never true for windows without an end."""
     return windows is not None and _published(store) >= windows
 
 
@@ -159,21 +170,21 @@ def _published(store: Store) -> int:
 
 
 def _ticks(options: PipelineOptions, poll: int, end: int | None) -> beam.PTransform:
-    """One for each poll, or some more; on Flink some polls beyond the end, if there is one.
+    """Return a source with about one tick for each poll; on Flink it ends some polls after the last window.
 
-    On Flink they come from Flink itself: PeriodicImpulse leaves something in every checkpoint there with each tick.
-    And Beam's job server cannot cancel a job that it waits for.
+    On Flink, Flink itself makes the ticks: PeriodicImpulse would add to every checkpoint with each tick, and Beam's job
+    server cannot cancel a job that it waits for.
     """
     if options.view_as(StandardOptions).runner != "FlinkRunner":
         return PeriodicImpulse(start_timestamp=Timestamp(micros=now()), fire_interval=poll / 1_000_000)
-    # Each of so many workers makes its share of the ticks; where that is not known they are without end.
+    # Each worker makes its share of the ticks; if the number of workers is unknown, the ticks have no end.
     sources = int(options.get_all_options(retain_unknown_options=True).get("parallelism") or 0)
     polls = 0 if end is None else max(0, end - now()) // poll + _LAST_POLLS
     return FlinkStreamingImpulseSource().set_interval_ms(max(poll // 1000, 1)).set_message_count(sources * polls)
 
 
 def _own_error(error: str) -> SlackwaterError | None:
-    """The error that a worker raised for a person to mend, from what the runner says of it."""
+    """Return the error that a worker raised for a person to correct, from the message of the runner; None if none."""
     for kind in (InputError, RefusedError, SpecError):
         raised = re.search(rf"^(?:\S*\s)*?{kind.__module__}\.{kind.__name__}: (.+)$", error, re.MULTILINE)
         if raised:
@@ -182,10 +193,10 @@ def _own_error(error: str) -> SlackwaterError | None:
 
 
 class StreamRelease(beam.PTransform):
-    """Ticks in, the numbers of published windows out; what a pipeline of one's own, or a test's clock, takes.
+    """Transform from ticks to the numbers of published windows, for other pipelines or a test's clock.
 
     Raises:
-        RefusedError: the release has begun, with another spec or plan than these.
+        RefusedError: The release has begun with another spec or plan.
     """
 
     def __init__(self, spec: Spec, job: Job, *, windows: int | None, lag: int, poll: int = 0) -> None:

@@ -1,11 +1,11 @@
-"""The end of a stream: when all shards have proposed a window, sample its noise and commit it to the release store.
+"""The last step of a stream: when all shards have proposed a window, sample its noise and commit it to the store.
 
     in    (windows, bytes)      proposals of shards (transforms.streams.close_windows)
-    out   windows               each once it is published
+    out   windows               each after it is published
 
 One worker does this for all windows, in their order: `publish` is `pipelines.epochs.batch.run_release` without a
-runner. A runner may call it twice for one window, and so may two streams: the store lets the first commit count. What
-comes later is held against it: a proposal that was not made from the committed state ends the stream.
+runner. A runner may call it twice for one window, and so may two streams; only the first commit in the store counts.
+Later proposals are compared with it: a proposal that was not made from the committed state ends the stream.
 """
 
 import json
@@ -29,7 +29,7 @@ from pipelines.epochs.epoch import Start, fill_tables, publish_epoch, start_of
 from pipelines.epochs.job import Job
 from pipelines.epochs.settled import refuse_another_beginning
 from pipelines.spec.load import Spec
-from pipelines.store.attempt import Reading
+from pipelines.store.attempt import RowsRead
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
 from privacy.counted import counted
@@ -51,7 +51,7 @@ class Committed:
         if not commits or commits[-1].windows < windows:
             return None
         if base is not None:
-            self.store.show()  # if the one that committed it did not come to that
+            self.store.show()  # in case the worker that committed it did not
         last, name = commits[-1], file_of(shard)
         made = {commit.windows: commit.state[name].sha256 for commit in commits if name in commit.state}
         if base is not None and base != made.get(windows - 1, ""):
@@ -61,19 +61,19 @@ class Committed:
         path = self.store.attempts.state_paths(last)[name]
         content = read_bytes(path)
         if digest(content) != last.state[name].sha256:
-            raise RefusedError(f"{path}: is not what epoch {last.epoch} left; restore the private folder from a copy")
+            raise RefusedError(f"{path}: not what epoch {last.epoch} left; restore the private folder from a copy")
         return last.windows, content
 
 
 def _another(windows: int) -> RefusedError:
     return RefusedError(
-        f"another run has published {counted(windows, 'window')} in the meantime; start the stream again, and it goes "
-        "on from there"
+        f"another run has published {counted(windows, 'window')} in the meantime; start the stream again to continue "
+        "from there"
     )
 
 
 class Publish(beam.PTransform):
-    """Proposals to published windows."""
+    """Transform from proposals to published windows."""
 
     def __init__(self, spec: Spec, job: Job) -> None:
         super().__init__()
@@ -121,11 +121,11 @@ class _PublishDoFn(beam.DoFn):
         windows, proposal = _of_one_worker(element[1])
         shards[str(windows)] = sorted({*shards.get(str(windows), []), proposal.shard})
         published = self._published()
-        if windows <= published:  # by a step that may have ended before it could show it
+        if windows <= published:  # published by a step that may have ended before it could show it
             self._store.show()
         while len(shards.get(str(published + 1), [])) == self._job.shards:
             published += 1
-            # Those of windows before it were published by a step that ended before it could note their files.
+            # A step published earlier windows and ended before it could note their files.
             due = {p: _of_one_worker(p) for p in waiting.read() if _of_one_worker(p)[0] <= published}
             rest = [p for p in waiting.read() if p not in due]
             seen = _Seen.from_json(files.read()).with_files(p.files for _, p in due.values())
@@ -145,7 +145,7 @@ class _PublishDoFn(beam.DoFn):
 
 
 def _fill_tables(spec: Spec, store: Store) -> None:
-    """What a table does not take now it is sent with the next window: files do not wait for it."""
+    """Load epochs into the tables. If that fails, the next window loads them: files do not wait for tables."""
     try:
         fill_tables(spec, store)
     except SlackwaterError as error:
@@ -154,7 +154,7 @@ def _fill_tables(spec: Spec, store: Store) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Files that some shards have in what they proposed, and how many; the others have them waiting."""
+    """Files whose rows some shards have proposed, and the number of these shards; other shards hold the rows back."""
 
     files: tuple[tuple[Listed, int], ...]
 
@@ -166,7 +166,7 @@ class _Seen:
         return json.dumps([[[f.path, f.size, f.updated], count] for f, count in self.files]).encode()
 
     def with_files(self, proposed: Iterable[Sequence[Listed]]) -> "_Seen":
-        """After what each of some shards has proposed."""
+        """Return the files after each of some shards has proposed more."""
         counts = Counter(dict(self.files))
         counts.update(file for files in proposed for file in files)
         return _Seen(tuple(counts.items()))
@@ -175,22 +175,26 @@ class _Seen:
         return tuple(file for file, count in self.files if count >= shards)
 
     def without(self, shards: int) -> "_Seen":
-        """Those that some shards do not have yet."""
+        """Return the files that some shards do not have yet."""
         return _Seen(tuple((file, count) for file, count in self.files if count < shards))
 
 
 def publish(
     spec: Spec, job: Job, store: Store, windows: int, proposals: Sequence[Proposal], files: Sequence[Listed]
 ) -> Commit:
-    """Sample the noise of one window, commit and show it.
+    """Sample the noise of one window, commit it and show it; return the commit.
 
     Args:
-        job: of the stream; its timeline and files are replaced by the window's.
-        files: that are wholly part of the proposals so far.
+        spec: Spec of the release.
+        job: Job of the stream; the timeline and the files of the window replace its own.
+        store: Store of the release.
+        windows: Number of the window.
+        proposals: One proposal of each shard.
+        files: Files whose rows are all in the proposals so far.
 
     Raises:
-        RefusedError: another run was first, or a proposal was not made from the committed state, or not as it was.
-        ValueError: not one proposal of each shard. A shard that is summed twice would contribute twice what is bounded.
+        RefusedError: Another run was first, or a proposal was not made from the committed state.
+        ValueError: There is not one proposal of each shard. A shard summed twice would contribute twice its bound.
     """
     if sorted(proposal.shard for proposal in proposals) != list(range(job.shards)):
         raise ValueError(f"window {windows} needs one proposal of each of {job.shards} shards")
@@ -204,7 +208,7 @@ def publish(
     read = set() if start.before is None else {file.path for file in start.before.read}
     new = sorted((file for file in files if file.path not in read), key=lambda file: file.path)
     timeline = replace(job.aggregation.timeline, released=start.released, windows=windows)
-    if start.last is not None and timeline.closed != start.last.until:  # it went by another version of tzdata
+    if start.last is not None and timeline.closed != start.last.until:  # it used another version of tzdata
         raise _another(start.released)
     job = replace(
         job,
@@ -214,10 +218,10 @@ def publish(
     return publish_epoch(spec, store, start, job, partial(_write, spec, job, start, proposals))
 
 
-def _write(spec: Spec, job: Job, start: Start, proposals: Sequence[Proposal], folder: str, keep: bool) -> Reading:
-    """The files of an attempt: nodes, estimates, state."""
+def _write(spec: Spec, job: Job, start: Start, proposals: Sequence[Proposal], folder: str, keep: bool) -> RowsRead:
+    """Write the files of an attempt: nodes, estimates and state."""
     sums = [part for proposal in proposals for part in proposal.sums]
     state = [(file_of(proposal.shard), proposal.state) for proposal in proposals]
     write_files(spec, job, start, sums=sums, state=state, folder=folder, keep=keep)
     rows, dead = next(proposal.read for proposal in proposals if proposal.shard == 0)  # each shard counts all
-    return Reading(rows=rows, dead=dead)
+    return RowsRead(rows=rows, dead=dead)

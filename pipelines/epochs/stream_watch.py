@@ -1,7 +1,7 @@
-"""Whether a stream still publishes: a runner that has stopped must not look like a quiet database.
+"""Watch whether a stream still publishes: a stopped runner must not look like a database without changes.
 
-Windows close by the clock, also where nothing has changed. So one that is due and does not come tells of polls that
-have ceased, of something that a runner has lost, or of one that is slower than the windows.
+Windows close by the clock, even if nothing has changed. So if a due window is not published, the polls have stopped,
+the runner has lost something, or the runner is slower than the windows.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,14 @@ from transforms.common.windows import Windows
 
 
 class Watch:
-    """Asked again and again.
+    """Finds windows that are overdue.
 
     Args:
-        bounds: of all windows.
-        windows: the last that is to be published; None for all that `bounds` has.
-        lag: how long after its end a window is due; microseconds.
-        patience: how long one may be due and not come, or the next not after the last; microseconds.
+        spec: Spec of the release.
+        bounds: Bounds of all windows.
+        windows: Number of windows to publish; None: all windows of `bounds`.
+        lag: Time from a window's end until it is due, in microseconds.
+        patience: How long a window may be due without being published, or without the next one, in microseconds.
     """
 
     def __init__(self, spec: Spec, bounds: Windows, *, windows: int | None, lag: int, patience: int) -> None:
@@ -33,10 +34,10 @@ class Watch:
         self._well = self._asked = now()
 
     def overdue(self, published: Callable[[], int]) -> str | None:
-        """What to say of a window that does not come, each time patience is over; None if all is well.
+        """Return a message about an overdue window, each time patience is over; None if no window is overdue.
 
         Args:
-            published: how many windows are; it is asked now and then, since that may take a while.
+            published: Returns the number of published windows; it may be slow, so it is called rarely.
         """
         moment = now()
         if moment - self._asked < self._patience // 10:
@@ -62,6 +63,6 @@ class Watch:
             return False
         try:
             passed = source_passed(self._spec)
-        except SlackwaterError:  # the step that polls says it; a moment's failure is over before patience is
+        except SlackwaterError:  # the step that polls reports it; short failures end before patience does
             return True
         return passed is None or end <= passed

@@ -1,9 +1,9 @@
-"""An epoch within a pipeline of somebody's own: all shards' sums come to one step, which publishes them once.
+"""An epoch within another pipeline: one step receives the sums of all shards, and publishes them once.
 
-    rows or files -> Project -> BoundedSums -> one worker -> publish_epoch -> what is committed
+    rows or files -> Project -> BoundedSums -> one worker -> publish_epoch -> committed estimates
 
-A runner may repeat every step. The sums are then the same, and the last step first asks the release store: an epoch
-that is committed is shown and never sampled again. So what a pipeline goes on with is a function of what is committed.
+A runner may repeat every step. The sums are then the same, and the last step first reads the release store: a committed
+epoch is shown and never sampled again. So the input of later steps depends only on what is committed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,16 +16,17 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.epochs.attempt_files import write_files
-from pipelines.epochs.epoch import Start, clean, fill_tables, publish_epoch, start_of
+from pipelines.epochs.epoch import Start, fill_tables, publish_epoch, start_of
 from pipelines.epochs.input_quality import judge
 from pipelines.epochs.job import Job, job_of, timeline_of
-from pipelines.epochs.run import note, show_others
-from pipelines.epochs.settled import goes_on, refuse_another, refuse_another_beginning
+from pipelines.epochs.killed import clean
+from pipelines.epochs.others import note, show_others
+from pipelines.epochs.settled import goes_on, refuse_another, refuse_another_beginning, warn_of_other_zones
 from pipelines.epochs.source_progress import source_passed
 from pipelines.sinks.epochs import refuse_unusable_tables
 from pipelines.spec.load import Spec
 from pipelines.spec.times import moment_text, now
-from pipelines.store.attempt import Reading
+from pipelines.store.attempt import RowsRead
 from pipelines.store.store import Store
 from privacy.counted import counted
 from transforms.aggregation.bounded_sums import SUMS, BoundedSums
@@ -40,11 +41,11 @@ from transforms.sources.diagnostics import diagnose, write_diagnostics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
-    """What a pipeline is to publish.
+    """The epoch that a pipeline publishes.
 
     Attributes:
-        job: None if all windows that have closed are published.
-        past: the folder with the state that the epoch before left.
+        job: The job; None if all closed windows are published.
+        past: Folder with the state of the epoch before.
     """
 
     spec: Spec
@@ -53,19 +54,22 @@ class Epoch:
 
 
 def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Schema | None) -> Epoch:
-    """What is due, as `slackwater run` finds it.
+    """Return the epoch that is due, as `slackwater run` finds it.
 
     Args:
-        rows: the schema, if the changelog comes as rows, and whoever gives them says by `until` how far they have come;
-            None: from the spec's files.
+        spec: Spec of the release.
+        until: Publish windows that end by then, in microseconds since the epoch, UTC; None: now.
+        shards: Number of shards in the first run; None: by the size of the input.
+        rows: Schema of a changelog that comes as rows, which must be complete up to `until`; None: the changelog is in
+            the spec's files.
 
     Raises:
-        SpecError: the schema does not have what the spec names, or `until` has not passed.
-        RefusedError: the folders hold another release.
+        SpecError: The schema lacks columns that the spec names, or `until` has not passed.
+        RefusedError: The folders hold another release.
     """
     clock = now()
     if until is not None and timeline_of(spec, until).windows > timeline_of(spec, clock).windows:
-        raise SpecError(f"until: windows up to {moment_text(until)} are not over; what is published is final")
+        raise SpecError(f"until: windows up to {moment_text(until)} are not over; published numbers are final")
     store = Store(spec.output.public, spec.output.private)
     refuse_unusable_tables(spec, store)
     history = store.open()
@@ -84,13 +88,14 @@ def epoch_of(spec: Spec, *, until: int | None, shards: int | None, rows: pa.Sche
         fill_tables(spec, store)
         return Epoch(spec=spec, job=None, past=None)
     start = start_of(spec, store, commits)
+    warn_of_other_zones(spec, start.before)
     job = job_of(spec, replace(timeline, released=start.released), shards=shards, before=start.before, rows=rows)
     note(spec, store)
     return Epoch(spec=spec, job=job, past=start.past)
 
 
 class PublishEpoch(beam.PTransform):
-    """What a reader gives (`ReadChangelog`, `ReadRows`) in; one None out, when the epoch is committed and shown."""
+    """Transform from the output of a reader (`ReadChangelog`, `ReadRows`) to one None, once the epoch is shown."""
 
     def __init__(self, epoch: Epoch, job: Job) -> None:
         super().__init__()
@@ -136,15 +141,17 @@ class _PublishDoFn(beam.DoFn):
 
 
 def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[str, Any]]) -> None:
-    """Sample the noise of an epoch, commit and show it; nothing but showing if it is committed.
+    """Sample the noise of an epoch, commit it and show it; if it is committed, only show it.
 
     Args:
-        past: the state that the sums were made from.
-        parts: sums, states, dead letters and counts by the names of their collections.
+        spec: Spec of the release.
+        job: The job.
+        past: Folder with the state from which the sums were made.
+        parts: Sums, states, dead letters and counts, by the names of their collections.
 
     Raises:
-        InputError: more rows cannot be used than the spec allows.
-        RefusedError: another run was first, and has not published all of these windows.
+        InputError: More rows are unusable than the spec allows.
+        RefusedError: Another run was first, and has not published all of these windows.
     """
     store = Store(spec.output.public, spec.output.private)
     commits = store.commits()
@@ -160,13 +167,13 @@ def publish_parts(spec: Spec, job: Job, past: str | None, parts: Iterable[tuple[
     if (start.released, start.past) != (job.aggregation.timeline.released, past):
         raise RefusedError(
             f"another run has published {counted(start.released, 'window')} in the meantime; start the pipeline "
-            "again, and it goes on from there"
+            "again to continue from there"
         )
     publish_epoch(spec, store, start, job, partial(_make, spec, job, start, [*parts]))
     fill_tables(spec, store)
 
 
-def _make(spec: Spec, job: Job, start: Start, parts: list[tuple[str, Any]], folder: str, keep: bool) -> Reading:
+def _make(spec: Spec, job: Job, start: Start, parts: list[tuple[str, Any]], folder: str, keep: bool) -> RowsRead:
     def named(wanted: str) -> list[Any]:
         return [content for name, content in parts if name == wanted]
 
@@ -175,4 +182,4 @@ def _make(spec: Spec, job: Job, start: Start, parts: list[tuple[str, Any]], fold
     diagnosis = diagnose(diagnostics)
     judge(spec, job, diagnosis, folder)
     write_files(spec, job, start, sums=named(SUMS), state=named(STATE), folder=folder, keep=keep)
-    return Reading(rows=diagnosis.rows, dead=diagnosis.dead)
+    return RowsRead(rows=diagnosis.rows, dead=diagnosis.dead)

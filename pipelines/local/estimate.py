@@ -1,15 +1,15 @@
 """`slackwater local estimate`: how many people gave each answer, from the reports of their devices.
 
-Reports are public once they are randomised, and nothing is sampled here: estimates are a function of reports, made anew
-each time, and the same from the same reports. So no store keeps what a run has done (docs/decisions/local-reports.md).
+Reports are public once they are randomised. Nothing is sampled here: estimates are a function of the reports, computed
+again each time. So no store keeps the results of a run (docs/decisions/local-reports.md).
 """
 
-import argparse
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,18 +18,18 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.common.arguments import Moment, moment_of, refuse_ending
+from pipelines.common.errors import ArgumentError
 from pipelines.epochs.flags import begin_pipeline, options_of
-from pipelines.epochs.results import Result
 from pipelines.local import quality
 from pipelines.local.survey import Survey, read_survey
 from pipelines.spec.times import now
 from privacy.counted import counted
-from privacy.exact import Json
 from transforms.common.cloud import refuse_unreachable
 from transforms.common.drafts import drafted, own_folder
 from transforms.common.errors import InputError, RefusedError, SlackwaterError, SpecError
 from transforms.common.ipc import from_bytes
-from transforms.common.shown_tables import refuse_ending, rows_of, text_of, write_shown
+from transforms.common.shown_tables import rows_of, text_of, write_shown
 from transforms.common.sinks import is_there, make_folder, read_bytes, write_bytes
 from transforms.local.collect import QUALITY, Collect, Collection, secret_of
 from transforms.local.read import BROKEN, ReadReports, format_of
@@ -38,29 +38,133 @@ from transforms.sources.files.listing import matching
 _TABLE, _QUALITY, _BROKEN = "estimates.arrow", "quality.json", "broken.json"
 
 
-def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyEstimates:
+    """Numbers of people by answer, from the reports of their devices.
+
+    Attributes:
+        release: Name of the survey.
+        until: End of the last window.
+        windows: Number of windows.
+        table: Columns `kind`, `window_start`, `window_end` (UTC), `answer`, `value`, `ci_low`, `ci_high`.
+        file: Path of the file that was written; None: no file.
+        counts: Numbers of counted and left-out reports (`pipelines.local.quality`).
+        warnings: Reports that contradict each other, and other reasons to doubt the numbers.
+    """
+
+    release: str
+    until: str
+    windows: int
+    table: pa.Table = field(repr=False)
+    file: str | None
+    counts: quality.Told = field(repr=False)
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `slackwater local estimate --json`."""
+        document = {
+            "release": self.release,
+            "until": self.until,
+            "windows": self.windows,
+            "file": self.file,
+            "rows": self.table.num_rows,
+            "without_reports": self.table["value"].null_count,
+            **self.counts.to_json(),
+            "warnings": [*self.warnings],
+        }
+        return document if self.file is not None else {**document, "estimates": rows_of(self.table)}
+
+    def text(self) -> str:
+        """Return the text that `slackwater local estimate` prints."""
+        told = self.told()
+        return told if self.file is not None else f"{text_of(self.table, local=_utc)}\n\n{told}"
+
+    def told(self) -> str:
+        """Return the lines about reports that were counted and left out."""
+        where = "" if self.file is None else f" in {self.file}"
+        head = f"{self.release}: {counted(self.table.num_rows, 'number')} up to {self.until}"
+        lines = [f"{head} from {counted(self.counts.counted, 'report')}{where}"]
+        if empty := self.table["value"].null_count:
+            lines.append(f"  {empty:,} of them are empty: there are no reports to compute them from")
+        lines += [f"  {line}" for line in quality.lines(self.counts)]
+        return "\n".join([*lines, *(f"  warning: {one}" for one in self.warnings)])
+
+
+def estimate(
+    design: str | Path,
+    reports: Sequence[str | Path],
+    *,
+    output: str | Path | None = None,
+    secret: str | Path | None = None,
+    until: Moment = None,
+    options: Sequence[str] = (),
+) -> SurveyEstimates:
+    """Estimate how many people gave each answer, from the reports of their devices.
+
+    Args:
+        design: Path of the file that `local.plan` has written.
+        reports: Files of reports, or globs.
+        output: Write the numbers to this file, which ends in .parquet, .csv, .jsonl, .md or .txt.
+        secret: File with the collector's secret: count only reports that are signed with it.
+        until: Estimate only windows that end at or before this moment. None: now.
+        options: Beam's pipeline options as on the command line.
+
+    Raises:
+        SpecError: The design, an argument or an option is wrong.
+        InputError: A file cannot be read as reports.
+        RefusedError: The first window has not ended.
+    """
+    moment, flags, paths = moment_of("until", until), [*options], tuple(map(str, reports))
     options_of(flags)
-    output: str | None = arguments.output
-    if output is not None:
-        refuse_ending(output)
-    refuse_unreachable([*arguments.reports, output], files=[arguments.design])
-    survey = read_survey(arguments.design)
-    _check_secret(arguments.secret)
-    until = now() if arguments.until is None else arguments.until
-    windows = survey.closed(until)
+    file, signed = (None if one is None else str(one) for one in (output, secret))
+    refuse_ending("output", file)
+    refuse_unreachable([*paths, file], files=[str(design)])
+    survey = read_survey(str(design))
+    _check_secret(signed)
+    windows = survey.closed(now() if moment is None else moment)
     if windows == 0:
-        raise RefusedError(f"{arguments.design}: the first window ends at {survey.until(1)}")
-    paths = [file.path for file in matching(tuple(arguments.reports))]
+        raise RefusedError(f"{design}: the first window ends at {survey.until(1)}")
+    table, told = _estimated(survey, windows, _files(paths, file), file or "", signed, flags)
+    made = SurveyEstimates(
+        release=survey.release,
+        until=survey.until(windows),
+        windows=windows,
+        table=table,
+        file=file,
+        counts=told,
+        warnings=tuple(quality.warnings(told)),
+    )
+    if file is not None:
+        table = table.replace_schema_metadata({quality.METADATA: json.dumps(told.to_json())})
+        with drafted(file) as draft:
+            write_shown(table, draft, local=_utc, below=made.told())
+    return made
+
+
+def _files(reports: tuple[str, ...], output: str | None) -> list[str]:
+    """Return the paths of the files of reports.
+
+    Raises:
+        SpecError: No file matches, or a file has another ending or is the output.
+    """
+    paths = [file.path for file in matching(reports)]
     if not paths:
-        raise SpecError(f"{arguments.reports[0]}: no file matches; give files of reports")
+        raise SpecError(f"{reports[0]}: no file matches; give files of reports")
     for path in paths:
         if format_of(path) is None:
             raise SpecError(f"{path}: the names of files of reports must end in .parquet, .csv, .jsonl")
         if output is not None and _whole(path) == _whole(output):
-            raise SpecError(f"-o {output}: is one of the files of reports; give another name")
-    with _work_folder(output or "") as folder:
+            raise ArgumentError("output", "is one of the files of reports; give another name", output)
+    return paths
+
+
+def _estimated(
+    survey: Survey, windows: int, paths: list[str], output: str, secret: str | None, flags: list[str]
+) -> tuple[pa.Table, quality.Told]:
+    """Return the estimates, and the numbers of counted and left-out reports."""
+    with _work_folder(output) as folder:
         try:
-            _run(survey, windows, paths, folder, arguments.secret, flags)
+            _run(survey, windows, paths, folder, secret, flags)
             table, found = from_bytes(read_bytes(f"{folder}/{_TABLE}")), json.loads(read_bytes(f"{folder}/{_QUALITY}"))
             broken = json.loads(read_bytes(f"{folder}/{_BROKEN}"))
         except SlackwaterError:
@@ -71,26 +175,16 @@ def estimate_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
             ) from error
     if broken:
         path, why = min(broken)
-        raise InputError(f"{path}: not a file of reports ({why}); mend it, or leave it out; no estimates were written")
-    said = quality.told(
-        survey.design,
-        Counter({(name, file): rows for name, file, rows in found}),
-        verified=arguments.secret is not None,
-    )
-    document = _document(survey, windows, table, said, output)
-    if output is not None:
-        table = table.replace_schema_metadata({quality.METADATA: json.dumps(said)})
-        with drafted(output) as draft:
-            write_shown(table, draft, local=_utc, below=_text(document))
-        return document, _text(document)
-    if arguments.json:
-        return {**document, "estimates": rows_of(table)}, ""
-    return document, f"{text_of(table, local=_utc)}\n\n{_text(document)}"
+        raise InputError(
+            f"{path}: not a file of reports ({why}); correct it, or leave it out; no estimates were written"
+        )
+    counts = Counter({(name, file): rows for name, file, rows in found})
+    return table, quality.told(survey.design, counts, verified=secret is not None)
 
 
 @contextmanager
 def _work_folder(output: str) -> Iterator[str]:
-    """A folder beside the output, which all workers reach: a place that cannot be written is named before any work."""
+    """Yield a folder next to the output, which all workers can reach; refuse one that is not writable."""
     above, name = FileSystems.split(output)
     if "://" not in output:
         with own_folder(Path(above or ".") / f".{name}.estimate") as folder:
@@ -115,7 +209,7 @@ def _check_secret(path: str | None) -> None:
             secret_of(read_bytes(path))
     except (OSError, ValueError) as error:
         why = error if isinstance(error, ValueError) else f"cannot be read ({type(error).__name__})"
-        raise SpecError(f"--secret {path}: {why}") from None
+        raise ArgumentError("secret", str(why), path) from None
 
 
 def _run(survey: Survey, windows: int, paths: list[str], folder: str, secret: str | None, flags: list[str]) -> None:
@@ -150,30 +244,3 @@ def _run(survey: Survey, windows: int, paths: list[str], folder: str, secret: st
 
 def _whole(path: str) -> str:
     return path if "://" in path else os.path.realpath(path)
-
-
-def _document(survey: Survey, windows: int, table: pa.Table, said: Json, output: str | None) -> dict[str, Any]:
-    return {
-        "release": survey.release,
-        "until": survey.until(windows),
-        "windows": windows,
-        "file": output,
-        "rows": table.num_rows,
-        "without_reports": table["value"].null_count,
-        **said,
-        "warnings": [*quality.warnings(said)],
-    }
-
-
-def _text(document: dict[str, Any]) -> str:
-    where = "" if document["file"] is None else f" in {document['file']}"
-    reports = counted(document["counted"], "report")
-    lines = [
-        f"{document['release']}: {counted(document['rows'], 'number')} up to {document['until']} from {reports}{where}"
-    ]
-    if document["without_reports"]:
-        lines.append(
-            f"  {document['without_reports']:,} of them are empty: nobody has reported on what they are made of"
-        )
-    lines += [f"  {line}" for line in (*quality.lines(document), *(f"warning: {one}" for one in document["warnings"]))]
-    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The numbers that `local estimate` has written, read back and held against the design that they are of."""
+"""Read the numbers that `local estimate` has written, and compare them with the design of their survey."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.local.quality import METADATA, read_told
+from pipelines.local.quality import METADATA, Told, read_told
 from pipelines.local.survey import Survey
-from privacy.exact import Json
+from privacy.local.candidates import Series
 from privacy.local.document import mark
-from privacy.local.plan import Series
 from transforms.common.errors import SpecError
 from transforms.common.published_files import read_published
 from transforms.common.shown_tables import for_spreadsheets
@@ -35,7 +34,7 @@ class Estimated:
     """One series.
 
     Attributes:
-        value, low, high: [windows, answers]; not a number where nobody has reported on what a number is made of.
+        value, low, high: Numbers and their 95 % intervals, [windows, answers], float64; not a number without reports.
     """
 
     kind: Series
@@ -44,11 +43,11 @@ class Estimated:
     high: Floats
 
 
-def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Json | None]:
-    """All series of a survey, over the windows that the file has; and what became of the reports, if the file says it.
+def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Told | None]:
+    """Return all series of a survey over the windows of the file, and the counts of reports, if the file has them.
 
     Raises:
-        SpecError: there is no such file, or it is not of this survey.
+        SpecError: There is no such file, or it is not of this survey.
     """
     format_ = format_of(path)
     if format_ is None:
@@ -64,7 +63,7 @@ def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Json | N
         told = None if said is None else read_told(said)
     except ValueError:
         raise wrong from None
-    if told is not None and told["design"] != mark(survey.design):
+    if told is not None and told.design != mark(survey.design):
         raise wrong
     rows = len(survey.publish) * len(survey.names)
     windows = table.num_rows // rows
@@ -84,7 +83,7 @@ def read_estimates(path: str, survey: Survey) -> tuple[list[Estimated], Json | N
 
 
 def _frame(survey: Survey, windows: int) -> dict[str, Any]:
-    """What each row is of."""
+    """Return the columns that identify each row."""
     answers, kinds = len(survey.names), len(survey.publish)
     starts = survey.start + survey.every * np.tile(np.repeat(np.arange(windows), answers), kinds)
     return {

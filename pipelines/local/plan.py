@@ -1,41 +1,85 @@
-"""`slackwater local plan`: what a survey costs its people, how far off it will be, and the design for devices."""
+"""`slackwater local plan`: the cost of a survey, the margins of error of its numbers, and the design for devices."""
 
-import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from pipelines.epochs.flags import refuse_any
-from pipelines.epochs.results import Result
 from pipelines.local.promise import CONDITIONS, how, in_the_open, sent, statement
 from pipelines.local.spec import LocalSpec, load_local
 from pipelines.local.survey import Survey, frozen, write_survey
 from privacy.counted import counted
 from privacy.local.bound import loss_of_all_layers
-from privacy.local.plan import Candidate, candidates
+from privacy.local.candidates import Candidate, candidates
 from privacy.local.signs import MOST_SIGNS
 from transforms.common.errors import SpecError
 
 
-def plan_local(arguments: argparse.Namespace, flags: list[str]) -> Result:
-    refuse_any(flags, "local plan")
-    spec = load_local(arguments.spec)
-    found = _candidates(spec)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSurvey:
+    """Cost of a survey for each person, and margins of error of its numbers.
+
+    Attributes:
+        release: Name of the survey.
+        epsilon, delta: Privacy parameters of each person's device, for everything that it reports.
+        statement: The claim in words.
+        warnings: Doubtful choices of the spec.
+        file: Path of the design that was written; None: no file.
+        document: All of it, as `to_json` returns it.
+    """
+
+    release: str
+    epsilon: float
+    delta: float
+    statement: str
+    warnings: tuple[str, ...]
+    file: str | None
+    document: dict[str, Any] = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `slackwater local plan --json`."""
+        return self.document
+
+    def text(self) -> str:
+        """Return the text that `slackwater local plan` prints."""
+        return _text(self.document)
+
+
+def plan(spec: str | Path, *, output: str | Path | None = None) -> PlannedSurvey:
+    """Plan a survey: its cost for each person and the margins of error of its numbers. Reads no data.
+
+    Args:
+        spec: Path of the spec of a survey.
+        output: Write the design for devices and collector to this new file.
+
+    Raises:
+        SpecError: The spec is wrong, or another design is in the file.
+    """
+    one, file = load_local(spec), None if output is None else str(output)
+    found = _candidates(one)
     survey = Survey(
-        release=spec.release,
-        names=spec.names,
-        people=spec.people,
-        publish=spec.publish,
-        start=spec.start,
-        every=spec.every,
+        release=one.release,
+        names=one.names,
+        people=one.people,
+        publish=one.publish,
+        start=one.start,
+        every=one.every,
         design=found[0].design,
     )
-    document = _document(spec, found)
-    if arguments.output is not None:
-        write_survey(frozen(survey), arguments.output)
-    document["file"] = arguments.output
-    return document, _text(document)
+    document = {**_document(one, found), "file": file}
+    if file is not None:
+        write_survey(frozen(survey), file)
+    return PlannedSurvey(
+        release=one.release,
+        epsilon=one.epsilon,
+        delta=survey.design.delta,
+        statement=document["statement"],
+        warnings=tuple(document["warnings"]),
+        file=file,
+        document=document,
+    )
 
 
 def _candidates(spec: LocalSpec) -> list[Candidate]:
@@ -49,12 +93,11 @@ def _candidates(spec: LocalSpec) -> list[Candidate]:
             publish=spec.publish,
         )
     except ValueError as error:
-        raise SpecError(f"local.epsilon: {error}; take more") from None
+        raise SpecError(f"local.epsilon: {error}; use a larger epsilon") from None
     found = [each for each in found if spec.method is None or each.method == spec.method]
     if not found:
         raise SpecError(
-            f"local.method: signs are for at most {MOST_SIGNS:,} changes of a person; lower the constraint, or take "
-            "once"
+            f"local.method: signs are for at most {MOST_SIGNS:,} changes of a person; lower the constraint, or use once"
         )
     return found
 
@@ -87,7 +130,7 @@ def _document(spec: LocalSpec, found: list[Candidate]) -> dict[str, Any]:
 
 
 def _shortened(found: list[Candidate]) -> list[Candidate]:
-    """The best of each method, as a tree and without."""
+    """Return the best candidate of each method, with and without a tree."""
     kinds: dict[tuple[str, bool], Candidate] = {}
     for each in found:
         alike = each.name if each.method == "once" else each.method
@@ -96,7 +139,7 @@ def _shortened(found: list[Candidate]) -> list[Candidate]:
 
 
 def _paper(spec: LocalSpec, best: Candidate) -> int:
-    """How many reports of two people can differ if everybody reports on all layers, as in the paper."""
+    """Return how many reports of two people can differ if everybody reports on all layers, as in the paper."""
     layers = len(best.design.layers)
     return round(
         loss_of_all_layers(spec.bound, windows=spec.windows, arity=best.arity or 2, layers=layers, epsilon=1.0)
@@ -106,12 +149,12 @@ def _paper(spec: LocalSpec, best: Candidate) -> int:
 def _warnings(spec: LocalSpec, best: Candidate) -> list[str]:
     found = []
     if text := in_the_open(best.design, spec.people):
-        found.append(f"{text}: take a delta far below 1 / people, or none")
+        found.append(f"{text}: use a delta far below 1 / people, or no delta")
     worst = max(float(np.sqrt(spec.people * variances.max())) for variances in best.variances.values())
     if worst > spec.people / 4:
         found.append(
-            f"numbers are off by up to {worst:,.0f} of {counted(spec.people, 'person')}: there are too few for this "
-            "epsilon"
+            f"the margin of error is up to {worst:,.0f} of {counted(spec.people, 'person')}: there are too few people "
+            "for this epsilon"
         )
     return found
 

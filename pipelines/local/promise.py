@@ -1,4 +1,4 @@
-"""What a design promises each person, what that rests on, and what devices send: in words, for plans and pages."""
+"""The promise of a design to each person, its conditions, and what devices send: in words, for plans and pages."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ CONDITIONS = (
 
 
 def statement(design: Design) -> str:
-    """The claim in words."""
+    """Return the claim in words."""
     return (
         f"({shown(design.epsilon)}, {shown(design.delta)})-differential privacy of all that a device ever sends: "
-        "whatever a person answers and however often that changes, the collector, and whoever else sees the "
-        "reports, could have seen them with nearly the same probability had the person answered anything else or "
+        "whatever a person answers and however often that changes, the collector, and anyone else who sees the "
+        "reports, could have seen them with nearly the same probability if the person had answered anything else or "
         "nothing."
     )
 
 
 def in_the_open(design: Design, people: int) -> str | None:
-    """How many people's answers are told as they are, if that is to be feared."""
+    """Return how many people's answers are expected to be sent without noise, in words; None if almost none are."""
     revealed = design.delta * people
     if revealed <= 0.01:
         return None
@@ -38,10 +38,11 @@ def in_the_open(design: Design, people: int) -> str | None:
 
 
 def sent(design: Design, every: int) -> list[dict[str, Any]]:
-    """Who sends what, layer by layer.
+    """Return for each layer which share of people sends which reports.
 
     Args:
-        every: the length of a window, in microseconds.
+        design: The design.
+        every: Length of a window, in microseconds.
     """
     return [
         {
@@ -56,13 +57,13 @@ def sent(design: Design, every: int) -> list[dict[str, Any]]:
 
 
 def how(report: dict[str, Any]) -> str:
-    """How one of `sent` is randomised."""
+    """Return how a report of `sent` is randomised, in words."""
     if report["randomiser"] == "symbols":
         truth = f"the truth with probability {report['truth']:.3g}, each other one with {report['other']:.3g}"
         return f"each one of {report['symbols']:,} symbols, {truth}"
     if report["signs"] == 1:
-        return f"a sign, with a mean of {report['gain']:.3f} where it tells something"
-    return f"signs, with a mean of {report['gain']:.3f} where they tell something: {report['signs']} drawn together"
+        return f"a sign, with a mean of {report['gain']:.3f} if it carries information"
+    return f"signs, with a mean of {report['gain']:.3f} if they carry information: {report['signs']} drawn together"
 
 
 def _randomiser(layer: Layer) -> dict[str, Any]:

@@ -1,92 +1,122 @@
-"""What became of the reports that estimates are made from: as JSON, as the table's metadata, and in words."""
+"""Numbers of counted and left-out reports behind estimates: as JSON, as metadata of the table, and in words."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from privacy.codec import Codec
 from privacy.counted import counted
-from privacy.exact import Json, Members, parsed
+from privacy.json_values import Json, parsed
 from privacy.local.design import Design
 from privacy.local.document import mark
 from transforms.local.distinct import COUNTED, LEFT_OUT, Quality
 
 METADATA = b"slackwater.reports"
-"""Of a table of estimates, in Parquet: the JSON of `told`."""
+"""Key in a table of estimates, in Parquet; its value is the JSON of `Told`."""
 
 _FILES = 3
-"""That a line names; the JSON has all."""
+"""Most files that a line names; the JSON has all."""
+
+_CODEC = Codec()
 
 
-def told(design: Design, quality: Quality, *, verified: bool) -> Json:
-    """As JSON.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFile:
+    """Reports of one file that do not count, by reason (`transforms.local.distinct.LEFT_OUT`)."""
+
+    file: str
+    unusable: int = 0
+    other_design: int = 0
+    unsigned: int = 0
+    repeated: int = 0
+    contradictory: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Numbers of reports that count and of reports that do not.
+
+    Attributes:
+        design: Mark of the design whose reports count.
+        signatures_verified: Whether signatures were verified.
+        counted: Number of reports that count.
+        left_out: Number of reports that do not count, by reason.
+        left_out_by_file: Same numbers for each file, if the file is known.
+    """
+
+    design: str
+    signatures_verified: bool
+    counted: int
+    left_out: dict[str, int]
+    left_out_by_file: tuple[InFile, ...]
+
+    def __post_init__(self) -> None:
+        if self.left_out.keys() != LEFT_OUT.keys():
+            raise ValueError(f"left_out: expected {', '.join(LEFT_OUT)}")
+
+    def to_json(self) -> Json:
+        """Return the JSON object that `read_told` reads."""
+        return dict(_CODEC.write(self))
+
+
+def told(design: Design, quality: Quality, *, verified: bool) -> Told:
+    """Sum up how many reports count.
 
     Args:
-        design: whose reports count.
-        quality: what became of all rows.
-        verified: whether signatures were.
+        design: Design whose reports count.
+        quality: Results for all rows.
+        verified: Whether signatures were verified.
     """
     files: dict[str, dict[str, int]] = {}
     for (name, file), rows in sorted(quality.items()):
         if file:
             files.setdefault(file, {})[name] = rows
     total = {name: sum(quality[key] for key in quality if key[0] == name) for name in (COUNTED, *LEFT_OUT)}
-    return {
-        "design": mark(design),
-        "signatures_verified": verified,
-        COUNTED: total.pop(COUNTED),
-        "left_out": total,
-        "left_out_by_file": [{"file": file, **rows} for file, rows in files.items()],
-    }
+    return Told(
+        design=mark(design),
+        signatures_verified=verified,
+        counted=total.pop(COUNTED),
+        left_out=total,
+        left_out_by_file=tuple(InFile(file=file, **rows) for file, rows in files.items()),
+    )
 
 
-def read_told(text: bytes) -> Json:
-    """What `told` has given, as it was written.
+def read_told(text: bytes) -> Told:
+    """Return what `told` made, from its JSON.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: The text is not such JSON.
     """
-    members = Members(parsed(text))
-    left_out, files = members.of("left_out"), []
-    found = {
-        "design": members.text("design"),
-        "signatures_verified": members.flag("signatures_verified"),
-        COUNTED: members.count(COUNTED),
-        "left_out": {name: left_out.count(name) for name in LEFT_OUT},
-    }
-    for each in members.each("left_out_by_file"):
-        file = each.text("file")
-        files.append({"file": file, **{name: each.count(name) for name in LEFT_OUT if each.has(name)}})
-        each.end()
-    left_out.end()
-    members.end()
-    return {**found, "left_out_by_file": files}
+    found: Told = _CODEC.read(Told, parsed(text))
+    return found
 
 
-def lines(said: Json) -> list[str]:
-    """What was left out, and why; a line for each reason."""
+def lines(said: Told) -> list[str]:
+    """Return a line for each reason for which reports were left out."""
     return [
         f"left out: {counted(rows, 'report')} {LEFT_OUT[name]}{_where(name, said)}"
-        for name, rows in said["left_out"].items()
+        for name, rows in said.left_out.items()
         if rows
     ]
 
 
-def warnings(said: Json) -> Iterator[str]:
-    """What nobody should overlook."""
-    left_out = said["left_out"]
+def warnings(said: Told) -> Iterator[str]:
+    """Yield warnings about reports that were left out."""
+    left_out = said.left_out
     if left_out["contradictory"]:
         yield (
             f"{counted(left_out['contradictory'], 'report')} contradict others of the same person and window, and none "
-            "of these counts: somebody reports in other people's names, or devices report twice"
+            "of these counts: either reports are forged in other people's names, or devices report twice"
         )
     if left_out["other_design"]:
-        yield "files hold reports of another design: look whether they are of this survey"
+        yield "files hold reports of another design: check that they belong to this survey"
     if left_out["unsigned"]:
         yield "files hold reports that no enrolled device has signed"
-    if not said["signatures_verified"]:
-        yield "signatures were not verified (--secret): whoever can write these files can change the numbers"
+    if not said.signatures_verified:
+        yield "signatures were not verified (--secret): anyone who can write these files can change the numbers"
 
 
-def _where(name: str, said: Json) -> str:
-    files = [(each[name], each["file"]) for each in said["left_out_by_file"] if name in each]
+def _where(name: str, said: Told) -> str:
+    files = [(getattr(each, name), each.file) for each in said.left_out_by_file if getattr(each, name)]
     if not files:
         return ""
     named = [f"{file}: {rows:,}" for rows, file in sorted(files, key=lambda one: (-one[0], one[1]))[:_FILES]]

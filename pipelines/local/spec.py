@@ -1,4 +1,4 @@
-"""The spec of local reports: what is asked of how many people, and what that may cost each of them."""
+"""The spec of a survey with local reports: its questions, its people, and its largest cost for each of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +15,13 @@ from pipelines.spec.times import now
 from pipelines.spec.words import not_one_of
 from privacy.local.basis import MOST_ANSWERS
 from privacy.local.bound import MOST_COUNTED, LocalBound
+from privacy.local.candidates import Method, Series
 from privacy.local.design import MOST_EPSILON
 from privacy.local.mutation_space import MutationSpace, declared
-from privacy.local.plan import Method, Series
 from transforms.common.errors import SpecError
 
 NONE = "none"
-"""Who has no answer, in `transitions`."""
+"""State of a person without an answer, in `transitions`."""
 
 MOST_PEOPLE = 2**31
 
@@ -33,12 +33,12 @@ def _answers(names: list[str]) -> list[str]:
         if name in names[:place]
     )
     if NONE in names:
-        raise wrong(f"{NONE!r} stands for people without an answer; take another name")
+        raise wrong(f"{NONE!r} means people without an answer; use another name")
     return names
 
 
 class BoundSection(Section):
-    """`at_most` or `within`."""
+    """A contribution bound: `at_most` or `within`."""
 
     at_most: Annotated[int, Field(ge=1, le=MOST_COUNTED)] | None = None
     within: Duration | None = None
@@ -51,7 +51,7 @@ class BoundSection(Section):
 
 
 class LocalSection(Section):
-    """What devices are asked, and what they may give away."""
+    """The answers that devices report, and their privacy parameters."""
 
     answers: Annotated[list[Text], Field(min_length=1, max_length=MOST_ANSWERS), AfterValidator(_answers)]
     people: Annotated[int, Field(ge=2, le=MOST_PEOPLE)]
@@ -81,7 +81,7 @@ class LocalSection(Section):
 
 
 class LocalModel(Section):
-    """A whole spec."""
+    """A whole spec of a survey."""
 
     release: ReleaseName
     local: LocalSection
@@ -101,8 +101,8 @@ class LocalSpec:
     """One survey.
 
     Attributes:
-        start, every: of the windows, in microseconds.
-        method: None: the one with the least error.
+        start, every: Start of the first window and length of a window, in microseconds.
+        method: Name of the method; None: the method with the least error.
     """
 
     release: str
@@ -123,7 +123,7 @@ def load_local(path: str | Path) -> LocalSpec:
     """Read a spec and check it.
 
     Raises:
-        SpecError: one line for each problem, with file, line and key.
+        SpecError: The spec is wrong; one line for each problem, with file, line and key.
     """
     document = read_document(Path(path))
     refuse_another(document, "devices")
@@ -150,7 +150,7 @@ def load_local(path: str | Path) -> LocalSpec:
 
 
 def _windows(within: int | None, every: int) -> int | None:
-    """So many windows at least; a number that is larger than any schedule's stays one."""
+    """Return a time span in windows, rounded up and at most the largest number of windows of a schedule."""
     return None if within is None else min(-(-within // every), MOST_COUNTED)
 
 

@@ -1,4 +1,4 @@
-"""What charts draw (`assets/charts.js`): numbers over time, with few digits, and of many cells the largest."""
+"""Data of charts (`assets/charts.js`): numbers over time with few digits; of many cells, the largest ones."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,33 +10,33 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.pages.numbers import Floats, Numbers, outstanding
-from pipelines.reports.plan_report import series_document, series_text
+from pipelines.plan.document import series_document, series_text
 from privacy.planning.plan import Plan
 from transforms.aggregation.queries import Query
 from transforms.release.published_columns import key_types, published_cells
 from transforms.release.quantile_tables import QUANTILE
 
 NUMBERS = 100_000
-"""On a page, over all queries: about three megabytes."""
+"""Most numbers on a page, over all queries: about three megabytes."""
 
 WINDOWS = 1_500
-"""Of a series: more do not fit on a screen."""
+"""Most windows of a series; more do not fit on a screen."""
 
 CELLS = 200
-"""Of a query."""
+"""Most cells of a query."""
 
 Labels = Callable[[NDArray[np.int64]], list[list[str]]]
-"""Each cell's value of each key."""
+"""Returns the labels of some cells, given their numbers [cells], int64: each cell's value of each key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Where windows lie, in microseconds, shifted by the zone of the schedule.
+    """Times of windows, in microseconds since the epoch, shifted to the zone of the schedule.
 
     Attributes:
-        start: of the first one.
-        window: the length of one.
-        boundaries: of windows of a calendar; None where all are of one length.
+        start: Start of the first window.
+        window: Length of a window.
+        boundaries: Start and ends of windows of a calendar, [windows + 1]; None if all windows have the same length.
     """
 
     start: int
@@ -44,12 +44,39 @@ class Times:
     boundaries: NDArray[np.int64] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Descriptions of the series of one chart, which have the same cells.
+
+    Attributes:
+        name: Name of the query.
+        kinds: Name of each series.
+        keys: Names of the keys of cells.
+        labels: Returns the labels of cells.
+        zero: Whether the scale includes zero.
+        called: What the page calls cells.
+        rest: Where to find numbers that the page leaves out.
+    """
+
+    name: str
+    kinds: Sequence[str]
+    keys: Sequence[str]
+    labels: Labels
+    zero: bool
+    called: str
+    rest: str
+
+
 def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDArray[np.int64]:
-    """Which cells a page shows: as many as it has room for, those with the largest published numbers; in the order of
-    the spec if it shows them all.
+    """Return the numbers of the cells that a page shows, [cells shown], int64.
+
+    If the page has no room for all cells, it shows those with the largest published numbers, the largest first.
+    Otherwise the cells are in the order of the spec.
 
     Args:
-        queries: how many share the page.
+        numbers: All series of the chart.
+        cells: Number of cells.
+        queries: Number of queries that share the page.
     """
     room = NUMBERS // queries // sum(min(len(one.value), WINDOWS) or 1 for one in numbers)
     count = max(1, min(cells, CELLS, room))
@@ -63,72 +90,61 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
 def chart_document(
     query: Query, numbers: Sequence[Numbers], plan: Plan, *, times: Times, queries: int, name: str = ""
 ) -> dict[str, Any]:
-    """What the charts of one query draw.
+    """Return the data of the charts of one query.
 
     Args:
-        queries: how many share the page.
-        name: shown in place of the query's own name.
+        query: The query of the release.
+        numbers: Its series.
+        plan: Plan of the release.
+        times: Times of the windows.
+        queries: Number of queries that share the page.
+        name: Name to show; empty: the query's own name.
     """
-    return charts(
-        numbers,
-        times=times,
+    chart = Chart(
         name=name or query.name,
         kinds=[series_text(series_document(one.series, plan)) for one in numbers],
         keys=[key for key, _ in query.by],
         labels=lambda cells: labels(query, cells),
         zero=len(query.measure.components) == 1 and QUANTILE not in dict(query.by),
-        queries=queries,
         called="cells",
         rest="\u201cslackwater show\u201d has them all",
     )
+    return chart_data(chart, numbers, times=times, queries=queries)
 
 
-def charts(
-    numbers: Sequence[Numbers],
-    *,
-    times: Times,
-    name: str,
-    kinds: Sequence[str],
-    keys: Sequence[str],
-    labels: Labels,
-    zero: bool,
-    queries: int,
-    called: str,
-    rest: str,
-) -> dict[str, Any]:
-    """Series with the same cells.
+def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, queries: int) -> dict[str, Any]:
+    """Return the data of a chart.
 
     Args:
-        kinds: what each series is called.
-        zero: whether zero belongs on the scale.
-        queries: how many share the page.
-        called: what cells are called.
-        rest: where numbers are that the page leaves out.
+        chart: Descriptions of the series.
+        numbers: The series, all with the same cells.
+        times: Times of the windows.
+        queries: Number of queries that share the page.
     """
     of = numbers[0].value.shape[1]
     cells = shown_cells(numbers, of, queries=queries)
     return {
-        "name": name,
-        "keys": [*keys],
-        "cells": labels(cells),
+        "name": chart.name,
+        "keys": [*chart.keys],
+        "cells": chart.labels(cells),
         "of": of,
         "open": _clearest(numbers[0], cells),
-        "zero": zero,
-        "called": called,
-        "rest": rest,
-        "series": [_series(one, cells, kind, times) for one, kind in zip(numbers, kinds, strict=True)],
+        "zero": chart.zero,
+        "called": chart.called,
+        "rest": chart.rest,
+        "series": [_series(one, cells, kind, times) for one, kind in zip(numbers, chart.kinds, strict=True)],
     }
 
 
 def _clearest(numbers: Numbers, cells: NDArray[np.int64]) -> int:
-    """Which of the cells that are shown has the least noise; the first one where all have the same."""
+    """Return which of the shown cells has the least noise; the first one if all have the same noise."""
     width = (numbers.high - numbers.low)[:, cells]
     known = np.where(np.isfinite(width), width, np.inf)
     return int(np.argmin(np.median(known, axis=0))) if len(known) else 0
 
 
 def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
-    """Each cell's value of each key."""
+    """Return each cell's value of each key, as text; `cells` has the numbers of the cells, [cells], int64."""
     kinds, columns, place = key_types([query]), [], cells
     for key, listed in reversed(query.by):  # the last key runs fastest
         place, own = np.divmod(place, len(listed))
@@ -152,7 +168,7 @@ def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times
             line_of(numbers.value[last, cell], numbers.low[last, cell], numbers.high[last, cell]) for cell in cells
         ],
     }
-    if times.boundaries is not None:  # from where to where, and where the last window begins
+    if times.boundaries is not None:  # start and end of each number, and start of its last window
         spans = np.stack([times.boundaries[ends - back] for back in (series.width, 1, 0)], axis=1)
         document["spans"] = (spans / 1000).tolist()
     if numbers.together is not None:
@@ -165,7 +181,11 @@ def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times
 
 
 def line_of(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | None]]:
-    """With three digits of the noise; intervals are rounded outward."""
+    """Return one line of a chart, rounded to three digits of the noise; intervals are rounded outward.
+
+    Args:
+        value, low, high: Numbers with the ends of their intervals, [windows], float64; not a number if unknown.
+    """
     noise = np.nanmedian(high - low) if np.isfinite(high - low).any() else 0.0
     digits = 2 - math.floor(math.log10(noise)) if noise > 0 else 6
     unit = 10.0**-digits
@@ -177,7 +197,7 @@ def line_of(value: Floats, low: Floats, high: Floats) -> dict[str, list[float | 
 
 
 def _plain(column: Floats, digits: int) -> list[float | None]:
-    """As JSON has them: whole numbers without a point, and null for what is unknown."""
+    """Return numbers for JSON: whole numbers without a decimal point, and null for unknown ones."""
     rounded = np.round(column, digits) + 0.0  # no negative zero
     return [
         None if math.isnan(one) else int(one) if one.is_integer() and abs(one) < 2**53 else one

@@ -1,6 +1,6 @@
-"""A page by itself: one file of HTML with its style, its scripts and its numbers in it, which asks no network.
+"""Pages as single files of HTML, with style, scripts and numbers inside, which need no network.
 
-All text is escaped here, and nowhere else: names of queries and of cells may hold anything.
+This module alone escapes text: names of queries and of cells may hold anything.
 """
 
 import html
@@ -13,24 +13,26 @@ from typing import Any
 _ASSETS = files("pipelines.pages") / "assets"
 
 CHARTS = "charts.js"
-"""Draws numbers over time."""
+"""Script that draws numbers over time."""
 
 ESTIMATES = "estimates.js"
-"""Draws estimates beside each other."""
+"""Script that draws estimates next to each other."""
 
 _DRAWING = ("d3.min.js", "plot.umd.min.js", "common.js")
-"""What all that draw rest on; the first two are others' (assets/LICENSES.txt)."""
+"""Scripts that all drawing needs; the first two are by other authors (assets/LICENSES.txt)."""
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-"""The browser itself keeps the page from the network."""
+"""Policy by which the browser keeps the page from the network."""
 
 
 def page(title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = None, script: str = CHARTS) -> str:
-    """The whole document.
+    """Return the whole document.
 
     Args:
+        title: Title of the page.
         parts: HTML, made by the functions below.
-        data: what the script draws; None for a page without scripts.
+        data: Data that the script draws; None for a page without scripts.
+        script: Name of the script that draws.
     """
     scripts = ""
     if data is not None:
@@ -59,7 +61,7 @@ def page(title: str, parts: Iterable[str], *, data: Mapping[str, Any] | None = N
 
 
 def text(value: object) -> str:
-    """Escaped, for a text and for an attribute in quotes.
+    """Return a value escaped, for a text or for an attribute in quotes.
 
     >>> text("a<b>")
     'a&lt;b&gt;'
@@ -68,7 +70,7 @@ def text(value: object) -> str:
 
 
 def sentence(said: str) -> str:
-    """Escaped; what stands between backticks is code.
+    """Return a sentence escaped; text between backticks is shown as code.
 
     >>> sentence("`a<b` and ` alone")
     '<code>a&lt;b</code> and ` alone'
@@ -77,19 +79,23 @@ def sentence(said: str) -> str:
 
 
 def paragraph(said: str, *, role: str = "") -> str:
-    """`role`: a class of the style sheet."""
+    """Return a paragraph; `role` is a class of the style sheet."""
     return f"<p{_class(role)}>{sentence(said)}</p>\n"
 
 
 def bullets(said: Iterable[str]) -> str:
+    """Return a list with an item for each sentence."""
     return "<ul>" + "".join(f"<li>{sentence(one)}</li>" for one in said) + "</ul>\n"
 
 
 def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
-    """A table that scrolls by itself where the page is too narrow.
+    """Return a table that scrolls separately if the page is too narrow.
 
     Args:
-        words: so many columns from the left are text, the others numbers. The first one names the row.
+        caption: Caption of the table.
+        heading: Names of the columns.
+        rows: Cells of each row. The first cell names the row.
+        words: Number of columns from the left that are text; the others are numbers.
     """
     marks = ["" if place < words else "number" for place in range(len(heading))]
     head = "".join(
@@ -107,21 +113,22 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def contents(links: Iterable[tuple[str, str]]) -> str:
-    """Anchors of sections, with what they are called."""
+    """Return the table of contents, from the anchors and titles of sections."""
     items = "".join(f'<li><a href="#{name}">{text(title)}</a></li>' for name, title in links)
     return f'<nav aria-label="Contents"><ul>{items}</ul></nav>\n'
 
 
 def heading(said: str) -> str:
-    """Of a part of a section."""
+    """Return the heading of a part of a section."""
     return f"<h3>{text(said)}</h3>\n"
 
 
 def drawn(place: int, otherwise: str) -> str:
-    """Where a script draws what stands at a place of its data.
+    """Return an element in which the script draws one item of its data.
 
     Args:
-        otherwise: which command has the numbers for whoever runs no scripts.
+        place: Number of the item.
+        otherwise: The command that prints the numbers, for readers whose browser runs no scripts.
     """
     return (
         f'<div class="charts" data-place="{place}"><noscript>The charts need scripts. '
@@ -130,7 +137,7 @@ def drawn(place: int, otherwise: str) -> str:
 
 
 def signature() -> str:
-    """For whoever answers for it."""
+    """Return the lines for name, date and signature of the person who approves the page."""
     return (
         '<div class="sign"><p>Read and agreed:</p>'
         "<p><span>Name</span><span>Date</span><span>Signature</span></p></div>\n"
@@ -138,7 +145,13 @@ def signature() -> str:
 
 
 def section(name: str, title: str, parts: Iterable[str]) -> str:
-    """A part of the page with a heading; `name` is its anchor, of letters and digits."""
+    """Return a section of the page with a heading.
+
+    Args:
+        name: Anchor of the section, of letters and digits.
+        title: Text of the heading.
+        parts: HTML of the section.
+    """
     heading = f'<h2 id="{name}-title">{text(title)}</h2>\n'
     return f'<section id="{name}" aria-labelledby="{name}-title">{heading}{"".join(parts)}</section>\n'
 
@@ -152,7 +165,7 @@ def _asset(name: str) -> str:
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    r"""As a script element may hold it.
+    r"""Return data as JSON that a script element can hold.
 
     >>> _json({"cell": "</script>"})
     '{"cell":"\\u003c/script\\u003e"}'

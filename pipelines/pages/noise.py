@@ -1,4 +1,4 @@
-"""How large noise is beside published numbers, as a part of a page; and a plain warning where they are mostly noise."""
+"""Section of a page that compares noise with published numbers, and the warning for numbers that are mostly noise."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,30 +7,35 @@ from pipelines.pages import html
 from pipelines.pages.numbers import Signal, rounded
 
 NAMED = 5
-"""Of the numbers that a warning is about; more are counted."""
+"""Most numbers that a warning names; it counts the others."""
 
 ROWS = 200
-"""Of a table of noise."""
+"""Most rows of a table of noise."""
 
 
-def told(signal: Signal, *, says: str, mend: str) -> dict[str, Any]:
-    """As `--json` prints it.
+def told(signal: Signal, *, says: str, advice: str) -> dict[str, Any]:
+    """Return a signal as `--json` prints it, with a warning if the numbers are mostly noise.
 
     Args:
-        says: what is true of numbers that say next to nothing.
-        mend: what would make them say more.
+        signal: The size of the noise compared with the numbers.
+        says: Predicate of the uninformative numbers, such as "cannot be told from zero".
+        advice: How to make the numbers more informative.
     """
-    warning = f"mostly noise: {signal.lost:.0%} of the numbers {says}. {mend}" if signal.noisy else None
+    warning = f"mostly noise: {signal.lost:.0%} of the numbers {says}. {advice}" if signal.noisy else None
     return {"typical": signal.typical, "half": signal.half, "lost": signal.lost, "warning": warning}
 
 
 def noise_section(
     rows: Sequence[tuple[str, Mapping[str, Any]]], *, intro: str, caption: str, heading: str, judged: str
 ) -> str:
-    """
+    """Return the section of a page about the size of the noise.
+
     Args:
-        rows: what numbers are of, and `told` of them.
-        judged: what it takes to say next to nothing.
+        rows: For each series its name, and the result of `told`.
+        intro: First paragraph.
+        caption: Caption of the table.
+        heading: Heading of the column of names.
+        judged: Definition of numbers that are mostly noise.
     """
     return html.section(
         "noise",
@@ -39,7 +44,7 @@ def noise_section(
             html.paragraph(intro),
             html.table(
                 shortened(caption, rows),
-                (heading, "typical size", "95 % interval", "says next to nothing"),
+                (heading, "typical size", "95 % interval", "mostly noise"),
                 [
                     (
                         name,
@@ -56,5 +61,5 @@ def noise_section(
 
 
 def shortened(caption: str, rows: Sequence[object]) -> str:
-    """Of a table that has the first of these rows alone, if there are many."""
+    """Return the caption of a table, which says so if the table shows only the first of many rows."""
     return caption if len(rows) <= ROWS else f"{caption} (the first {ROWS} of {len(rows):,})"

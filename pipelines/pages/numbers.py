@@ -1,6 +1,6 @@
-"""Published numbers as arrays [numbers, cells], what of them stands out, and how large the noise is beside them.
+"""Published numbers as arrays [numbers, cells], the ones that stand out, and the size of the noise compared with them.
 
-Post-processing: it reads what is published alone.
+This is post-processing: it reads published numbers alone.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from privacy.adaptive.carry import units_of
+from privacy.adaptive.spending import units_of
 from privacy.estimates import CONFIDENCE
 from privacy.noise.distributions import widened
 from privacy.noise.weighted import spreads
@@ -23,7 +23,10 @@ from transforms.release.published_columns import SAMPLED
 Floats = NDArray[np.float64]
 
 FENCE = 3.0
-"""Quartile ranges that a number is beyond the quartiles if it stands out (Tukey: far out), with all of its interval."""
+"""A number stands out if its interval lies more than this many interquartile ranges beyond the quartiles.
+
+Source: Tukey, Exploratory Data Analysis, 1977 ("far out").
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +34,10 @@ class Numbers:
     """One series of a query.
 
     Attributes:
-        value, low, high: [numbers, cells]; not a number where no interval is known.
-        total: all cells together, with the half width of its 95 % interval, [numbers] each; None where it has none.
-        repeated: which numbers repeat those of the window before, [numbers]; None where none ever does.
+        value, low, high: Numbers and the ends of their 95 % intervals, [numbers, cells], float64; not a number if no
+            interval is known.
+        total: Sum of all cells and the half width of its 95 % interval, [numbers] each; None if no interval is known.
+        repeated: Which numbers repeat those of the window before, [numbers]; None if numbers are never repeated.
     """
 
     series: Series
@@ -45,7 +49,7 @@ class Numbers:
 
     @property
     def together(self) -> tuple[Floats, Floats, Floats] | None:
-        """Value, low and high of the only cell or of all together, [numbers] each; None where there is no such."""
+        """Value, low and high of the only cell, or of the sum of all cells, [numbers] each; None if not known."""
         if self.value.shape[1] == 1:
             return self.value[:, 0], self.low[:, 0], self.high[:, 0]
         if self.total is None:
@@ -55,7 +59,14 @@ class Numbers:
 
 
 def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Numbers:
-    """From the rows of a series, number after number and in each the cells in their order."""
+    """Return the numbers of a series from its rows.
+
+    Args:
+        series: The kind of numbers.
+        table: Rows of the series, number after number, each with all cells in their order.
+        query: The query, with the cells of the rows.
+        plan: Plan of the release.
+    """
     value, low, high = (
         table.column(name).to_numpy().astype(np.float64).reshape(-1, query.cells)
         for name in ("value", "ci_low", "ci_high")
@@ -70,9 +81,10 @@ def numbers_of(series: Series, table: pa.Table, query: Query, plan: Plan) -> Num
 def _total(
     series: Series, value: Floats, repeated: NDArray[np.bool_] | None, query: Query, plan: Plan
 ) -> tuple[Floats, Floats] | None:
-    """All cells of a count or sum together: the noise of different cells is independent, and its sum has an exact law.
+    """Return the sum of all cells of a count or sum with its half width, [numbers] each; None if it is not known.
 
-    Cells that were made consistent have the sum that the noisy ones had, or 0 if that is nearer to the truth.
+    The noise of different cells is independent, and the distribution of its sum is exact. Consistent cells have the
+    same sum as the noisy cells, or 0 if that is closer to the truth.
     """
     place = next(place for place, demand in enumerate(plan.demands) if demand.name == query.name)
     demand = plan.demands[place]
@@ -80,13 +92,13 @@ def _total(
         return None
     grid, part = demand.measure.components[0].grid, plan.adaptive_of(place)
     if part is not None and repeated is not None:
-        return None if part.grouped else (value.sum(axis=1), _of_samples(~repeated, part, query.cells) * grid)
+        return None if part.unsummed else (value.sum(axis=1), _of_samples(~repeated, part, query.cells) * grid)
     released = plan.publishing(place, series)
     (noise,) = released.noise
     windows = len(value) * series.every + series.width - series.every
     merged, leaves = series.merged(released.leaf), windows // released.leaf
     stretch = released.strategy.stretch(released.strategy.nodes(leaves))
-    if stretch is not None:  # each node is a number, with noise of its own width
+    if stretch is not None:  # each node is a number, with noise of a separate width
         each = [widened(noise, width).half_width(query.cells, CONFIDENCE) for width in stretch.tolist()]
         return value.sum(axis=1), np.array(each) * grid
     _, widths = spreads(
@@ -99,20 +111,23 @@ def _total(
 
 
 def _of_samples(sampled: NDArray[np.bool_], part: AdaptivePart, cells: int) -> Floats:
-    """Half widths of the sum of all cells in windows that were sampled; not a number in others."""
-    units = units_of(part.adaptive, sampled.tolist())
+    """Return the half widths of the sum of all cells, [numbers]; not a number for windows that were not sampled."""
+    units = units_of(part.rule, sampled.tolist())
     halves = {one: part.scales.sample(one).half_width(cells, CONFIDENCE) if one else np.nan for one in set(units)}
     return np.array([halves[one] for one in units])
 
 
 def _in_every_cell(weights: Floats, cells: int) -> Floats:
-    if weights.min() == weights.max():  # a view, that need not be walked along
+    if weights.min() == weights.max():  # a view without a copy
         return np.broadcast_to(weights[:1], (len(weights) * cells,))
     return np.tile(weights, cells)
 
 
 def outstanding(value: Floats, half: Floats) -> NDArray[np.int64]:
-    """Which numbers stand out of all, with the whole of their intervals; at most three, the furthest first.
+    """Return the places of numbers whose whole interval stands out; at most three, the furthest first.
+
+    Args:
+        value, half: Numbers and the half widths of their intervals, [numbers], float64; not a number if unknown.
 
     >>> outstanding(np.array([5.0, 6, 5, 4, 6, 5, 4, 90, 5, 6]), np.full(10, 2.0)).tolist()
     [7]
@@ -131,13 +146,13 @@ def outstanding(value: Floats, half: Floats) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """How large the noise of a series is beside its numbers.
+    """Size of the noise of a series, compared with its numbers.
 
     Attributes:
-        typical: median size of a number in a cell; of a ratio the median itself.
-        half: median half width of its 95 % interval; None where no interval is known.
-        lost: the share of numbers that say next to nothing: an interval that holds zero, or, of a ratio, one that is
-            wider than half of its range.
+        typical: Median size of a number in a cell; for a ratio the median itself.
+        half: Median half width of the 95 % intervals; None if no interval is known.
+        lost: Share of uninformative numbers: their interval contains zero or, for a ratio, is wider than half of its
+            range.
     """
 
     typical: float
@@ -151,10 +166,11 @@ class Signal:
 
 
 def signal(numbers: Numbers, *, within: tuple[float, float] | None) -> Signal | None:
-    """None where no number is known.
+    """Return the size of the noise compared with the numbers; None if no number is known.
 
     Args:
-        within: as of `says_nothing`.
+        numbers: A series.
+        within: As in `says_nothing`.
     """
     known = np.isfinite(numbers.high - numbers.low)
     value = numbers.value[np.isfinite(numbers.value)]
@@ -169,13 +185,22 @@ def signal(numbers: Numbers, *, within: tuple[float, float] | None) -> Signal | 
 
 
 def says_nothing(low: Floats, high: Floats, *, within: tuple[float, float] | None) -> NDArray[np.bool_]:
-    """Whether intervals hold zero; or are wider than half of what is possible, if it is known what is."""
+    """Return which intervals are uninformative.
+
+    Args:
+        low, high: Ends of intervals, float64, of one shape.
+        within: Least and largest possible number. None: an interval is uninformative if it contains zero; otherwise, if
+            it is wider than half of this range.
+
+    Returns:
+        Booleans of the same shape.
+    """
     found: NDArray[np.bool_] = (low <= 0) & (high >= 0) if within is None else high - low > (within[1] - within[0]) / 2
     return found
 
 
 def rounded(number: float, noise: float) -> str:
-    """So many digits that the last one is a tenth of the noise.
+    """Return a number as text, with digits down to a tenth of the noise.
 
     >>> rounded(1234.56, 20.0), rounded(-12.345, 2.0), rounded(0.12345, 0.01), rounded(1234.56, 0.1)
     ('1,235', '-12.3', '0.123', '1,234.56')
@@ -185,7 +210,7 @@ def rounded(number: float, noise: float) -> str:
 
 
 def outward(low: float, high: float) -> tuple[str, str]:
-    """The ends of an interval around its middle, as `rounded`, but outward.
+    """Return the ends of an interval as `rounded` does, but rounded outward.
 
     >>> outward(1210.6, 1250.2), outward(0.12011, 0.14089)
     (('1,210', '1,251'), ('0.120', '0.141'))

@@ -1,19 +1,19 @@
-"""What a release promises, in words, for the person who answers for it. Each sentence is made from facts of the spec.
+"""Explanations of what a release promises, for the person responsible. Each sentence follows from the spec.
 
-The claim itself and what it rests on are `privacy.planning.statement`'s; here they are explained.
+`privacy.planning.statement` makes the claim itself and its conditions.
 """
 
 import math
 from collections.abc import Iterator
 
-from pipelines.reports.plan_report import series_document, series_text
+from pipelines.plan.document import series_document, series_text
 from pipelines.spec.durations import length_text
 from pipelines.spec.load import Spec
-from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
+from privacy.cells.table import sketcher_class
+from privacy.constraint import AtMost, AtOnce, Constraint
 from privacy.counted import counted, listed, time_text
 from privacy.planning.plan import Plan
 from privacy.planning.statement import extent
-from privacy.protection import Span
 from privacy.series import Series
 from privacy.upward import shown
 from transforms.aggregation.queries import Query
@@ -35,21 +35,21 @@ def who(spec: Spec) -> str:
 def covered(spec: Spec) -> str:
     """The part of one unit's activity to which epsilon applies."""
     protects = spec.privacy.protects
-    return extent(protects, unit(spec), whole=_whole(spec)) if isinstance(protects, Span) else f"one {unit(spec)}"
+    return f"one {unit(spec)}" if protects.span is None else extent(protects, unit(spec), whole=_whole(spec))
 
 
 def _whole(spec: Spec) -> bool:
     """Whether a place is protected at all times of the release."""
-    protects, schedule = spec.privacy.protects, spec.schedule
-    if not isinstance(protects, Span) or not protects.near or schedule.windows is None:
+    span, schedule = spec.privacy.protects.span, spec.schedule
+    if span is None or not span.near or schedule.windows is None:
         return False
-    return protects.boundaries(schedule.every, schedule.slack) > schedule.windows
+    return span.boundaries(schedule.every, schedule.slack) > schedule.windows
 
 
 def what(spec: Spec) -> str:
     """Describe what the release protects of the unit."""
-    protects, one = spec.privacy.protects, f"an {unit(spec)}"
-    if not isinstance(protects, Span):
+    protects, one = spec.privacy.protects.span, f"an {unit(spec)}"
+    if protects is None:
         return (
             f"Whether {one} is in the data at all, and so everything about it: what it is, when it came, how it "
             "changed and when it left."
@@ -68,55 +68,62 @@ def what(spec: Spec) -> str:
 
 
 def how_well(spec: Spec, epsilon: float, delta: float) -> list[str]:
-    """Epsilon and delta, explained."""
+    """Return sentences that explain epsilon and delta.
+
+    Args:
+        spec: The spec of the release.
+        epsilon, delta: Privacy parameters of the whole release.
+    """
     to_come = ", also those still to come" if spec.schedule.until is None else ""
     said = [
         f"Epsilon is {shown(epsilon)} and delta is {shown(delta)} for {covered(spec)}, in all queries, cells and "
         f"windows together{to_come}.",
-        f"What is published would have been published with nearly the same probability {_otherwise(spec)}: "
+        f"The same numbers would have been published with nearly the same probability {_otherwise(spec)}: "
         f"{likelihood(epsilon, delta)}",
     ]
-    if not delta and not isinstance(spec.privacy.protects, Span):
+    if not delta and spec.privacy.protects.span is None:
         said.append(
-            f"So a reader who thinks it as likely as not that an {unit(spec)} is in the data, and knows everything "
-            f"about all others, can be {sure(epsilon)} sure at most after reading all of it."
+            f"So a reader who first thinks that an {unit(spec)} is in the data with a chance of 50 %, and knows "
+            f"everything about all others, can be at most {sure(epsilon)} sure after reading all numbers."
         )
     return said
 
 
 def likelihood(epsilon: float, delta: float) -> str:
-    """How far two probabilities may differ, as the end of a sentence."""
+    """Return how far two probabilities may differ, as the end of a sentence."""
     factor = math.exp(epsilon) if epsilon < 500 else math.inf
-    besides = f", except with probability {shown(delta)}" if delta else ""
-    return f"the two differ by a factor of at most {_rough(factor)}{besides}."
+    exception = f", except with probability {shown(delta)}" if delta else ""
+    return f"the two differ by a factor of at most {_rough(factor)}{exception}."
 
 
 def sure(epsilon: float) -> str:
-    """How sure somebody can be at most, without delta, for whom two things were as likely before."""
+    """Return how sure a reader can be at most, without delta, if two cases were equally likely before."""
     return _percent(1 / (1 + math.exp(-epsilon)) if epsilon < 500 else 1.0)
 
 
 def _otherwise(spec: Spec) -> str:
-    """The case with which the unit is compared."""
-    protects, one = spec.privacy.protects, f"the {unit(spec)}"
-    if not isinstance(protects, Span):
+    """Return the case with which the release is compared."""
+    protects, one = spec.privacy.protects.span, f"the {unit(spec)}"
+    if protects is None:
         return f"without {one}"
     when = "" if _whole(spec) else " in one such time"
     return (
-        f"if {one} had been elsewhere{when}, as near as that" if protects.near else f"if {one} had not been there{when}"
+        f"if {one} had been elsewhere within that distance{when}"
+        if protects.near
+        else f"if {one} had not been there{when}"
     )
 
 
 def bound(constraint: Constraint, spec: Spec) -> str:
     """Describe the contribution bound, which is enforced."""
     one = f"an {unit(spec)}"
-    if isinstance(constraint, ByClass):
+    if constraint.column is not None:
         each = " ".join(f"For {name}: {bound(part, spec)}" for name, part in constraint.classes)
         return f"The {constraint.column} of {one}'s first state decides. {each} Others contribute nothing."
-    if isinstance(constraint, AtOnce):
-        return _at_once(constraint, spec)
-    cut = f"Later ones are cut off: the {unit(spec)} counts on as it was."
-    if isinstance(constraint, Within):
+    if constraint.at_once is not None:
+        return _at_once(constraint.at_once, spec)
+    cut = f"Later changes are cut off: the {unit(spec)} keeps counting as it was."
+    if constraint.span is not None:
         return f"Changes of {one} count up to {length_text(constraint.span)} after its first one. {cut}"
     counts = "1 change of {} counts" if constraint.changes == 1 else f"{constraint.changes:,} changes of {{}} count"
     return f"At most {counts.format(one)} for each query. {cut}{_entries(constraint)}"
@@ -126,7 +133,7 @@ def _entries(constraint: AtMost) -> str:
     if constraint.entries is None:
         return ""
     more = counted(constraint.entries, "entry")
-    return f" None counts from the moment when those before have put more than {more} of it into the query at once."
+    return f" Changes stop counting once earlier ones have put more than {more} of it into the query at once."
 
 
 def _at_once(constraint: AtOnce, spec: Spec) -> str:
@@ -143,13 +150,13 @@ def _at_once(constraint: AtOnce, spec: Spec) -> str:
 
 
 def not_protected(spec: Spec, delta: float) -> list[str]:
-    """A sentence for each thing that the promise does not cover, or covers less."""
-    protects, one = spec.privacy.protects, unit(spec)
+    """Return a sentence for each fact that the promise does not cover, or covers less."""
+    protects, one = spec.privacy.protects.span, unit(spec)
     said = []
-    if isinstance(protects, Span) and protects.near:
+    if protects is not None and protects.near:
         near = listed([column for column, _ in protects.near])
         said = [f"That an {one} is there at all, when, and everything about it except {near}."]
-    elif isinstance(protects, Span):
+    elif protects is not None:
         length = length_text(protects.length)
         said = [f"Protected less: what an {one} does for longer than {length}, such as a habit or a long stay."]
     twice = "twice epsilon and more than twice delta" if delta else "twice epsilon"
@@ -157,8 +164,8 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
     person = " A person with several entries is such a group." if one == "entry" else ""
     return [
         *said,
-        f"What is true in general: the {_measured(spec.queries[0])} tells something about everybody, whether in the "
-        "data or not.",
+        f"What is true in general: the {_measured(spec.queries[0])} reveals something about everybody, in the data or "
+        "not.",
         f"{groups}{person}",
         "What is known from elsewhere. Epsilon and delta of other releases about the same people add to these.",
         "That the release exists, its spec, when and for how long it runs, and whether a run fails.",
@@ -167,41 +174,33 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
 
 
 def movements(plan: Plan) -> list[tuple[str, str, str, str]]:
-    """For each part of each query: its name, how far one unit can move the noisy sums, and the noise on each.
+    """Return for each part of each query its name, its L1 and L2 sensitivity, and the standard deviation of its noise.
 
-    In units of the largest that a state can add to a sum.
+    The unit is the largest value that a state can add to a sum.
     """
     rows = []
-    for released in plan.released:
-        demand = plan.demands[released.query]
-        kinds = ", ".join(series_text(series_document(series, plan)) for series in released.series)
-        component = demand.measure.components[0]
-        deviation = released.noise[0].variance ** 0.5 / component.largest
-        rows.append(
-            (
-                f"{demand.name}: {kinds}",
-                shown(released.sensitivity.l1, 4),
-                shown(released.sensitivity.l2, 4),
-                f"{deviation:.4g}",
-            )
-        )
-    for part in plan.adaptive:
-        component = plan.demands[part.query].measure.components[0]
-        deviation = part.deviation / component.largest
-        rows.append((f"{plan.demands[part.query].name}: level", "-", "-", f"{deviation:.4g}"))
+    for part in plan.parts:
+        demand = plan.demands[part.query]
+        kinds = ", ".join(series_text(series_document(series, plan)) for series in part.series)
+        moved, deviation = part.movement(demand.measure)
+        norms = ("-", "-") if moved is None else (shown(moved[0], 4), shown(moved[1], 4))
+        rows.append((f"{demand.name}: {kinds}", *norms, f"{deviation:.4g}"))
     return rows
 
 
 def sampled(plan: Plan) -> list[str]:
-    """What the table of `movements` has of queries that are published adaptively; nothing without any."""
-    return ["-: published adaptively. The noise is that of the first sample."] if plan.adaptive else []
+    """Return the note to the table of `movements` about adaptive queries; empty without any."""
+    adaptive = any(demand.adaptive is not None for demand in plan.demands)
+    return ["-: published adaptively. The noise is that of the first sample."] if adaptive else []
 
 
 def measured(query: Query, of: str, spec: Spec) -> list[str]:
     """Describe the numbers of a query, in sentences.
 
     Args:
-        of: which numbers: `ranges`, `quantiles`, or those of cells where it is empty.
+        query: The query.
+        of: Kind of numbers: `ranges`, `quantiles`, or empty for numbers of cells.
+        spec: The spec of the release.
     """
     where = "" if query.where is None else f", where {query.where.text}"
     bounds = "" if query.column is None else f", each value clamped to {query.measure.low:g} to {query.measure.high:g}"
@@ -224,7 +223,7 @@ def _measured(query: Query, of: str = "") -> str:
 
 def _series(series: Series, spec: Spec) -> str:
     """Describe a kind of numbers."""
-    span, came, went = isinstance(spec.privacy.protects, Span), "came within a window", "went within a window"
+    span, came, went = spec.privacy.protects.span is not None, "came within a window", "went within a window"
     match series.kind:
         case "level":
             return "level (entries that are there at the end of a window)"
@@ -239,22 +238,18 @@ def _series(series: Series, spec: Spec) -> str:
 
 
 def _apart(query: Query, spec: Spec) -> Iterator[str]:
-    """Describe how numbers were made, as far as readers must know it."""
+    """Describe how numbers were computed, as far as readers must know it."""
     adaptive = query.adaptive
     if query.consistent:
         yield "Cells are made non-negative, with the same sum: cells near zero are too high on average, others too low."
     if adaptive is None:
         return
-    if adaptive.interval is not None:
-        every = length_text(adaptive.interval * spec.schedule.every)
-        if adaptive.interval > 1:
-            yield f"New numbers are published every {every}; the windows between repeat them."
-    elif adaptive.policy == "pegasus":
-        yield "Each cell is smoothed over windows in which it hardly changed. A smoothed number has no known interval."
-    else:
-        yield "The data decide, privately, which windows get new numbers; the other windows repeat them."
-    if query.over.name == "kdtree":
-        yield "Counts are of regions, spread evenly over their cells. A number that was spread has no known interval."
+    for sentence in (
+        adaptive.sentence(lambda windows: length_text(windows * spec.schedule.every)),
+        sketcher_class(query.over.name).sentence,
+    ):
+        if sentence:
+            yield sentence
 
 
 def _capital(text: str) -> str:
@@ -262,7 +257,7 @@ def _capital(text: str) -> str:
 
 
 def _rough(factor: float) -> str:
-    """Rounded up, so that nobody is promised more.
+    """Return a factor rounded up, so that the text does not promise more than is proved.
 
     >>> _rough(2.7182), _rough(1e9)
     ('2.72', '1e+09')
@@ -273,7 +268,7 @@ def _rough(factor: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """Rounded up.
+    """Return a share in percent, rounded up.
 
     >>> _percent(0.7311)
     '74 %'

@@ -1,4 +1,4 @@
-"""The shape of a spec of sanitised records: which columns, what each can be, and what each costs."""
+"""The shape of a spec of sanitised records: the columns, their possible values, and their privacy parameters."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
@@ -17,7 +17,7 @@ from transforms.sources.formats.jsonl import JSONL
 from transforms.sources.formats.parquet import PARQUET
 
 FORMATS = tuple(format_.name for format_ in (PARQUET, CSV, JSONL))
-"""Whose rows are records."""
+"""Formats whose rows are records."""
 
 Kind = Literal["number", "category", "set", "curve"]
 
@@ -49,7 +49,7 @@ def _distances(value: object) -> object:
 
 
 class RecordsSection(Section):
-    """Where the records are."""
+    """Files of the records."""
 
     format: Annotated[str, BeforeValidator(_format)]
     path: Texts
@@ -61,12 +61,12 @@ class RecordsSection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.nulls is not None and self.format != CSV.name:
-            refuse([(("nulls",), "only for CSV, which has no null of its own; remove it")])
+            refuse([(("nulls",), "only for CSV, which has no nulls; remove it")])
         return self
 
 
 class ColumnSection(Section):
-    """An attribute of each record, and its privacy parameters. A column that no section names does not come out."""
+    """An attribute of each record, and its privacy parameters. Columns that no section names are not published."""
 
     name: Text
     kind: Kind
@@ -91,7 +91,7 @@ class ColumnSection(Section):
 
     @property
     def columns(self) -> list[str]:
-        """Of the files."""
+        """Columns of the files."""
         return self.points if self.kind == "curve" and self.points is not None else [self.name]
 
     def _problems(self) -> Iterator[Problem]:
@@ -115,11 +115,11 @@ class ColumnSection(Section):
 
     def _category_problems(self, values: list[str]) -> Iterator[Problem]:
         if len(values) < 2:
-            yield ("values",), "expected at least two values; one by itself tells nothing"
+            yield ("values",), "expected at least two values; one alone carries no information"
         if self.missing is None and "other" not in values:
             yield (
                 ("missing",),
-                "missing; say which of the values one counts as that is not there or not listed, or list 'other'",
+                "missing; name the value that a missing or unlisted value counts as, or list 'other'",
             )
         if self.missing is not None and self.missing not in values:
             yield ("missing",), not_one_of(str(self.missing), values)
@@ -138,7 +138,7 @@ def _unique(columns: list[ColumnSection]) -> list[ColumnSection]:
     read = [(place, name) for place, column in enumerate(columns) for name in column.columns]
     first = dict(reversed([(name, place) for place, name in read]))
     refuse(
-        ((place,), f"column {name!r} is sanitised in columns[{first[name]}] already, and once is what it may be")
+        ((place,), f"column {name!r} is sanitised in columns[{first[name]}] already; it may be sanitised only once")
         for place, name in read
         if place != first[name]
     )
@@ -158,9 +158,9 @@ class SanitiseModel(Section):
         problems: list[Problem] = []
         for place, column in enumerate(self.columns):
             if self.records.entry in column.columns:
-                problems.append((("columns", place), "the column that names a record (records.entry) never comes out"))
+                problems.append((("columns", place), "the column of names (records.entry) is never published"))
             if self.records.separator in "".join(column.values or []) and column.kind == "set":
-                problems.append((("columns", place, "values"), "an element holds records.separator; take another one"))
+                problems.append((("columns", place, "values"), "an element holds records.separator; use another one"))
         for place, path in enumerate(self.records.path):
             if within(path, self.output.public):
                 message = "lies inside output.public; records are never public, move one of them"

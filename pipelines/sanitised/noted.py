@@ -1,18 +1,20 @@
-"""Notes of sanitised records next to their specs: a spec that is edited in place sanitises no record a second time."""
+"""Notes of sanitised records next to their specs, so that an edited spec does not sanitise a record a second time."""
 
 import sys
 
 from pipelines.sanitised.spec import SanitiseSpec
-from pipelines.sanitised.store import SanitisedStore
+from pipelines.sanitised.store import Sanitised
 from pipelines.store.notes import Note, keep, notes_for, refuse_begun, with_id
 from pipelines.store.same_data import SameData, absolute, patterns_of
+from pipelines.store.store import EpochStore
 from pipelines.store.together import Record
 
 
 def refuse_second(spec: SanitiseSpec) -> None:
-    """
+    """Refuse a spec that has sanitised the same records with another private folder.
+
     Raises:
-        RefusedError: the spec sanitised the same records into another private folder, or into one that is gone.
+        RefusedError: The spec sanitised them into another private folder, or into one that is gone.
     """
     same = SameData(patterns_of(spec.source))
     before = {
@@ -25,11 +27,11 @@ def refuse_second(spec: SanitiseSpec) -> None:
     )
 
 
-def keep_note(spec: SanitiseSpec, store: SanitisedStore) -> None:
-    """Keep a note of the release in the folder of its spec, or say why that is not possible.
+def keep_note(spec: SanitiseSpec, store: EpochStore[Sanitised]) -> None:
+    """Keep a note of the release in the folder of its spec, or print why that is not possible.
 
     Raises:
-        RefusedError: a note knows of more epochs than the private folder.
+        RefusedError: A note has more epochs than the private folder.
     """
     record = Record(
         release=spec.release,
@@ -43,7 +45,7 @@ def keep_note(spec: SanitiseSpec, store: SanitisedStore) -> None:
         kind="records",
         spec=spec.path.name,
         data=patterns_of(spec.source),
-        epochs=len(store.open()),
+        epochs=len(store.commits()),
         record=with_id(record),
     )
     if problem := keep(spec.path, note):

@@ -1,20 +1,23 @@
-"""What the public folder of sanitised records holds: all that readers have, and all that is told them is made from."""
+"""The public folder of sanitised records, from which everything for readers is computed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.sanitised.plan import read_plan
+from pipelines.common.errors import ArgumentError
+from pipelines.sanitised.published_plan import read_plan
 from pipelines.sanitised.spec import load_sanitise
-from pipelines.sanitised.store import MANIFEST, PLAN, commits_of
-from pipelines.spec.document import read_document
-from pipelines.spec.kinds import kind_of
+from pipelines.sanitised.store import SANITISED
+from pipelines.store.commit import PLAN
 from pipelines.store.folder import folder_at, is_folder, read_public, read_public_table
-from privacy.exact import parsed
-from privacy.sanitised.attributes import Attribute, Curve, Number
+from pipelines.store.manifest import records_of
+from pipelines.store.shown import MANIFEST
+from privacy.json_values import parsed
+from privacy.sanitised.attributes import Attribute
 from privacy.sanitised.record import Sanitisation
 from transforms.common.cloud import refuse_unreachable
-from transforms.common.errors import RefusedError, SpecError
+from transforms.common.errors import RefusedError
 from transforms.sanitised.columns import columns_of
 from transforms.sanitised.estimated_tables import estimated
 
@@ -25,13 +28,13 @@ class PublishedRecords:
     """Sanitised records, each file as the manifest has it.
 
     Attributes:
-        folder: where it is.
-        record: what each attribute can be, and its mechanism; what it claims is proved anew.
-        count: how many records there are.
-        commits: one for each epoch, as the manifest has them.
+        folder: Path of the folder.
+        record: Possible values and mechanism of each attribute; its claims are proved again.
+        count: Number of records.
+        commits: Commits of all epochs, as the manifest has them.
 
     Raises:
-        RefusedError: a file is missing, or not what the manifest says, or of another version.
+        RefusedError: A file is missing, not what the manifest says, or of another version.
     """
 
     def __init__(self, folder: str) -> None:
@@ -41,7 +44,7 @@ class PublishedRecords:
         try:
             manifest = parsed(content)
             plan = self._read(PLAN, str(manifest["plan_sha256"])).decode()
-            commits = commits_of(manifest, plan)
+            commits = records_of(SANITISED, manifest)
         except (KeyError, TypeError, ValueError):
             raise RefusedError(
                 f"{self._folder.path(MANIFEST)}: not a manifest of sanitised records that this version of the program "
@@ -54,27 +57,29 @@ class PublishedRecords:
         self.record: Sanitisation
         self.record, self._separator, self._format = read_plan(plan, self._folder.path(PLAN))
 
-    def asked(self, names: list[str] | None) -> list[Attribute]:
-        """The attributes of these names; None: all.
+    def asked(self, names: Sequence[str] | None) -> list[Attribute]:
+        """Return the attributes of these names; None: all.
 
         Raises:
-            SpecError: there is none of a name.
+            SpecError: There is no attribute of a name.
         """
         known = [one.name for one in self.record.attributes]
         for name in names or ():
             if name not in known:
-                raise SpecError(f"--query {name}: no attribute of the records; they have {', '.join(known)}")
+                raise ArgumentError("query", f"no attribute of the records; they have {', '.join(known)}", name)
         return [one for one in self.record.attributes if names is None or one.name in names]
 
-    def estimates(self, names: list[str] | None = None) -> pa.Table:
-        """What all records tell of these attributes (`transforms.sanitised.estimated_tables`); None: of all.
+    def estimates(self, names: Sequence[str] | None = None) -> pa.Table:
+        """Estimate these attributes (None: all) from all records (`transforms.sanitised.estimated_tables`).
 
         Raises:
-            RefusedError: there are no records.
+            RefusedError: There are no records, or the manifest names no files of records.
         """
+        if not self._files:
+            raise RefusedError(f"{self._folder.path(MANIFEST)}: it names no files of records; get the folder again")
         asked = Sanitisation(attributes=tuple(self.asked(names)))
         types = {
-            column: pa.float64() if isinstance(one, Number | Curve) else pa.string()
+            column: pa.float64() if one.numeric else pa.string()
             for one in asked.attributes
             for column in columns_of(one)
         }
@@ -90,33 +95,20 @@ class PublishedRecords:
         return read_public(self._folder, name, sha256, of=_OF)
 
 
-def records_at(path: str) -> PublishedRecords | None:
-    """The public side of sanitised records; None where a path is of something else.
+def published(path: str) -> PublishedRecords:
+    """Return the public side of sanitised records.
 
     Args:
-        path: of their spec, or of the public folder itself.
+        path: Path of their spec, or of the public folder.
 
     Raises:
-        RefusedError: nothing is sanitised yet.
+        RefusedError: Nothing is sanitised yet.
     """
-    if is_folder(path):
-        refuse_unreachable([path])
-        return PublishedRecords(path) if _are_at(path) else None
-    if kind_of(read_document(Path(path)).content) != "records":
-        return None
-    folder = load_sanitise(path).output.public
+    folder = path if is_folder(path) else load_sanitise(path).output.public
     refuse_unreachable([folder])
-    if folder_at(folder, private=False).read(MANIFEST) is None:
+    if folder != path and folder_at(folder, private=False).read(MANIFEST) is None:
         where = "" if "://" in folder or Path(folder).is_absolute() else ", if this is the folder where it ran"
         raise RefusedError(
-            f"{path}: nothing is sanitised yet in {folder}; `slackwater sanitise {path}` sanitises what there is{where}"
+            f"{path}: nothing is sanitised yet in {folder}; `slackwater sanitise {path}` sanitises the records{where}"
         )
     return PublishedRecords(folder)
-
-
-def _are_at(folder: str) -> bool:
-    """By the manifest: that of a release counts windows, not records."""
-    try:
-        return "records" in parsed(folder_at(folder, private=False).read(MANIFEST) or b"{}")
-    except (TypeError, ValueError):
-        return False

@@ -1,4 +1,4 @@
-"""A spec of sanitised records: read, checked, and what is done to each record."""
+"""A spec of sanitised records, read and checked, with the mechanism of each attribute."""
 
 import hashlib
 import json
@@ -26,9 +26,9 @@ class SanitiseSpec:
     """One release of sanitised records.
 
     Attributes:
-        path: the file it was read from, as given.
-        separator: between the elements of sets.
-        sha256: of what is done to records, and not of where they are.
+        path: Path of the file, as given.
+        separator: Separator of the elements of sets.
+        sha256: Digest of the mechanisms, and not of the paths of records.
     """
 
     release: str
@@ -41,9 +41,10 @@ class SanitiseSpec:
 
 
 def load_sanitise(path: str | Path) -> SanitiseSpec:
-    """
+    """Read a spec of sanitised records and check it.
+
     Raises:
-        SpecError: one line for each problem, with file, line and key, in the order of the file.
+        SpecError: The spec is wrong; one line for each problem, with file, line and key, in the order of the file.
     """
     path = Path(path)
     document = read_document(path)
@@ -117,7 +118,7 @@ def _distances(column: ColumnSection, values: int) -> np.ndarray | None:
 
 
 def _source(section: RecordsSection, record: Sanitisation) -> Source:
-    """Every column of an attribute as text: what does not fit becomes `missing`, not a row that cannot be used."""
+    """Return the source with every column as text: a wrong value then counts as `missing`, and its row stays usable."""
     declared = () if section.entry_type is None else ((section.entry, section.entry_type),)
     return Source(
         format=section.format,

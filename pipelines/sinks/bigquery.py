@@ -1,7 +1,7 @@
 """BigQuery, by Google's own client: whether a table can be used, and one load job for one file.
 
-A load job is whole or not there, and BigQuery takes an id once: to a second job of the same id it answers 409. So a job
-whose id follows from what it loads is done once, whoever asks for it and however often.
+A load job succeeds completely or not at all, and BigQuery accepts an id once: it answers a second job of the same id
+with 409. So a job whose id follows from what it loads runs once, even if several runs request it.
 """
 
 import os
@@ -19,10 +19,10 @@ from transforms.common.cloud import PATIENCE, SIGN_IN, in_time, no_credentials, 
 from transforms.common.errors import RefusedError, SlackwaterError, SpecError
 
 EMULATOR = "BIGQUERY_EMULATOR_HOST"
-"""Google's client goes there if this is set; there are no credentials then."""
+"""Variable with the address of an emulator, which Google's client then uses without credentials."""
 
 LONGEST = 3600.0
-"""Seconds that a job may take."""
+"""Longest time of a job, in seconds."""
 
 _WRITE = "bigquery.tables.updateData"
 _ROLES = "give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the project"
@@ -38,12 +38,12 @@ _TYPES: Mapping[pa.DataType, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table as it should be.
+class BigQueryTable:
+    """The expected form of a table.
 
     Attributes:
         name: `project.dataset.table`.
-        end: the column by whose months it is partitioned.
+        end: Column by whose months it is partitioned.
     """
 
     name: str
@@ -51,32 +51,36 @@ class Table:
     end: str
 
 
-def refuse_unusable(table: Table, *, loaded: int, last: str | None = None) -> None:
+def refuse_unusable(table: BigQueryTable, *, loaded: int, last: str | None = None) -> None:
     """Ask BigQuery for a table, within seconds, and make it if it is missing.
 
     Args:
-        loaded: epochs that were loaded into it.
-        last: the id of the job that loaded the last of them; the table must not be younger.
+        table: The table.
+        loaded: Number of epochs that were loaded into it.
+        last: Id of the job that loaded the last of them; the table must not be younger.
 
     Raises:
-        RefusedError: there are no credentials, or they are not taken, or not for writing; the table has other columns,
-            or is gone, or was made anew.
-        SpecError: the client is not installed; there is no such dataset.
-        SlackwaterError: nobody answers.
+        RefusedError: Credentials are missing, not accepted, or do not allow writing; or the table has other columns, is
+            gone, or was created again.
+        SpecError: The client is not installed, or there is no such dataset.
+        SlackwaterError: The server does not answer.
     """
     client = _client(table.name)
     in_time(partial(_find, client, table, loaded, last), table.name, _told, silence)
 
 
-def load_once(table: Table, id_: str, write: Callable[[BinaryIO], int], file: BinaryIO) -> None:
-    """Load what `write` makes, unless a job of this id has done so.
+def load_once(table: BigQueryTable, id_: str, write: Callable[[BinaryIO], int], file: BinaryIO) -> None:
+    """Load the file that `write` makes, unless a job of this id has done so.
 
     Args:
-        id_: of the job; a number is added, one for each that has failed.
-        file: where the load file is made.
+        table: The table.
+        id_: Id of the job; a number is added to it, one more after each failed job.
+        write: Writes the load file, and returns its number of rows.
+        file: Temporary file for the load file.
 
     Raises:
-        As `refuse_unusable`, and RefusedError: BigQuery did not take it.
+        RefusedError: BigQuery refused the file, or as `refuse_unusable`.
+        SpecError, SlackwaterError: As `refuse_unusable`.
     """
     client = _client(table.name)
     with _telling(table.name):
@@ -98,9 +102,9 @@ def load_once(table: Table, id_: str, write: Callable[[BinaryIO], int], file: Bi
 
 
 def _sent(
-    client: Any, table: Table, id_: str, location: str, write: Callable[[BinaryIO], int], file: BinaryIO
+    client: Any, table: BigQueryTable, id_: str, location: str, write: Callable[[BinaryIO], int], file: BinaryIO
 ) -> tuple[Any, bool]:
-    """The job, and whether it is this caller's."""
+    """Return the job, and whether this call has sent it."""
     from google.api_core.exceptions import GoogleAPIError
     from google.cloud.bigquery import LoadJobConfig
 
@@ -118,14 +122,14 @@ def _sent(
             file, table.name, job_id=id_, project=client.project, location=location, job_config=config, rewind=True
         )
     except GoogleAPIError:
-        job = _known(client, table, id_, location)  # sent by another run, or by this one, which heard no answer
+        job = _known(client, table, id_, location)  # sent by another run, or by this one without an answer
         if job is None:
             raise
         return job, False
     return job, True
 
 
-def _known(client: Any, table: Table, id_: str, location: str) -> Any:
+def _known(client: Any, table: BigQueryTable, id_: str, location: str) -> Any:
     from google.api_core.exceptions import NotFound
 
     try:
@@ -134,7 +138,7 @@ def _known(client: Any, table: Table, id_: str, location: str) -> Any:
         return None
 
 
-def _ended(client: Any, job: Any, table: Table, location: str) -> Any:
+def _ended(client: Any, job: Any, table: BigQueryTable, location: str) -> Any:
     from google.api_core.exceptions import GoogleAPICallError
 
     try:
@@ -146,17 +150,17 @@ def _ended(client: Any, job: Any, table: Table, location: str) -> Any:
         return found
 
 
-def _refuse_older(client: Any, table: Table, job: Any) -> None:
-    """A table that was removed and made anew does not have what a job loaded before."""
+def _refuse_older(client: Any, table: BigQueryTable, job: Any) -> None:
+    """Refuse a table that is younger than a job: if it was created again, the rows of the job are missing."""
     created = client.get_table(table.name).created
     if job.ended is not None and created is not None and job.ended < created:
         raise RefusedError(
-            f"{table.name}: job {job.job_id} loaded its rows before the table was made, so they went into another one "
-            "of that name; name a table that there never was, into which all epochs are loaded"
+            f"{table.name}: job {job.job_id} loaded its rows before the table was made, so they are in another table "
+            "of that name; name a table that never existed, into which all epochs are loaded"
         )
 
 
-def _find(client: Any, table: Table, loaded: int, last: str | None) -> None:
+def _find(client: Any, table: BigQueryTable, loaded: int, last: str | None) -> None:
     from google.api_core.exceptions import NotFound
     from google.cloud import bigquery
 
@@ -167,7 +171,7 @@ def _find(client: Any, table: Table, loaded: int, last: str | None) -> None:
     except NotFound:
         if loaded:
             raise RefusedError(
-                f"{table.name}: is gone, with {counted(loaded, 'epoch')}; restore it (BigQuery keeps what is deleted "
+                f"{table.name}: is gone, with {counted(loaded, 'epoch')}; restore it (BigQuery keeps deleted tables "
                 "for some days), or name another table, into which all epochs are loaded"
             ) from None
         new = bigquery.Table(table.name, schema=_fields(table.schema))
@@ -198,13 +202,13 @@ def _is_writable(client: Any, name: str, patience: Mapping[str, Any]) -> bool:
 
     try:
         granted = client.test_iam_permissions(name, [_WRITE], **patience)
-    except MethodNotAllowed:  # an emulator, which knows no rights
+    except MethodNotAllowed:  # an emulator has no access rights
         return True
     return _WRITE in granted.get("permissions", ())
 
 
 def _fields(schema: pa.Schema) -> list[Any]:
-    """Columns as BigQuery has them: all may be null, as those of the Parquet files that it is sent."""
+    """Return the fields of BigQuery for columns; all may be null, as in the Parquet files."""
     from google.cloud.bigquery import SchemaField
 
     return [SchemaField(field.name, _TYPES[field.type]) for field in schema]
@@ -245,7 +249,7 @@ def _told(error: Exception, where: str) -> SlackwaterError:
     if isinstance(error, DefaultCredentialsError):
         return no_credentials("BigQuery")
     if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
-        return RefusedError(f"{where}: Google does not take these credentials ({type(error).__name__}); {SIGN_IN}")
+        return RefusedError(f"{where}: Google refuses these credentials ({type(error).__name__}); {SIGN_IN}")
     if isinstance(error, Forbidden | Unauthorized):
         code = int(error.code or 0)
         return RefusedError(f"{where}: not allowed with the credentials at hand ({code}); {_ROLES}")

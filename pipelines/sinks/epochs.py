@@ -1,11 +1,11 @@
-"""Epochs that are shown, loaded into the tables besides, each once: the order in which that is safe.
+"""Load published epochs into tables, each once, in an order that is safe if a run is killed.
 
     shown by the manifest -> not loaded, by the record -> no job, by BigQuery -> load job -> record
 
-Whoever dies in between leaves what the next run finishes: what is loaded is what is public, byte by byte, so nothing is
-sampled or decided here. The id of a job follows from the release's first attempt, the epoch's and the table: names that
-chance gave, so another release of the same name has others. If the record is lost or behind, BigQuery knows the job for
-six months.
+If a run is killed in between, the next run completes the work. The loaded rows are exactly the public ones, so nothing
+is sampled or decided here. The id of a job follows from the release's first attempt, the epoch's attempt and the table.
+Attempts have random names, so another release of the same name has other ids. If the record is lost or behind, BigQuery
+knows the job for six months.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from functools import partial
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from pipelines.sinks.bigquery import Table, load_once, refuse_unusable
+from pipelines.sinks.bigquery import BigQueryTable, load_once, refuse_unusable
 from pipelines.sinks.load_file import END, Side, load_schema, rows_of, write_load_file
 from pipelines.spec.load import Spec
 from pipelines.store.commit import Commit
@@ -25,7 +25,7 @@ from transforms.common.errors import RefusedError
 
 
 def refuse_unusable_tables(spec: Spec, store: Store) -> None:
-    """Before any work: ask for the tables, and make those that are missing."""
+    """Check the tables before any work, and make missing ones."""
     commits = store.commits() if spec.output.tables else []
     for side, name in spec.output.tables:
         done = store.loads.done(name)
@@ -34,10 +34,10 @@ def refuse_unusable_tables(spec: Spec, store: Store) -> None:
 
 
 def load_shown(spec: Spec, store: Store) -> list[str]:
-    """Load all epochs that are shown and not loaded yet; a line for each.
+    """Load all published epochs that are not loaded yet; return a line for each.
 
     Raises:
-        SlackwaterError: a table does not take one. What is published stays so, and the next run loads it.
+        SlackwaterError: Loading an epoch failed. Published files stay, and the next run loads the epoch.
     """
     if not spec.output.tables:
         return []
@@ -55,14 +55,20 @@ def load_shown(spec: Spec, store: Store) -> list[str]:
 
 
 def job_id(commits: Sequence[Commit], commit: Commit, table: str) -> str:
-    """Of letters, digits, - and _, as BigQuery has it."""
+    """Return the id of a load job, of letters, digits, - and _, as BigQuery requires.
+
+    Args:
+        commits: Commits of all epochs.
+        commit: Commit of the epoch to load.
+        table: Name of the table.
+    """
     named = json.dumps([commits[0].attempt, commit.attempt, table])
     release = re.sub(r"[^A-Za-z0-9_-]", "_", commit.release)
     return f"slackwater-{release}-{commit.epoch:06d}-{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 
 
-def _table(spec: Spec, side: Side, name: str) -> Table:
-    return Table(name, load_schema(side, spec.queries), END[side])
+def _table(spec: Spec, side: Side, name: str) -> BigQueryTable:
+    return BigQueryTable(name, load_schema(side, spec.queries), END[side])
 
 
 def _write(spec: Spec, store: Store, commit: Commit, side: Side, file: BinaryIO) -> int:
@@ -74,7 +80,7 @@ def _write(spec: Spec, store: Store, commit: Commit, side: Side, file: BinaryIO)
         try:
             return write_load_file(map(rows, contents), file, schema)
         except RefusedError:
-            if store.files_of(commit, side) == (files, mixed):  # else a compaction has put others in their places
+            if store.files_of(commit, side) == (files, mixed):  # otherwise a compaction has replaced the files
                 raise
             file.seek(0)
             file.truncate()

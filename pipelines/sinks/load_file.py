@@ -1,6 +1,6 @@
-"""The load file of an epoch: its public rows of one side as one Parquet file, with release and epoch before them.
+"""The load file of an epoch: its public rows of one side as one Parquet file, with release and epoch in front.
 
-Only columns that the spec says are published are ever read, and what is written is held against them before it is sent.
+Only columns that the spec publishes are ever read, and the file is compared with them before it is sent.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,24 +25,29 @@ _TYPES: Mapping[Side, Callable[[Sequence[Query]], dict[str, pa.DataType]]] = {
 }
 
 END: Mapping[Side, str] = {"estimates": "window_end", "nodes": "node_end"}
-"""The column that says when a row came out: at that time an epoch had closed it."""
+"""Column with the end of a row's time, by which the epoch of the row is known."""
 
 
 def load_schema(side: Side, queries: Sequence[Query]) -> pa.Schema:
-    """The columns of a table of this side."""
+    """Return the columns of a table of this side."""
     return pa.schema([("release", pa.string()), ("epoch", pa.int64()), *_TYPES[side](queries).items()])
 
 
 def rows_of(
     content: bytes, commit: Commit, *, side: Side, format_: OutputFormat, schema: pa.Schema, mixed: bool
 ) -> pa.Table:
-    """The rows of an epoch that a public file holds.
+    """Return the rows of an epoch in a public file.
 
     Args:
-        mixed: whether it holds rows of other epochs too, since they are compacted.
+        content: Content of the file.
+        commit: Commit of the epoch.
+        side: Side of the file.
+        format_: Format of the file.
+        schema: Columns of the table.
+        mixed: Whether the file also has rows of other epochs, because it is compacted.
 
     Raises:
-        RefusedError: the file has other columns, or others of their types.
+        RefusedError: The file has other columns or types.
     """
     types = {field.name: field.type for field in schema if field.name not in ("release", "epoch")}
     try:
@@ -54,7 +59,7 @@ def rows_of(
     if mixed:
         ends = table.column(END[side]).cast(pa.int64())
         own = pc.less_equal(ends, commit.until)
-        if commit.epoch > 1:  # the first one has also what stands at its start: the initial level
+        if commit.epoch > 1:  # the first epoch also has rows at its start: the initial level
             own = pc.and_(own, pc.greater(ends, commit.start))
         table = table.filter(own)
     table = table.add_column(0, "epoch", pa.repeat(pa.scalar(commit.epoch, pa.int64()), table.num_rows))
@@ -62,10 +67,15 @@ def rows_of(
 
 
 def write_load_file(tables: Iterable[pa.Table], file: BinaryIO, schema: pa.Schema) -> int:
-    """One table after the other, so that one is in memory; how many rows. The file is at its start then.
+    """Write tables one after the other, so that only one is in memory; return the number of rows.
+
+    Args:
+        tables: Rows to write.
+        file: File to write to; afterwards its position is the start.
+        schema: Columns of the file.
 
     Raises:
-        RefusedError: what was written is not of the schema, or has another number of rows.
+        RefusedError: The written file has another schema or number of rows.
     """
     rows = 0
     with pq.ParquetWriter(file, schema) as writer:

@@ -1,4 +1,4 @@
-"""The specs in the folder of a spec."""
+"""Find other specs in the folder of a spec."""
 
 import re
 from collections.abc import Callable
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 def specs_beside(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[list[T], tuple[str, ...]]:
-    """The other specs of one kind in the folder of a spec, and those that cannot be read.
+    """Return the other specs of one kind in the folder of a spec, and the paths of specs that cannot be read.
 
     Args:
-        path: of the spec.
-        kind: what the others are. With `sums`, specs whose kind is unknown count as specs that cannot be read.
-        load: reads one of this kind.
+        path: Path of the spec.
+        kind: Kind of the specs to find. With `sums`, specs of unknown kind count as specs that cannot be read.
+        load: Reads a spec of this kind.
     """
     found, unread = list[T](), list[str]()
     if path.parts[:1] == ("gs:",):
@@ -41,7 +41,7 @@ def specs_beside(path: Path, kind: Kind, load: Callable[[Path], T]) -> tuple[lis
 
 
 def _may_be_spec(path: Path) -> bool:
-    """Whether a file has a key of a spec, or cannot be opened."""
+    """Return whether a file has a key of a spec, or cannot be opened."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -10,23 +10,23 @@ from pipelines.spec.errors import Problem, refuse, wrong
 from pipelines.spec.fields import Section
 from pipelines.spec.queries import QuerySection
 from pipelines.spec.words import show
-from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER, estimates_types, nodes_types
-from transforms.release.quantile_tables import QUANTILE
+from transforms.release.published_columns import OF_SOME, estimates_types, nodes_types
 
 _PROJECT = r"(?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"
 _TABLE = re.compile(rf"{_PROJECT}\.[A-Za-z0-9_]{{1,1024}}\.[A-Za-z0-9_-]{{1,1024}}")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,299}")
 _RESERVED = ("_table_", "_file_", "_partition", "_row_timestamp", "__root__", "_colidentifier")
-"""How no column may begin, in small letters, as BigQuery compares names."""
+"""Prefixes that BigQuery does not allow for columns, in lower case, since it ignores case in names."""
 
 OWN = ("release", "epoch")
-"""Columns that a table has before those of the files."""
+"""Columns that a table has before the columns of the files."""
 
-_FILES = (*estimates_types(()), *nodes_types(()), SAMPLED, GROUPED, SPREAD_OVER, QUANTILE)
+_FILES = (*estimates_types(()), *nodes_types(()), *(column.name for column in OF_SOME))
 
 
 def _table(name: str) -> str:
-    """
+    """Check that the name of a table is complete, and return it.
+
     >>> _table("house-data.releases.wards")
     'house-data.releases.wards'
     """
@@ -39,7 +39,7 @@ TableName = Annotated[str, AfterValidator(_table)]
 
 
 class BigQuerySection(Section):
-    """A table for each side that is loaded."""
+    """The table of estimates, and optionally the table of nodes."""
 
     estimates: TableName
     nodes: TableName | None = None
@@ -52,13 +52,13 @@ class BigQuerySection(Section):
 
 
 def bigquery_problems(queries: Iterable[QuerySection]) -> Iterator[Problem]:
-    """Keys are columns of the tables too, and BigQuery takes fewer names than files do."""
-    known: dict[str, str] = dict.fromkeys((*OWN, *_FILES), "one of the table's own")
+    """Find keys that cannot be columns of the tables: BigQuery accepts fewer names than files do."""
+    known: dict[str, str] = dict.fromkeys((*OWN, *_FILES), "a column that the table already has")
     for place, query in enumerate(queries):
         for key in query.by:
             name = key.lower()
             if _COLUMN.fullmatch(key) is None or name.startswith(_RESERVED):
-                why = "no name of a column in BigQuery, which takes letters, digits and '_'"
+                why = "not a valid column name in BigQuery, which takes letters, digits and '_'"
             elif name in known and known[name] != key:
                 why = f"as a column in BigQuery the same as {known[name]}"
             else:

@@ -1,8 +1,8 @@
 """Days, weeks and months by the calendar of a time zone, as instants.
 
-A day begins with the first instant of its date: where clocks skip midnight, when they do, and where midnight comes
-twice, the first time. What is known of zones is the pinned package `tzdata` alone, never the machine's own files: its
-version decides where windows that have not closed begin and end, and nothing else does.
+A day begins with the first instant of its date. If clocks skip midnight, that is the instant after the skipped time; if
+midnight comes twice, it is the first one. Time zones come from the pinned package `tzdata` alone, never from the files
+of the machine. Its version alone decides where windows that have not closed begin and end.
 """
 
 from collections.abc import Iterator
@@ -10,20 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from importlib.metadata import version
-from importlib.resources import files
 from itertools import count, takewhile
-from zoneinfo import ZoneInfo
 
 from pipelines.spec.durations import MONTH, UNITS
 from pipelines.spec.times import MICROSECOND, microseconds
 from transforms.common.windows import Windows
+from transforms.common.zones import zone_of
 
 DAY = UNITS["d"]
-WEEK = UNITS["w"]
 
 AHEAD = timedelta(days=50 * 366)
-"""So far a release without an end is looked ahead, from its start or from now on."""
+"""How far ahead of its start, or of now, the windows of a release without an end are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +28,12 @@ class Calendar:
     """Windows of whole days or whole months of a time zone.
 
     Attributes:
-        zone: its IANA name.
-        first: the date at whose begin the first window begins; for months the first of one.
-        every: how long a window is: a multiple of a day, or of MONTH.
+        zone: IANA name of the time zone.
+        first: The date on which the first window begins; for windows of months the first day of a month.
+        every: Length of a window in microseconds: a multiple of a day, or of MONTH.
 
     Raises:
-        ValueError: it is neither, or `first` is no first of a month; or `tzdata` does not know the zone.
+        ValueError: `every` is neither, `first` is not the first day of a month, or `tzdata` does not know the zone.
 
     >>> days = Calendar("Europe/Berlin", date(2026, 3, 28), DAY).until(date(2026, 3, 31))
     >>> [(days.end(number) - days.end(number - 1)) // 3_600_000_000 for number in (1, 2, 3)]
@@ -55,19 +52,22 @@ class Calendar:
         zone_of(self.zone)
 
     def until(self, last: date) -> Windows:
-        """The windows that end by the begin of a date."""
+        """Return the windows that end at or before the beginning of a date."""
         days = takewhile(lambda day: day <= last, self._dates())
         return Windows(
             start=begins(self.zone, self.first), every=self.every, ends=tuple(begins(self.zone, day) for day in days)
         )
 
     def ahead(self, moment: int) -> Windows:
-        """The windows that end within 50 years after a moment, or after the first date if that is later."""
+        """Return the windows that end within 50 years after a moment, or after the first date if that is later.
+
+        `moment` is in microseconds since the epoch, UTC.
+        """
         day = (EPOCH + min(max(moment, 0), LATEST) * MICROSECOND).date()
         return _until(self, min(max(day, self.first), date.max - 2 * AHEAD) + AHEAD)
 
     def around(self, last: date) -> list[date]:
-        """The last date before this one at which a window ends, and the first that is not before it."""
+        """Return the last date before `last` at which a window ends, and the first such date at or after `last`."""
         found: list[date] = []
         for day in self._dates():
             found = [*found[-1:], day]
@@ -76,7 +76,7 @@ class Calendar:
         return found
 
     def _dates(self) -> Iterator[date]:
-        """Those at whose begin windows end, up to the year 9999."""
+        """Yield the dates at whose beginning windows end, up to the year 9999."""
         months = 0 if self.every % MONTH else self.every // MONTH
         with suppress(OverflowError, ValueError):
             for number in count(1):
@@ -98,7 +98,7 @@ def _until(calendar: Calendar, last: date) -> Windows:
 
 @lru_cache(maxsize=1 << 16)
 def begins(zone: str, day: date) -> int:
-    """The first instant of a date, in microseconds since the epoch, UTC.
+    """Return the first instant of a date, in microseconds since the epoch, UTC.
 
     >>> from pipelines.spec.times import moment_text
     >>> moment_text(begins("Europe/Berlin", date(2026, 7, 1))), moment_text(begins("America/Havana", date(2026, 11, 1)))
@@ -115,22 +115,3 @@ def begins(zone: str, day: date) -> int:
         middle = (early + late) // 2
         early, late = (early, middle) if begun(middle) else (middle + 1, late)
     return early
-
-
-@lru_cache(maxsize=8)
-def zone_of(name: str) -> ZoneInfo:
-    """A zone as the package `tzdata` has it.
-
-    Raises:
-        ValueError: it has none of that name.
-    """
-    path = files("tzdata").joinpath("zoneinfo", *name.split("/"))
-    if not path.is_file():
-        raise ValueError(f"{name!r} is not in tzdata {version('tzdata')}")
-    with path.open("rb") as file:
-        return ZoneInfo.from_file(file, key=name)
-
-
-def tzdata() -> str:
-    """Which version of the package is there."""
-    return f"tzdata {version('tzdata')}"

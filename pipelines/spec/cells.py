@@ -1,17 +1,20 @@
-"""The shape of `cells:` in a query: what its ordered cells are for, and by which sums over cells they are published."""
+"""The shape of `cells:` in a query: what its ordered cells are used for, and which sums over cells get noise."""
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import refuse
-from pipelines.spec.fields import Number, Section
+from pipelines.spec.fields import Number, Section, one_of
 from privacy.cells.boxes import Range
-from privacy.cells.choice import CellChoice, CellName, Purpose
+from privacy.cells.choice import CellChoice, Purpose
+from privacy.cells.table import OFFERS
+
+CellName = Annotated[str, BeforeValidator(one_of(OFFERS))]
 
 
 class CellsSection(Section):
-    """A strategy over cells; the planner takes the best for what is left out."""
+    """A strategy over cells; the planner chooses the best value for each key that is left out."""
 
     strategy: CellName = "auto"
     branching: Annotated[int, Field(ge=2, le=1024)] | None = None
@@ -21,22 +24,15 @@ class CellsSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.branching is not None and self.strategy != "tree":
-            refuse([(("branching",), "of a tree; add strategy: tree, or remove it")])
-        for name in ("height", "splits"):
-            if getattr(self, name) is not None and self.strategy != "kdtree":
-                refuse([((name,), "of a kdtree; add strategy: kdtree, or remove it")])
-        if self.strategy == "kdtree" and self.for_ != "cells":
-            refuse([(("for",), "a kdtree is the same for all of them; remove it")])
         if (self.strategy, self.for_) == ("auto", "cells"):
-            refuse([((), "says what holds without it; add for: ranges, or a strategy, or remove it")])
+            refuse([((), "states only defaults; add for: ranges, or a strategy, or remove it")])
         return self
 
     def choice(self, listed: tuple[tuple[Range | None, ...], ...]) -> CellChoice:
-        """What it leaves to the planner.
+        """Return what the section fixes for the planner.
 
         Args:
-            listed: the ranges that are published, along each axis.
+            listed: The published ranges, each with its part of each axis; None: the whole axis.
         """
         return CellChoice(
             name=self.strategy,

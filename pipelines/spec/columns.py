@@ -1,4 +1,4 @@
-"""An error of the files' columns, with the lines of the spec that ask for them.
+"""Add to an error about a column of the files the lines of the spec that name the column.
 
 wards.yaml:14: queries[0].where of 'beds': data/stays.csv has no column 'surgery'; ...
 """
@@ -10,7 +10,6 @@ from typing import TypeVar
 from pipelines.spec.document import Place, document_of
 from pipelines.spec.errors import name_of
 from pipelines.spec.load import Spec
-from privacy.constraint import ByClass
 from transforms.common.errors import ColumnError, SpecError
 
 Found = TypeVar("Found")
@@ -18,13 +17,15 @@ _KEY = re.compile(r"(?:(changelog|privacy)\.(\w+)|queries|where): ")
 
 
 def with_spec_lines(inspected: Callable[[], Found], spec: Spec, *, query: int | None = None) -> Found:
-    """What `inspected` gives.
+    """Return the result of `inspected`; its errors about columns name the lines of the spec.
 
     Args:
-        query: the number of the query whose `where` is inspected.
+        inspected: Reads the columns of the files.
+        spec: The spec that names the columns.
+        query: Number of the query whose `where` is inspected; None: all queries.
 
     Raises:
-        SpecError: that of `inspected`, with file, line and key; a line for each place that asks for the column.
+        SpecError: The error of `inspected`, with file, line and key; one line for each place that names the column.
     """
     try:
         return inspected()
@@ -45,11 +46,11 @@ def with_spec_lines(inspected: Callable[[], Found], spec: Spec, *, query: int | 
 
 
 def _asking(column: str, spec: Spec) -> Iterator[Place]:
-    """The places that name a column of the states."""
+    """Yield the places of the spec that name a column of the states."""
     if column == spec.privacy.owner:
         yield "privacy", "unit"
     constraint = spec.privacy.constraint
-    if isinstance(constraint, ByClass) and constraint.column == column:
+    if constraint.column == column:
         yield "privacy", "constraint", "by"
     for number, query in enumerate(spec.queries):
         if query.column == column:
@@ -66,7 +67,7 @@ def _named(place: Place, spec: Spec) -> str:
 
 
 def _text(error: SpecError, place: Place) -> str:
-    """The message without its key, which the place says better, unless the key is the cure."""
+    """Return the message without its key, since the place names it, unless the key is part of the advice."""
     key = _KEY.match(str(error))
     message = str(error)[key.end() :] if key and key[2] != "types" else str(error)
     if place[-1] != "where" or not isinstance(error, ColumnError) or "has no column" not in message:

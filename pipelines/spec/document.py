@@ -1,7 +1,7 @@
 """A YAML file as plain values, with the line of every key and item.
 
-YAML 1.2, so that `NO` and `on` are text: they are countries and wards before they are booleans.
-Times stay text too, for `pipelines.spec.times`: YAML's own rule takes a time without a zone for UTC.
+It is YAML 1.2, so `NO` and `on` are text: they may be a country or a ward, and not booleans. Times stay text too, for
+`pipelines.spec.times`, since YAML reads a time without a zone as UTC.
 """
 
 from collections.abc import Callable
@@ -24,23 +24,23 @@ Place = tuple[str | int, ...]
 
 _DEEPEST = 20
 _MOST_REPEATED = 100_000
-"""Values that aliases may repeat: ten lines of aliases of aliases can stand for 10^10 values."""
+"""Most values that aliases may repeat: ten lines of aliases of aliases can mean 10^10 values."""
 
 _MOST_BITS = 1000
-"""Of a whole number: a larger one is no float."""
+"""Most bits of a whole number; larger ones do not fit in a float."""
 
 _TAG = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a file says, and where.
+    """The values of a file, with their lines.
 
     Attributes:
-        name: the file's path as the user gave it.
-        text: the file as it was read.
-        content: the top mapping, made of dict, list, str, int, float, bool and None only.
-        lines: for every place its line, counted from 1.
+        name: Path of the file as the user gave it.
+        text: Text of the file as it was read.
+        content: The top mapping, made of dict, list, str, int, float, bool and None only.
+        lines: Line of each place, counted from 1.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Document:
     lines: dict[Place, int]
 
     def line(self, place: Place) -> int:
-        """The line of a place, or of the nearest place above it that the file has."""
+        """Return the line of a place, or of the nearest place above it that the file has."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -59,7 +59,7 @@ def read_document(path: Path) -> Document:
     """Read a YAML file, local or on gs://, whose top level is a mapping.
 
     Raises:
-        SpecError: one line with the file, the line and what to do.
+        SpecError: The file cannot be read or is not such YAML; one line with the file, the line and what to do.
     """
     name = str(path)
     if path.parts[:1] == ("gs:",):
@@ -68,10 +68,10 @@ def read_document(path: Path) -> Document:
 
 
 def document_of(name: str, text: str) -> Document:
-    """Text as YAML whose top level is a mapping.
+    """Read a text of YAML whose top level is a mapping.
 
     Raises:
-        SpecError: as `read_document`; the message begins with `name`.
+        SpecError: As `read_document`; the message begins with `name`.
     """
     root, constructor = _composed(name, text)
     if root is None or root.tag == f"{_TAG}null":
@@ -99,12 +99,12 @@ def _remote_text(name: str) -> str:
         return read_bytes(name).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SpecError(f"{name}: not text in UTF-8; save the spec as UTF-8") from None
-    except Exception as error:  # each file system has its own
+    except Exception as error:  # file systems raise different errors
         raise SpecError(f"{name}: cannot be read ({type(error).__name__}); check the path and your rights") from None
 
 
 def _composed(name: str, text: str) -> tuple[Any, Any]:
-    """The tree of nodes, no larger than the text since aliases share nodes; and what makes values of scalars."""
+    """Return the tree of nodes and what turns scalars into values. Aliases share nodes, so the tree is small."""
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = _DEEPEST + 1
     yaml.composer.warn_double_anchors = False
@@ -128,16 +128,16 @@ _CALLED = {
 
 
 def _text_of(node: Any) -> str:
-    """Text, except halves of surrogate pairs, which no file can hold."""
+    """Return a text node as a string; refuse halves of surrogate pairs, which no file can hold."""
     node.value.encode()
     return str(node.value)
 
 
 class _Reader:
-    """Makes plain values of nodes.
+    """Turns nodes into plain values.
 
     Attributes:
-        lines: the line of each place; what is merged into a mapping (`<<`) is on the line of the mapping.
+        lines: Line of each place. Keys that are merged into a mapping (`<<`) have the line of the mapping.
     """
 
     def __init__(self, name: str, constructor: Any) -> None:
@@ -155,7 +155,7 @@ class _Reader:
         self._repeated = 0
 
     def value(self, node: Any, place: Place) -> Any:
-        """The value of a node."""
+        """Return the value of a node."""
         line = self.lines.setdefault(place, node.start_mark.line + 1)
         self._repeated += id(node) in self._seen
         self._seen.add(id(node))

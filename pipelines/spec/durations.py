@@ -1,4 +1,4 @@
-"""Durations as people write them (`1d`, `1h30m`, `14d`), as whole microseconds; and months, of which none is one."""
+"""Durations as people write them (`1d`, `1h30m`), in whole microseconds; and months, which have no fixed length."""
 
 import re
 
@@ -13,11 +13,11 @@ UNITS = {
     "ms": 1_000,
     "us": 1,
 }
-"""Microseconds in each unit, largest first. A day is 24 hours, always: no calendar here."""
+"""Microseconds in each unit, largest first. A day always has 24 hours, also when clocks change."""
 
 MONTH = 365 * UNITS["d"] // 12 - 1
-"""What a month stands for in the length of a window of months: a twelfth of 365 days, and a microsecond less, so that
-no number of months is a number of days."""
+"""Length that represents a month in windows of months: a twelfth of 365 days less one microsecond, so that no number of
+months equals a number of days."""
 
 LONGEST = 1_000 * 366 * UNITS["d"]
 
@@ -32,10 +32,10 @@ _WHOLE = re.compile(r"(?:\d+(?:ms|us|[wdhms]))+", re.ASCII)
 
 
 def parse_duration(text: str) -> int:
-    """Microseconds in a duration: whole numbers, each with its unit, run together.
+    """Return the microseconds of a duration, which is written as whole numbers with units and without spaces.
 
     Raises:
-        ValueError: anything else, a unit given twice, or more than about a thousand years.
+        ValueError: The text is not a duration, gives a unit twice, or is longer than a thousand years.
 
     >>> parse_duration("1d12h") // 3_600_000_000
     36
@@ -58,7 +58,7 @@ def parse_duration(text: str) -> int:
 
 
 def _meant(text: str) -> str:
-    """The duration that this probably means; empty if it is not known.
+    """Return the duration that a text probably means; empty if it is not known.
 
     >>> _meant("7 days"), _meant("Weekly"), _meant("1 hour 30 min"), _meant("1d 1 day"), _meant("soon")
     ('7d', '1w', '1h30m', '', '')
@@ -72,10 +72,10 @@ def _meant(text: str) -> str:
 
 
 def parse_length(text: str) -> int:
-    """Microseconds in a duration, or in so many months, each of which counts as MONTH.
+    """Return the microseconds of a duration, or of a number of months, each of which counts as MONTH.
 
     Raises:
-        ValueError: as `parse_duration`.
+        ValueError: As `parse_duration`.
 
     >>> parse_length("3mo") == 3 * MONTH, parse_length("1d") == UNITS["d"]
     (True, True)
@@ -89,7 +89,7 @@ def parse_length(text: str) -> int:
 
 
 def duration_text(microseconds: int) -> str:
-    """The duration as `parse_length` reads it, in the fewest parts; at least zero.
+    """Return the text of a duration that `parse_length` reads, in the fewest parts; the duration is at least zero.
 
     >>> duration_text(36 * 3_600_000_000), duration_text(7 * 86_400_000_000), duration_text(0), duration_text(3 * MONTH)
     ('1d12h', '1w', '0s', '3mo')
@@ -105,7 +105,7 @@ def duration_text(microseconds: int) -> str:
 
 
 def length_text(microseconds: int) -> str:
-    """A duration in words, for pages.
+    """Return a duration in words, for pages.
 
     >>> length_text(36 * 3_600_000_000), length_text(7 * 86_400_000_000), length_text(MONTH)
     ('36 hours', '7 days', '1 month')

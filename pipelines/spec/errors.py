@@ -1,4 +1,4 @@
-"""What is wrong with a spec: one line for each problem, with file, line, key and what to do.
+"""Messages about a spec: one line for each problem, with file, line, key and what to do.
 
 spec.yaml:14: queries[0].publsh: unknown key; did you mean 'publish'?
 """
@@ -14,7 +14,7 @@ from pipelines.spec.document import Document, Place
 from pipelines.spec.words import ALIKE, nearest, not_one_of, show
 
 Problem = tuple[Place, str]
-"""Where, from the value that a validator looks at, and what is wrong and expected there."""
+"""The place, relative to the value that a validator checks, and a message: what is wrong and what is expected."""
 
 _RULES = "rules"
 _WORD = re.compile(r"'(.*?)'")
@@ -60,19 +60,25 @@ _EXAMPLES = {
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise what pydantic collects with everything else, if there are problems."""
+    """Raise an error with these problems, which pydantic collects with all others; do nothing without problems."""
     found = list(problems)
     if found:
         raise PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": found})
 
 
 def wrong(message: str) -> PydanticCustomError:
-    """What a validator raises to refuse the value that it looks at."""
+    """Return the error that a validator raises to refuse the value that it checks."""
     return PydanticCustomError(_RULES, "the spec breaks a rule", {"problems": [((), message)]})
 
 
 def describe(error: ValidationError, document: Document, model: type[BaseModel]) -> str:
-    """Every problem on a line of its own, in the order of the file."""
+    """Return each problem on a separate line, in the order of the file.
+
+    Args:
+        error: All problems that pydantic has found.
+        document: The file, which has the line of each place.
+        model: The model of the whole spec, which has the known keys.
+    """
     lines = []
     for detail in error.errors(include_url=False):
         for place, message in _messages(detail, model):
@@ -84,7 +90,7 @@ def describe(error: ValidationError, document: Document, model: type[BaseModel])
 
 
 def name_of(place: Place) -> str:
-    """The place as people write it.
+    """Return the text of a place.
 
     >>> name_of(("queries", 0, "by", "ward"))
     'queries[0].by.ward'
@@ -94,7 +100,7 @@ def name_of(place: Place) -> str:
 
 
 def _key(key: str) -> str:
-    """A key as it is, unless it could break the line."""
+    """Return a key as it is, or quoted and shortened if it could break the line."""
     return key if key.isprintable() and 0 < len(key) <= 60 else show(key)
 
 
@@ -133,7 +139,7 @@ def _unknown_key(place: Place, model: type[BaseModel]) -> str:
 
 
 def _known_keys(place: Place, model: type[BaseModel]) -> list[str]:
-    """The keys of the model at a place; positions and free keys lead to the model already found."""
+    """Return the keys of the model at a place; positions and free keys stay at the model already found."""
     for step in place:
         field = model.model_fields.get(str(step))
         if field is not None:
@@ -149,7 +155,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _in_file(place: Place, content: Any) -> Place:
-    """The place without steps that the file does not have, such as item 0 of what is no list."""
+    """Return the place without steps that the file does not have, such as item 0 of a value that is not a list."""
     kept: list[str | int] = []
     for position, step in enumerate(place):
         last = position == len(place) - 1

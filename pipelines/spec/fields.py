@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, datetime
 from typing import Annotated, Any, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import available_timezones
 
 from pydantic import (
     AfterValidator,
@@ -22,13 +22,14 @@ from pydantic import (
 from pipelines.spec.durations import parse_duration, parse_length
 from pipelines.spec.errors import wrong
 from pipelines.spec.times import microseconds, parse_moment_or_date, parse_time
-from pipelines.spec.words import ALIKE, nearest, show
+from pipelines.spec.words import ALIKE, nearest, not_one_of, show
+from transforms.common.zones import zone_of
 
 Parsed = TypeVar("Parsed")
 
 
 class Section(BaseModel):
-    """Keys that belong together: unknown ones are refused, and no value changes its type."""
+    """Keys that belong together. Unknown keys are refused, and no value is converted to another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -45,8 +46,21 @@ def _reader(parse: Callable[[str], Parsed], example: str) -> Callable[[Any], Par
     return read
 
 
+def one_of(names: Collection[str]) -> Callable[[Any], Any]:
+    """Return a validator that refuses all values except these names."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise wrong(f"expected one of {', '.join(names)}, not {show(value)}")
+        if value not in names:
+            raise wrong(not_one_of(value, names))
+        return value
+
+    return check
+
+
 def as_list(value: Any) -> Any:
-    """One value where a list may stand, as a list of one."""
+    """Return a list as it is, and any other value as a list of one item."""
     return value if isinstance(value, list) else [value]
 
 
@@ -54,8 +68,8 @@ def _word_or_settings(value: Any) -> str:
     return "word" if isinstance(value, str) else "settings"
 
 
-# A value that is a word or keys: the tags keep pydantic from saying what is wrong with it as the other one.
-# A tag is a step in the place of a problem, which pipelines.spec.errors leaves out as the file does not have it.
+# A value that is a word or a mapping. The tags keep pydantic from checking it as the other kind and reporting that too.
+# A tag is a step in the place of a problem. pipelines.spec.errors leaves it out, since the file does not have it.
 WORD, SETTINGS = Tag("word"), Tag("settings")
 EITHER = Discriminator(_word_or_settings)
 
@@ -78,14 +92,14 @@ def _not_yaml_null(value: Any) -> Any:
 
 
 def timezone_named(name: str) -> str:
-    """The name of a time zone, as it is.
+    """Check that a time zone is known, and return its name.
 
     Raises:
-        PydanticCustomError: it is unknown; with the one that was probably meant.
+        PydanticCustomError: The zone is unknown; the message names the one that was probably meant.
     """
     try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        zone_of(name)
+    except ValueError:
         zones = available_timezones()
         cities = {zone.rpartition("/")[2]: zone for zone in sorted(zones, key=lambda zone: zone.startswith("Europe"))}
         written = name.strip().title().replace(" ", "_")
@@ -133,7 +147,7 @@ QueryName = Annotated[str, AfterValidator(_query)]
 Timezone = Annotated[str, AfterValidator(timezone_named)]
 Duration = Annotated[int, PlainValidator(_reader(parse_duration, "a duration such as 1d"))]
 Length = Annotated[int, PlainValidator(_reader(parse_length, "a duration such as 1d"))]
-"""Of windows, which may also be months."""
+"""Length of a window, which may also be a number of months."""
 Moment = Annotated[
     datetime,
     PlainValidator(_reader(parse_time, "a time such as 2013-01-01T00:00:00Z")),

@@ -1,6 +1,6 @@
-"""The three kinds of specs, told apart by the keys that none of the others has; and which commands are for which.
+"""The three kinds of specs, recognised by keys that no other kind has; and the commands for each kind.
 
-A survey's design is a file beside its spec, and easily taken for it.
+The design of a survey is a fourth kind, because it is easily given in place of the spec of the survey.
 """
 
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ _SIGNS: dict[Kind, set[str]] = {
 }
 
 KEYS = frozenset[str]().union(*_SIGNS.values())
-"""Keys that tell a spec from other YAML."""
+"""Keys that distinguish a spec from other YAML."""
 
 
 def kind_of(content: Mapping[str, Any]) -> Kind | None:
-    """None where keys of none, or of several, are there: then each unknown key is told.
+    """Return the kind of a spec; None if it has keys of no kind or of several, so that each unknown key is reported.
 
     >>> kind_of({"sanitise": "a", "columns": []}), kind_of({"queries": []}), kind_of({"sanitise": "a", "queries": []})
     ('records', 'sums', None)
@@ -47,9 +47,10 @@ def kind_of(content: Mapping[str, Any]) -> Kind | None:
 
 
 def refuse_another(document: Document, kind: Kind) -> None:
-    """
+    """Refuse a spec of another kind.
+
     Raises:
-        SpecError: the spec is of another kind; it names the commands for that.
+        SpecError: The spec is of another kind; the message names the commands for that kind.
     """
     found = kind_of(document.content)
     if found not in (None, kind):

@@ -1,44 +1,34 @@
 """The spec of a release: read, checked and frozen.
 
-`load` gives values that the rest of the program can trust: nothing is left on `auto` but what the planner settles
-(strategies, and the mechanism where there is a delta), times are microseconds since the epoch (UTC), durations
-are microseconds, and mappings whose order must not matter are sorted. The shape of the file and its rules are in the
-modules beside this one.
+`load` returns values that the rest of the program can trust. Only what the planner decides is left on `auto`:
+strategies, and the mechanism if there is a delta. Times are microseconds since the epoch (UTC), durations are
+microseconds, and mappings whose order must not matter are sorted. The other modules of this package define the shape of
+the file and its rules.
 """
 
-import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
 from pipelines.spec.calendar import Calendar
+from pipelines.spec.changelog import ChangelogSection
 from pipelines.spec.document import read_document
 from pipelines.spec.durations import length_text
 from pipelines.spec.errors import describe
 from pipelines.spec.kinds import refuse_another
-from pipelines.spec.models import ChangelogSection, FreshnessSection, OutputSection, SpecModel
-from pipelines.spec.ordered import OrderedSection
+from pipelines.spec.models import OutputSection, SpecModel
 from pipelines.spec.privacy import PrivacySection
-from pipelines.spec.queries import PlainKind, QuantilesSection, QuerySection, RangesSection, SlidingSection, key_of
-from pipelines.spec.rules import adaptive_of
+from pipelines.spec.query_of import query_of
 from pipelines.spec.schedule import ScheduleSection
-from pipelines.spec.strategies import Strategy, StrategySection
 from pipelines.spec.times import now
 from privacy.automaton import Bound
-from privacy.cells.choice import CellChoice
 from privacy.constraint import Constraint
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.make_plan import Split
 from privacy.planning.promise import Promise
 from privacy.protection import EVERYTHING, Protection
-from privacy.series import Series
-from privacy.strategies.choice import Choice
-from transforms.aggregation.expression import Condition
 from transforms.aggregation.queries import Query
 from transforms.common.errors import SpecError
 from transforms.common.sinks import DEFAULT, OutputFormat
@@ -47,18 +37,18 @@ from transforms.sources.formats.table import FORMATS
 from transforms.sources.freshness import Freshness
 
 SHRINK = 0.2
-"""By so large a share of its rows may a snapshot be smaller than the one before, unless the spec says otherwise."""
+"""Default of the largest share of its rows that a snapshot may have lost since the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changelog:
-    """Where the mutations are, and what of them may be unusable.
+    """Where the mutations are, and how many of them may be unusable.
 
     Attributes:
-        source: with the privacy unit's column; relative paths start at the current folder.
-        bad_rows: share of rows that may be unusable, at least 0 and below 1.
-        shrink: share of the rows that a snapshot may have less than the one before; None for other formats.
-        freshness: what says how far the source has come; None: the clock alone says when a window is over.
+        source: The files and their columns, with the privacy unit's column. Relative paths start at the current folder.
+        bad_rows: Largest share of rows that may be unusable, at least 0 and below 1.
+        shrink: Largest share of its rows that a snapshot may have lost since the one before; None for other formats.
+        freshness: Rule for how far the source has come; None: the clock alone decides when a window is over.
     """
 
     source: Source
@@ -73,14 +63,16 @@ class Privacy:
 
     Attributes:
         unit: `entry`, or the column that names the owner.
-        protects: all that a unit ever does, or whatever it does in a span of time.
-        constraint: what is enforced; from `states` if the spec gives no constraint.
-        mechanism: `auto`, for the planner to settle, only if delta is above 0.
-        accounting: None only if the mechanism is `auto`: the planner takes what suits the mechanism.
-        split: what the queries' shares of the budget follow: their weights, or equal errors relative to `expected`.
-        adaptive_data: whether data may react to what is published.
-        states: the state machine, each state with those that may follow it; None if not given.
-        bound: what the state machine allows an entry; None without one.
+        epsilon, delta: Privacy budget of the whole release.
+        protects: Everything that a unit ever does, or everything that it does in a span of time.
+        constraint: The contribution bound that is enforced; from `states` if the spec gives no constraint.
+        mechanism: Kind of noise; `auto`, which the planner decides, only if delta is above 0.
+        accounting: How privacy parameters are composed. None only if the mechanism is `auto`: the planner takes the
+            accounting that suits the mechanism it chooses.
+        split: How the budget is shared: by the weights of queries, or for equal errors relative to `expected`.
+        adaptive_data: Whether data may react to published numbers.
+        states: The state machine, each state with the states that may follow it; None if not given.
+        bound: Most changes that the state machine allows an entry; None without a state machine.
     """
 
     unit: str
@@ -106,10 +98,12 @@ class Schedule:
     """Windows of `every` microseconds from `start`, or those of a calendar; `until`, if given, is a window's end.
 
     Attributes:
-        windows: how many there are; None without an end.
-        calendar: what says where they begin and end; then `every` is what a plan counts as their length, and `start`
-            and `until` are what is known today: what is committed stands (pipelines.epochs.calendar_bounds).
-        slack: m windows in a row are at least m * every - slack long, as far as the calendar is looked ahead.
+        windows: Number of windows; None without an end.
+        calendar: The calendar by which windows begin and end; None: all have the same length. With a calendar, `every`
+            is the length that a plan counts, and `start` and `until` are computed from today's time zones. Committed
+            windows keep their ends (pipelines.epochs.calendar_bounds).
+        slack: Any m consecutive windows are at least m * every - slack long, in microseconds, as far ahead as the
+            calendar is computed.
     """
 
     start: int
@@ -121,7 +115,7 @@ class Schedule:
 
     @property
     def length(self) -> str:
-        """How long a window is, as people write it.
+        """Length of a window, in words.
 
         >>> Schedule(start=0, every=86_400_000_000).length
         '1 day'
@@ -135,7 +129,7 @@ class Output:
     """Two folders, neither inside the other, and the format of the public files.
 
     Attributes:
-        tables: of BigQuery, `project.dataset.table`, by the side that is loaded there: estimates, and nodes or not.
+        tables: BigQuery tables (`project.dataset.table`), each with the side that is loaded into it.
     """
 
     public: str
@@ -145,7 +139,7 @@ class Output:
 
     @property
     def folders(self) -> tuple[str, str]:
-        """Both, the private one first: without it nothing of the other can be understood."""
+        """Both folders, the private one first, because the public one depends on it."""
         return self.private, self.public
 
 
@@ -154,10 +148,10 @@ class Spec:
     """One release.
 
     Attributes:
-        path: the file it was read from, as given.
-        base: the folder of that file.
-        text: the file as it was read.
-        sha256: of the content alone, whatever its comments, layout and order of keys.
+        path: Path of the file, as given.
+        base: Folder of the file.
+        text: Text of the file as it was read.
+        sha256: Digest of the content alone; comments, layout and the order of keys do not change it.
     """
 
     release: str
@@ -173,7 +167,7 @@ class Spec:
 
     @property
     def promise(self) -> Promise:
-        """Whom the release protects, from what, over which windows, and the bound that is enforced."""
+        """The privacy unit, its protection, the windows, and the contribution bound that is enforced."""
         return Promise(
             constraint=self.privacy.constraint,
             window=self.schedule.every,
@@ -185,13 +179,13 @@ class Spec:
 
 
 def load(path: str | Path) -> Spec:
-    """Read a spec and check all of it that can be checked without the data.
+    """Read a spec and check everything that can be checked without the data.
 
     Args:
-        path: of a YAML file.
+        path: Path of a YAML file.
 
     Raises:
-        SpecError: one line for each problem, with file, line and key, in the order of the file.
+        SpecError: The spec is wrong; one line for each problem, with file, line and key, in the order of the file.
     """
     path = Path(path)
     document = read_document(path)
@@ -207,23 +201,24 @@ def load(path: str | Path) -> Spec:
         privacy=privacy,
         schedule=_schedule(model.schedule),
         queries=tuple(
-            _query(q, every=model.schedule.every, strategy=model.strategy, distance=model.privacy.distance)
+            query_of(q, every=model.schedule.every, strategy=model.strategy, distance=model.privacy.distance)
             for q in model.queries
         ),
         output=_output(model.output),
         path=path,
         base=path.parent,
         text=document.text,
-        sha256=_sha256(model),
+        sha256=model.sha256(),
     )
 
 
 def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | None) -> Changelog:
-    """What a section says.
+    """Return the changelog that a section describes.
 
     Args:
-        owner: the column of the privacy unit, None for entries.
-        every: how far apart snapshots are if the section does not say it.
+        section: The checked section of the spec.
+        owner: The column of the privacy unit; None if the unit is the entry.
+        every: Time between snapshots in microseconds, if the section does not give it.
     """
     snapshots = FORMATS[section.format].snapshots
     source = Source(
@@ -247,9 +242,9 @@ def changelog_of(section: ChangelogSection, *, owner: str | None, every: int | N
 
 
 def _freshness(section: ChangelogSection) -> Freshness | None:
-    rule = section.freshness
-    if not isinstance(rule, FreshnessSection):
-        return None if rule is None else Freshness(by=rule)
+    rule = section.told
+    if rule is None:
+        return None if section.freshness is None else Freshness(by="newer_file")
     if rule.file is not None:
         return Freshness(by="file", path=rule.file)
     return Freshness(by="heartbeat", path=rule.heartbeat or "", settings=section.kafka)
@@ -291,73 +286,3 @@ def _output(section: OutputSection) -> Output:
         if section.bigquery.nodes is not None:
             tables.append(("nodes", section.bigquery.nodes))
     return Output(public=section.public, private=section.private, format=section.format, tables=tuple(tables))
-
-
-def _query(section: QuerySection, *, every: int, strategy: Strategy, distance: Mapping[str, Decimal | int]) -> Query:
-    """On the plain grid; keys in the order of their names, each with its cells in the order of the spec."""
-    return Query(
-        name=section.name,
-        measure=section.measure.measure(),
-        column=section.measure.column,
-        invalid=section.measure.invalid,
-        where=None if section.where is None else Condition.parse(section.where),
-        by=tuple((key, key_of(section.by[key])) for key in sorted(section.by)),
-        publish=tuple(
-            _series(number, every)
-            for number in section.publish
-            if not isinstance(number, QuantilesSection | RangesSection)
-        ),
-        quantiles=section.quantiles,
-        ranges=section.ranges,
-        weight=section.weight,
-        expected=section.expected,
-        consistent=section.consistent,
-        strategy=_choice(section, strategy if section.strategy is None else section.strategy),
-        over=_over(section),
-        apart=_apart(section, distance),
-        adaptive=None if (adaptive := adaptive_of(section, strategy)) is None else adaptive.choice(every),
-    )
-
-
-def _over(section: QuerySection) -> CellChoice:
-    """What is asked of the cells; where ranges are published, to be near as single cells are."""
-    listed = []
-    for box in section.ranges:
-        cells = iter(box)
-        keys = (section.by[name] for name in sorted(section.by))
-        listed.append(tuple(next(cells) if isinstance(key, OrderedSection) else None for key in keys))
-    if section.over is not None:
-        return section.over.choice(tuple(listed))
-    return CellChoice(workload="listed", listed=tuple(listed)) if listed else CellChoice()
-
-
-def _apart(section: QuerySection, distance: Mapping[str, Decimal | int]) -> tuple[int, ...]:
-    """How many cells apart units are that are near each other, along each key."""
-    if not distance:
-        return ()
-    keys = ((section.by[name], distance.get(name)) for name in sorted(section.by))
-    return tuple(key.near(far) or 0 if isinstance(key, OrderedSection) and far is not None else 0 for key, far in keys)
-
-
-def _series(number: PlainKind | SlidingSection, every: int) -> Series:
-    if isinstance(number, str):
-        return Series(kind=number)
-    step = every if number.every is None else number.every
-    return Series(kind="sliding", width=number.sliding // every, every=step // every)
-
-
-def _choice(section: QuerySection, strategy: Strategy) -> Choice:
-    if isinstance(strategy, StrategySection):
-        return Choice() if strategy.adaptive is not None else strategy.choice()
-    return Choice(name="disjoint" if strategy == "sliding" and not section.slides else strategy)
-
-
-def _sha256(model: SpecModel) -> str:
-    """SHA-256 of the checked values and not of the text; defaults count as if they were written.
-
-    Keys that do not change what is published or protected are left out, so that they can be changed during a release:
-    when bad input stops a run, when a window is published, where passwords are, which tables files are loaded into.
-    """
-    left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": {"bigquery"}}
-    content = json.dumps(model.model_dump(exclude=left_out), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What is wrong with a file that is not YAML, in one line: file, line, key and what to do."""
+"""Messages about a file that is not YAML, in one line: file, line, key and what to do."""
 
 import re
 
@@ -10,7 +10,7 @@ TOO_DEEP = "nested too deeply; a spec needs a few levels only"
 _BRACKET = "the bracket that opens here is not closed, or a comma is missing after an item"
 _QUOTES = "put the text in single quotes"
 _REWORDED = (
-    # in the parser's message; whether the line is that of what began before the problem; our message
+    # pattern in the parser's message; whether to report the line where the faulty construct begins; our message
     ("'\\\\t'", False, "a tab where YAML expects spaces; indent with spaces"),
     ("another document", False, "a second document begins here; a spec is one document, remove `---`"),
     (
@@ -34,7 +34,7 @@ _REWORDED = (
 
 
 def reworded(error: MarkedYAMLError, text: str) -> str:
-    """`LINE: KEY: MESSAGE`, in words of a spec instead of a parser's."""
+    """Return `LINE: KEY: MESSAGE`, in the terms of a spec instead of the parser's."""
     if isinstance(error, MaxDepthExceededError):
         found, begun = TOO_DEEP, False
     else:
@@ -47,6 +47,12 @@ def reworded(error: MarkedYAMLError, text: str) -> str:
 
 
 def at_line(line: int, message: str, text: str) -> str:
-    """The message with its line and the key that the line begins with, if there is one."""
+    """Return a message with its line and the key at the beginning of the line, if there is one.
+
+    Args:
+        line: Number of the line, counted from 1.
+        message: What is wrong and what to do.
+        text: Text of the whole file.
+    """
     key = re.match(r"[\s{-]*([A-Za-z_]\w{0,59})\s*:", "".join(text.splitlines(True)[line - 1 : line]))
     return f"{line}: {key[1]}: {message}" if key else f"{line}: {message}"

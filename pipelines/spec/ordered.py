@@ -16,7 +16,7 @@ from pipelines.spec.words import show
 from transforms.aggregation.ordered_key import MOST_DIGITS, MOST_UNITS, OrderedKey
 
 MOST_ORDERED = 2
-"""So many keys of a query may be ordered."""
+"""Most ordered keys of a query."""
 
 
 def _edge(value: Any) -> Decimal | datetime:
@@ -29,7 +29,7 @@ def _edge(value: Any) -> Decimal | datetime:
 
 
 def _step(value: Any) -> Decimal | int:
-    """A number, or a duration in microseconds."""
+    """Read a number, or a duration in microseconds."""
     if not isinstance(value, str):
         return _number(value)
     try:
@@ -50,7 +50,7 @@ def _number(value: Any) -> Decimal:
 
 
 def _digits(number: Decimal) -> int:
-    """How many digits stand after the point."""
+    """Return the number of digits after the decimal point."""
     exponent = number.normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
@@ -60,7 +60,7 @@ def _units_of(edge: Decimal | datetime, digits: int) -> Fraction:
 
 
 def _plain(value: Decimal | datetime | int) -> str | int:
-    """As a digest sees it: one text for one number."""
+    """Return the value for a digest, so that equal numbers have the same text."""
     if isinstance(value, datetime):
         return microseconds(value)
     return f"{value.normalize():f}" if isinstance(value, Decimal) else value
@@ -71,7 +71,7 @@ Step = Annotated[Decimal | int, PlainValidator(_step), PlainSerializer(_plain)]
 
 
 class OrderedSection(Section):
-    """Cells of one size between two edges; what is outside has two cells of its own."""
+    """Cells of one size between two edges; values below and above them have one additional cell each."""
 
     from_: Edge = Field(alias="from")
     to: Edge
@@ -85,7 +85,7 @@ class OrderedSection(Section):
     def _problems(self) -> list[Problem]:
         times = isinstance(self.from_, datetime)
         if isinstance(self.to, datetime) != times:
-            return [(("to",), "from is a time and this is a number, or the other way round; use two of one kind")]
+            return [(("to",), "from and to must both be numbers, or both be times")]
         if isinstance(self.step, int) != times:
             return [(("step",), "expected a duration such as 1d" if times else "expected a number, as from and to are")]
         start, stop, step, digits = self._units()
@@ -101,12 +101,12 @@ class OrderedSection(Section):
         try:
             self.key()
         except ValueError:
-            message = f"edges have too many digits; {MOST_DIGITS} are told apart, of all edges together"
+            message = f"the edges have too many digits; all edges together may have {MOST_DIGITS}"
             return [(("step",), message)]
         return []
 
     def key(self) -> OrderedKey:
-        """The cells."""
+        """Return the key with its cells."""
         start, stop, step, digits = self._units()
         return OrderedKey(
             start=start,
@@ -117,7 +117,7 @@ class OrderedSection(Section):
         )
 
     def _units(self) -> tuple[int, int, int, int]:
-        """from, to and step as whole units, and the digits of a unit; of times microseconds."""
+        """Return from, to and step in whole units, and the decimal digits of a unit; for times in microseconds."""
         given = (self.from_, self.to, self.step)
         digits = max(_digits(value) for value in given if isinstance(value, Decimal)) if self._numbers else 0
         start, stop, step = (
@@ -131,7 +131,7 @@ class OrderedSection(Section):
         return start, stop, step, digits
 
     def near(self, distance: Decimal | int) -> int | None:
-        """How many cells lie between two values that are so far apart, at most; None if it is of another kind."""
+        """Return the most cells that two values at a distance are apart; None if the distance is of another kind."""
         if isinstance(distance, Decimal) != self._numbers:
             return None
         _, _, step, digits = self._units()
@@ -139,13 +139,13 @@ class OrderedSection(Section):
         return math.ceil(Fraction(units) / step)
 
     def between(self, low: Decimal | datetime | None, high: Decimal | datetime | None) -> tuple[int, int]:
-        """The cells from one edge to another, where `not_between` finds nothing: the first, and one past the last."""
+        """Return the first cell between two edges and one past the last; `not_between` must have found no problem."""
         start, _, step, digits = self._units()
         first, last = (0 if edge is None else int(_units_of(edge, digits) - start) // step for edge in (low, high))
         return 0 if low is None else first + 1, len(self.key()) if high is None else last + 1
 
     def not_between(self, low: Decimal | datetime | None, high: Decimal | datetime | None) -> Problem | None:
-        """Why there are no cells from one edge to another."""
+        """Return why two values are not edges of a range of cells; None if they are."""
         start, stop, step, digits = self._units()
         for name, edge in (("from", low), ("to", high)):
             if edge is None:
@@ -158,7 +158,7 @@ class OrderedSection(Section):
             if exact not in nearest:
                 fits = " or ".join(self._text(unit, digits) for unit in dict.fromkeys(nearest))
                 return (name,), f"not an edge of the cells; use {fits}"
-        if low is not None and high is not None and high <= low:  # type: ignore[operator]  # of one kind by now
+        if low is not None and high is not None and high <= low:  # type: ignore[operator]  # both of one kind
             return ("to",), "must be above from"
         return None
 

@@ -1,4 +1,4 @@
-"""Which paths lie in which: what is private never lies inside a public folder."""
+"""Whether a path lies inside a folder: private files must never lie inside a public folder."""
 
 import posixpath
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def within(inner: str, outer: str) -> bool:
-    """Whether a path is a folder or lies inside it; local paths are resolved first.
+    """Return whether a path is a folder or lies inside it; local paths are resolved first.
 
     >>> within("gs://b/out/./private", "gs://b/out"), within("output", "out")
     (True, False)

@@ -1,4 +1,4 @@
-"""The shape of `privacy:` in a spec: who is protected, how well, and what each may contribute."""
+"""The shape of `privacy:` in a spec: the privacy unit, the budget and the contribution bound."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
@@ -12,7 +12,7 @@ from pipelines.spec.ordered import Step
 from pipelines.spec.words import show
 from privacy.automaton import Bound, longest_changes
 from privacy.constraint import AtMost, AtOnce, ByClass, Constraint, Within
-from privacy.noise.kinds import Accounting, Mechanism
+from privacy.noise.kinds import NOISE, PURE, Accounting, Mechanism
 from privacy.planning.make_plan import Split
 from privacy.protection import EVERYTHING, Protection, Span
 
@@ -20,7 +20,7 @@ _CONSTRAINTS = "at_most: 4, within: 14d, or by: column with classes:"
 
 
 class PlainSection(Section):
-    """`at_most` or `within`."""
+    """A contribution bound for one class: `at_most` or `within`."""
 
     at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
@@ -34,12 +34,12 @@ class PlainSection(Section):
         return self
 
     def constraint(self) -> AtMost | Within:
-        """The constraint that it stands for."""
+        """Return the constraint that the section describes."""
         return _plain(self.at_most, self.within, self.entries)
 
 
 class ConstraintSection(Section):
-    """`at_most`, or `within`, or a choice of these by class."""
+    """A contribution bound: `at_most`, or `within`, or one of these for each class."""
 
     at_most: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     entries: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
@@ -65,17 +65,17 @@ class ConstraintSection(Section):
 
     @property
     def at_once(self) -> bool:
-        """Whether only what a unit is at one time is bounded."""
+        """Whether only the number of a unit's entries at one time is bounded."""
         return self.entries is not None and self.at_most is None
 
     @property
     def spans(self) -> list[tuple[str, ...]]:
-        """Where a time span stands, from here."""
+        """Places of time spans, relative to this section."""
         return self._places("within")
 
     @property
     def numbers(self) -> list[tuple[str, ...]]:
-        """Where a number of entries stands, from here."""
+        """Places of numbers of entries, relative to this section."""
         return self._places("entries")
 
     def _places(self, key: str) -> list[tuple[str, ...]]:
@@ -84,7 +84,7 @@ class ConstraintSection(Section):
         return own + [("classes", name, key) for name, c in classes if getattr(c, key) is not None]
 
     def constraint(self) -> Constraint:
-        """The constraint that it stands for; classes in the order of their names."""
+        """Return the constraint that the section describes; classes are in the order of their names."""
         if self.at_once and self.entries is not None:
             return AtOnce(self.entries)
         if self.by is None or self.classes is None:
@@ -116,9 +116,9 @@ def _machine(states: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 class ProtectsSection(Section):
-    """A span of time: whatever a unit does in it is protected, or only where it is, up to a distance.
+    """A span of time in which everything that a unit does is protected, or only its place, up to a distance.
 
-    Without a span a distance is for all of a release that has an end, which `SpecModel` puts there.
+    A distance without a span applies to the whole release, which must have an end; `SpecModel` then sets the span.
     """
 
     span: Duration | None = None
@@ -136,13 +136,13 @@ class ProtectsSection(Section):
         return self
 
     def protection(self) -> Span:
-        """What it stands for; columns in the order of their names."""
+        """Return the protection that the section describes; columns are in the order of their names."""
         assert self.span is not None
         return Span(self.span, tuple((name, distance_text(far)) for name, far in sorted((self.distance or {}).items())))
 
 
 def distance_text(far: Decimal | int) -> str:
-    """As people write it: a number, or a duration of microseconds."""
+    """Return the text of a distance: a number, or a duration given in microseconds."""
     return duration_text(far) if isinstance(far, int) else f"{far.normalize():f}"
 
 
@@ -160,7 +160,7 @@ Protects = Annotated[
 
 
 class PrivacySection(Section):
-    """Unit, what of it is protected, budget, constraint and noise."""
+    """Privacy unit, protection, budget, contribution bound and noise."""
 
     unit: Text = "entry"
     protects: Protects = "everything"
@@ -180,52 +180,57 @@ class PrivacySection(Section):
 
     @property
     def settled_mechanism(self) -> Literal["auto", Mechanism]:
-        """The noise: `auto`, which the planner settles, only where there is a delta to spend on Gaussian noise."""
-        return "laplace" if self.mechanism == "auto" and self.delta == 0 else self.mechanism
+        """Kind of noise; `auto`, which the planner decides, only if there is a delta to spend on Gaussian noise."""
+        return PURE if self.mechanism == "auto" and self.delta == 0 else self.mechanism
 
     @property
     def composition(self) -> Accounting | None:
-        """How the queries' privacy parameters are composed; None if neither the spec nor the mechanism settles it."""
+        """How the queries' privacy parameters are composed; None if neither the spec nor the mechanism decides it."""
         if self.accounting is not None:
             return self.accounting
-        return "naive" if self.settled_mechanism == "laplace" else None
+        return NOISE[PURE].accounting if self.settled_mechanism == PURE else None
 
     def bound(self) -> Bound | None:
-        """What the state machine allows an entry, if one is given."""
+        """Return the bound that the state machine implies for an entry; None without a state machine."""
         return longest_changes(dict(sorted(self.states.items()))) if self.states else None
 
     @property
+    def partly(self) -> ProtectsSection | None:
+        """The section that limits the protection of a unit; None if everything is protected."""
+        return self.protects if isinstance(self.protects, ProtectsSection) else None
+
+    @property
     def protection(self) -> Protection:
-        """What of a unit is protected."""
-        return self.protects.protection() if isinstance(self.protects, ProtectsSection) else EVERYTHING
+        """The protection that the section describes."""
+        return EVERYTHING if self.partly is None else self.partly.protection()
 
     @property
     def distance(self) -> dict[str, Decimal | int]:
-        """How far from each other places are that cannot be told apart, by column; empty: presence is protected."""
-        return (self.protects.distance or {}) if isinstance(self.protects, ProtectsSection) else {}
+        """Distance up to which places are indistinguishable, by column; empty: the unit's presence is protected."""
+        return {} if self.partly is None else self.partly.distance or {}
 
     @property
     def renewed(self) -> int | None:
-        """How many changes of a unit count in each block of one span; None where that is not said."""
+        """Number of changes of a unit that count in each block of one span; None if the spec does not give it."""
         return None if self.constraint is None or self.protects == "everything" else self.constraint.at_most
 
     def enforced(self, every: int, slack: int = 0) -> Constraint:
-        """The constraint of the spec, or else the one that the state machine gives, or else one entry at once.
+        """Return the constraint of the spec, or else that of the state machine, or else one entry at a time.
 
         Args:
-            every: length of a window.
-            slack: m windows in a row are at least m * every - slack long.
+            every: Length of a window, in microseconds.
+            slack: Any m consecutive windows are at least m * every - slack long, in microseconds.
         """
-        if isinstance(self.protection, Span) and self.renewed is not None:
+        if (span := self.protection.span) is not None and self.renewed is not None:
             entries = 1 if self.constraint is None else self.constraint.entries or 1
-            return AtOnce(entries, changes=self.renewed, block=self.protection.boundaries(every, slack) * every)
+            return AtOnce(entries, changes=self.renewed, block=span.boundaries(every, slack) * every)
         if self.constraint is not None:
             return self.constraint.constraint()
-        bound = None if isinstance(self.protects, ProtectsSection) else self.bound()
+        bound = self.bound() if self.partly is None else None
         return AtOnce() if bound is None else AtMost(bound.k)
 
     def unbounded(self) -> list[Problem]:
-        """Nothing bounds what a unit changes, which only levels that are published adaptively do without."""
+        """Find why a unit's changes are not bounded; only adaptively published levels need no such bound."""
         if self.constraint is not None and self.constraint.at_once:
             return [(("constraint", "entries"), "goes with a number of changes: {at_most: 4, entries: 1}")]
         if self.constraint is None and self.states is None:
@@ -236,8 +241,9 @@ class PrivacySection(Section):
     def _budget_problems(self) -> list[Problem]:
         if self.delta > 0:
             return []
-        if self.mechanism == "gaussian":
-            return [(("delta",), "missing; Gaussian noise needs one, add delta: 1.0e-9")]
+        if self.mechanism not in ("auto", PURE):
+            message = f"missing; {self.mechanism.capitalize()} noise needs one, add delta: 1.0e-9"
+            return [(("delta",), message)]
         if self.accounting not in (None, "naive", "paper"):
             message = f"missing; accounting {self.accounting} needs one, add delta: 1.0e-9"
             return [(("delta",), f"{message} or use accounting: naive")]
@@ -245,7 +251,7 @@ class PrivacySection(Section):
 
     def _constraint_problems(self) -> list[Problem]:
         owned = self.unit != "entry"
-        if isinstance(self.protects, ProtectsSection):
+        if self.partly is not None:
             return self._span_problems(owned=owned)
         if self.constraint is None and self.states is not None and owned:
             message = "missing; states bound one entry, not an owner of many: add constraint:"
@@ -261,7 +267,7 @@ class PrivacySection(Section):
         return [(("constraint", *place), message) for place in self.constraint.spans]
 
     def _span_problems(self, *, owned: bool) -> list[Problem]:
-        """In a span of time what a unit is at once is bounded, and also its changes, block by block."""
+        """Find problems of the bound under a span: on a unit's entries at a time, and on its changes in each block."""
         problems: list[Problem] = []
         if self.states is not None:
             problems.append((("states",), "bounds changes, which protects: {span: ...} needs no bound of; remove it"))

@@ -1,11 +1,11 @@
-"""The spec as it is published: what explains the numbers, and nothing of where things lie with the data controller.
+"""The published spec: all keys that explain the numbers, and no paths of the data controller.
 
-Only the keys that are named here are shown, so a key that is new stays private until somebody decides; `freshness`
-names a file or a topic, and no number depends on it. In the place of paths stands `withheld`, so that it is a spec
-still and any reader can `plan` it. Comments are left out: they may hold anything.
+Only the keys that are listed here are published, so a new key stays private until a developer adds it. `freshness` is
+left out, since it names a file or a topic and no number depends on it. Paths are replaced with `withheld`, so the
+result is still a spec that any reader can `plan`. Comments are left out, because they may hold anything.
 
-The digest in the manifest is of the whole spec, so it changes with the paths too. Who guesses all of them can see that
-the guess is right: that is a fact about folders and not about people.
+The manifest has the digest of the whole spec, which depends on the paths too. A reader who guesses all paths can verify
+the guess. That reveals a fact about folders, and none about people.
 """
 
 import re
@@ -30,7 +30,7 @@ SHOWN: dict[str, frozenset[str] | None] = {
     "strategy": None,
     "output": frozenset({"format"}),
 }
-"""The sections that are published, and which of their keys; None: all of them."""
+"""The published sections, each with its published keys; None: all of them."""
 
 WITHHELD = "withheld"
 PUBLIC = f"{WITHHELD}/public"
@@ -39,7 +39,7 @@ HEAD = "# As published: paths are withheld, and comments left out.\n"
 
 @lru_cache(maxsize=1)
 def public_spec(text: str) -> str:
-    """What is published of a spec's text. A stream asks for it at each window."""
+    """Return the published form of a spec's text. The result is cached, since a stream needs it at each window."""
     content = document_of("spec", text).content
     shown = {name: _shown(content[name], SHOWN[name]) for name in content if name in SHOWN}
     if "changelog" in shown:
@@ -59,7 +59,7 @@ def _shown(section: Any, keys: frozenset[str] | None) -> Any:
 
 
 def _place(changelog: dict[str, Any]) -> str:
-    """A path of the same kind: what may stand beside it depends on that."""
+    """Return a withheld path of the same kind, since the kind decides which other keys are allowed."""
     paths = changelog["path"]
     path = str(paths[0] if isinstance(paths, list) else paths)
     if is_of_topic(path):

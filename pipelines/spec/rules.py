@@ -1,6 +1,6 @@
 """The rules of a spec that hold between its queries and its other sections.
 
-Each function gives the problems that it finds, with their places from the top of the spec.
+Each function yields the problems that it finds, with their places from the top of the spec.
 """
 
 from collections.abc import Iterator
@@ -8,31 +8,40 @@ from collections.abc import Iterator
 from pipelines.spec.document import Place
 from pipelines.spec.durations import duration_text
 from pipelines.spec.errors import Problem
-from pipelines.spec.ordered import OrderedSection
+from pipelines.spec.numbers import SlidingSection
 from pipelines.spec.privacy import PrivacySection
-from pipelines.spec.queries import QuerySection, SlidingSection
-from pipelines.spec.strategies import ENDLESS_FORMS, AdaptiveSection, DirectSection, Strategy, StrategySection
-from privacy.adaptive.grouping import MOST_CELLS
+from pipelines.spec.queries import QuerySection
+from pipelines.spec.strategies import AdaptiveSection, Strategy, adaptive_in, choice_of
+from privacy.adaptive.base import Period
+from privacy.adaptive.table import POLICIES
+from privacy.cells.offer import CellUse
+from privacy.cells.table import problems as over_problems
 from privacy.counted import counted
-from privacy.noise.kinds import NOISE
-from privacy.planning.adaptive_part import spread_of
-from privacy.protection import Span
-from privacy.strategies.choice import Form
+from privacy.planning.adaptive_rules import AdaptiveQuery, Setting, adaptive_columns, adaptive_problems, not_consistent
+from privacy.planning.split_rules import relative_error_problems
+from privacy.problems import RuleError
+from privacy.strategies.candidates import QueryNumbers, StrategyTerms
+from privacy.strategies.table import problems as problems_of_strategies
 from transforms.aggregation.expression import Condition
-from transforms.release.published_columns import GROUPED, SAMPLED, SPREAD_OVER
 from transforms.release.quantile_tables import QUANTILE
 
 MOST_WINDOWS = 10_000_000
 
 MOST_CONSISTENT = 2**24
-"""Numbers of one query that are made consistent at once: its cells by its windows and the start."""
+"""Most numbers of one query that are made consistent at once: its cells times its windows and the start."""
 
 MOST_OVER_CELLS = 2**20
-"""The same under a strategy over cells, which takes some ten microseconds a number."""
+"""Same limit with a strategy over cells, which takes about ten microseconds for each number."""
 
 
 def sliding_problems(queries: list[QuerySection], *, every: int, windows: int | None) -> Iterator[Problem]:
-    """Sliding windows are made of whole windows, and at least one of them fits into the release."""
+    """Find sliding windows that are not a whole number of windows, or longer than the release.
+
+    Args:
+        queries: All queries of the spec.
+        every: Length of a window, in microseconds.
+        windows: Number of windows of the release; None without an end.
+    """
     for place, query in enumerate(queries):
         for position, number in enumerate(query.publish):
             if not isinstance(number, SlidingSection):
@@ -65,39 +74,81 @@ def strategy_problems(
     every: int,
     slack: int = 0,
 ) -> Iterator[Problem]:
-    """A strategy must have numbers to serve, and noise and an end that it can be had with."""
-    given: list[tuple[Place, Strategy, list[QuerySection]]] = [
-        (("strategy",), strategy, [query for query in queries if query.strategy is None])
+    """Find strategies that do not fit the numbers they serve, the noise, or the length of the release.
+
+    Args:
+        strategy: Strategy of queries that name none.
+        queries: All queries of the spec.
+        privacy: The section about privacy.
+        windows: Number of windows of the release; None without an end.
+        every: Length of a window, in microseconds.
+        slack: Any m consecutive windows are at least m * every - slack long, in microseconds.
+    """
+    numbered = list(enumerate(queries))
+    given: list[tuple[Place, Strategy, list[tuple[int, QuerySection]]]] = [
+        (("strategy",), strategy, [(place, query) for place, query in numbered if query.strategy is None])
     ]
-    for place, query in enumerate(queries):
+    for place, query in numbered:
         if query.strategy is not None:
-            given.append((("queries", place, "strategy"), query.strategy, [query]))
-        if _split(query) and adaptive_of(query, strategy) is None:
-            message = "a kdtree looks at the data: for samples of strategy: {adaptive: ...} alone; use quadtree or tree"
-            yield ("queries", place, "cells", "strategy"), message
-    for above, one, served in given:
+            given.append((("queries", place, "strategy"), query.strategy, [(place, query)]))
+    for above, one, placed in given:
+        served = [query for _, query in placed]
         if not served:
             continue
-        if one == "sliding" and not any(query.slides for query in served):
-            yield above, "no sliding numbers are published; add {sliding: 7d} to publish, or use auto"
-        if isinstance(one, StrategySection) and one.adaptive is not None:
-            span = privacy.protection.boundaries(every, slack) if isinstance(privacy.protection, Span) else None
-            problems = _not_adaptive(one.adaptive, served, privacy, windows=windows, every=every, span=span)
-            yield from ((above, message) for message in problems)
-        weighted = one.direct if isinstance(one, StrategySection) else None
-        if (one == "direct" or weighted) and windows is None and privacy.protects == "everything":
-            yield above, "levels without an end; add schedule.until or privacy.protects: {span: 14d}, or use auto"
-        if weighted is not None:
-            yield from ((above, message) for message in _not_weighted(weighted, served, privacy, windows))
-        form = one.factorised if isinstance(one, StrategySection) else None
-        if one == "factorised" or form is not None:
-            yield from ((above, message) for message in _not_factorised(form, privacy, windows))
+        if (adaptive := adaptive_in(one)) is not None:
+            protected = privacy.protection.span
+            span = None if protected is None else protected.boundaries(every, slack)
+            yield from _not_adaptive(
+                adaptive, above, placed, setting=_setting(privacy, windows=windows, span=span), every=every
+            )
+        terms = StrategyTerms(
+            published=tuple(
+                QueryNumbers(name=query.name, levels=query.publish == ["level"], slides=query.slides)
+                for query in served
+            ),
+            windows=windows,
+            everything=privacy.protection.span is None,
+            renewed=privacy.renewed is not None,
+            mechanism=privacy.settled_mechanism,
+            delta=privacy.delta > 0,
+            accounting=privacy.accounting,
+        )
+        yield from ((above, problem.message) for problem in problems_of_strategies(choice_of(one), terms))
+
+
+def cell_problems(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> Iterator[Problem]:
+    """Find strategies over cells that do not fit their query.
+
+    Args:
+        queries: All queries of the spec.
+        strategy: Strategy of queries that name none.
+        privacy: The section about privacy.
+    """
+    for place, query in enumerate(queries):
+        use = CellUse(
+            ordered=len(query.ordered),
+            adaptive=adaptive_of(query, strategy) is not None,
+            apart=bool(privacy.distance),
+        )
+        try:
+            found = list(over_problems(query.over_cells(), use))
+        except RuleError as error:
+            found = [error]
+        yield from ((("queries", place, *problem.path), problem.message) for problem in found)
 
 
 def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> Iterator[Problem]:
-    """Where only places are protected, what queries see of a unit beside them must be the same for near ones."""
+    """Find problems of `protects.distance`, which protects a unit's place alone.
+
+    Everything else that a query uses of a unit must be equal for units that are near each other.
+
+    Args:
+        queries: All queries of the spec.
+        strategy: Strategy of queries that name none.
+        privacy: The section about privacy.
+    """
     above = ("privacy", "protects", "distance")
-    known = {name for query in queries for name, cells in query.by.items() if isinstance(cells, OrderedSection)}
+    known = {name for query in queries for name in query.ordered}
     for name in privacy.distance:
         if name not in known:
             yield (*above, name), "no query has ranges of it; give one under by: as {from: 0, to: 100, step: 1}"
@@ -108,7 +159,7 @@ def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: 
         yield ("privacy", "constraint", "at_most"), message
     for place, query in enumerate(queries) if privacy.distance else ():
         where = frozenset[str]() if query.where is None else Condition.parse(query.where).columns
-        ordered = {name: cells for name, cells in query.by.items() if isinstance(cells, OrderedSection)}
+        ordered = query.ordered
         own = ("queries", place)
         if not ordered.keys() & privacy.distance.keys():
             yield own, f"has no range of {', '.join(privacy.distance)}, so nothing of it would be protected; remove it"
@@ -118,28 +169,23 @@ def distance_problems(queries: list[QuerySection], strategy: Strategy, privacy: 
             if name == query.measure.column:
                 yield (*own, "measure"), f"reads {name}, which differs between units that are near each other"
             if name in query.by and name not in ordered:
-                yield (*own, "by", name), "is to be near; give ranges as {from: 0, to: 100, step: 1}"
+                yield (*own, "by", name), "is protected up to a distance; give ranges as {from: 0, to: 100, step: 1}"
             if name in ordered and ordered[name].near(far) is None:
-                yield (*above, name), f"query {query.name} has ranges of another kind of it"
+                yield (*above, name), f"query {query.name} has ranges of another kind for it"
         if {"entered", "left"}.intersection(number for number in query.publish if isinstance(number, str)):
             yield (
                 (*own, "publish"),
-                "entered and left tell where a unit was before, near or not; use level or change",
+                "entered and left reveal where a unit was before, near or not; use level or change",
             )
-        if adaptive_of(query, strategy) is not None:
-            yield own, "adaptive publication protects whether a unit is there; use another strategy"
-        if query.over is not None and query.over.strategy == "quadtree":
-            yield (*own, "cells", "strategy"), "a quadtree is not for a distance; use tree, prefix or auto"
 
 
 def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator[Problem]:
-    """All queries of a release share the published columns, and one of them stands there for adaptive ones alone."""
-    taken = {
-        GROUPED: "pegasus" if any(_grouped(query, strategy) for query in queries) else None,
-        SPREAD_OVER: "kdtrees" if any(_split(query) for query in queries) else None,
-        SAMPLED: "adaptive queries" if any(adaptive_of(query, strategy) is not None for query in queries) else None,
-        QUANTILE: "quantiles" if any(query.quantiles for query in queries) else None,
-    }
+    """Find keys with the name of a published column. Some columns exist only for quantiles or adaptive queries."""
+    taken = {QUANTILE: "quantiles"} if any(query.quantiles for query in queries) else {}
+    for query in queries:
+        if (section := adaptive_of(query, strategy)) is not None:
+            columns = adaptive_columns(POLICIES[section.policy], "auto" if query.over is None else query.over.strategy)
+            taken |= {column.name: column.of for column in columns}
     for place, query in enumerate(queries):
         for key in query.by:
             what = taken.get(key.lower())
@@ -149,136 +195,105 @@ def column_problems(queries: list[QuerySection], strategy: Strategy) -> Iterator
 
 
 def kind_problems(queries: list[QuerySection]) -> Iterator[Problem]:
-    """A column is read as one kind: its ranges are all of numbers, or all of times."""
+    """Find columns whose ranges are of numbers in one place and of times in another."""
     measured = {query.measure.column for query in queries}
     keys = [
-        (place, name, key.key().moments)
-        for place, query in enumerate(queries)
-        for name, key in query.by.items()
-        if isinstance(key, OrderedSection)
+        (place, name, key.key().moments) for place, query in enumerate(queries) for name, key in query.ordered.items()
     ]
     numbers = measured | {name for _, name, moments in keys if not moments}
     for place, name, moments in keys:
         if moments and name in numbers:
-            yield ("queries", place, "by", name), "ranges of times of what is elsewhere a number; use one kind"
+            message = "ranges of times, but the column holds numbers elsewhere; use one kind"
+            yield ("queries", place, "by", name), message
 
 
 def adaptive_of(query: QuerySection, strategy: Strategy) -> AdaptiveSection | None:
-    """What decides when a query is published anew; None if all windows are."""
+    """Return how a query is published adaptively; None if all of its windows are published."""
     own = strategy if query.strategy is None else query.strategy
-    return own.adaptive if isinstance(own, StrategySection) else None
-
-
-def _grouped(query: QuerySection, strategy: Strategy) -> bool:
-    """Whether its cells are smoothed over groups of windows."""
-    section = adaptive_of(query, strategy)
-    return section is not None and section.policy == "pegasus"
-
-
-def _split(query: QuerySection) -> bool:
-    """Whether the data decide where regions of its cells are split."""
-    return query.over is not None and query.over.strategy == "kdtree"
+    return adaptive_in(own)
 
 
 def bounds_nothing(queries: list[QuerySection], strategy: Strategy, privacy: PrivacySection) -> bool:
-    """Whether no bound of changes is needed: what a unit is at one time is bounded by itself."""
+    """Return whether no bound on changes is needed, because a bound on a unit's entries at a time is enough.
+
+    Args:
+        queries: All queries of the spec.
+        strategy: Strategy of queries that name none.
+        privacy: The section about privacy.
+    """
     return privacy.protects != "everything" or all(adaptive_of(query, strategy) is not None for query in queries)
+
+
+def _setting(privacy: PrivacySection, *, windows: int | None, span: int | None) -> Setting:
+    endless = span is None and windows is None
+    return Setting(
+        period=None if endless else Period(span=span) if span is not None else Period(windows=windows),
+        near=bool(privacy.distance),
+        renewed=privacy.renewed is not None,
+        mechanism=privacy.settled_mechanism,
+        accounting=privacy.accounting,
+        weighted=privacy.split == "weights",
+    )
 
 
 def _not_adaptive(
     section: AdaptiveSection,
-    served: list[QuerySection],
-    privacy: PrivacySection,
+    above: Place,
+    served: list[tuple[int, QuerySection]],
     *,
-    windows: int | None,
+    setting: Setting,
     every: int,
-    span: int | None,
-) -> Iterator[str]:
-    for query in served:
-        if query.publish != ["level"]:
-            yield f"adaptive publishes levels alone; write publish: [level] in query {query.name}"
-        if query.measure.column is not None and query.measure.sum is None:
-            yield f"adaptive is for counts and sums; give query {query.name} another strategy"
-        if section.policy == "pegasus" and (query.over is not None or query.cells > MOST_CELLS):
-            yield f"pegasus smooths each cell by itself, {MOST_CELLS:,} at most; take fewer in query {query.name}"
-        if query.consistent:
-            yield f"adaptive does not go with consistent; remove it from query {query.name}"
-    mechanisms = NOISE if privacy.settled_mechanism == "auto" else [privacy.settled_mechanism]
-    known = [accounting for mechanism in mechanisms for accounting in NOISE[mechanism].adaptively]
-    if privacy.accounting is not None and privacy.accounting not in known:
-        yield f"adaptive is not for privacy.accounting {privacy.accounting}; use {' or '.join(known)}, or leave it out"
-    if section.policy == "pegasus" and privacy.settled_mechanism == "gaussian":
-        yield "pegasus has Laplace noise; use privacy.mechanism: laplace or auto"
-    if privacy.renewed is not None:
-        yield "adaptive is for states as they are; remove privacy.constraint.at_most"
-    if privacy.split != "weights":
-        yield "the error of adaptive depends on the data; use split: weights"
-    if span is None and windows is None:
-        yield "adaptive needs a last window; add schedule.until, or privacy.protects: {span: 14d}"
-        return
-    if section.interval is not None and (section.interval == 0 or section.interval % every):
-        yield f"interval: whole windows of {duration_text(every)}, such as {duration_text(7 * every)}"
-        return
-    try:
-        choice, whole = section.choice(every), windows if span is None else None
-        choice.settled(windows=whole, span=span, cells=1, grid=1.0)
-        if choice.weights:
-            spread_of(choice, windows=whole, span=span, noise="laplace")
-    except ValueError as error:
-        yield str(error)
+) -> Iterator[Problem]:
+    """Find problems of adaptive publication and of its durations.
 
-
-def _not_weighted(
-    section: DirectSection, served: list[QuerySection], privacy: PrivacySection, windows: int | None
-) -> Iterator[str]:
-    for query in served:
-        if query.publish != ["level"]:
-            yield f"weights are of levels by themselves; write publish: [level] in query {query.name}"
-    if windows is not None and len(section.weights) > windows:
-        yield (
-            f"{counted(len(section.weights), 'weight')} for {counted(windows, 'window')}; give one for each, or fewer "
-            "that are repeated"
+    Args:
+        section: The section about the policy.
+        above: Place of the section.
+        served: Queries that are published by the policy, with their places.
+        setting: The settings of the rest of the spec.
+        every: Length of a window, in microseconds.
+    """
+    uneven = section.interval is not None and (section.interval == 0 or section.interval % every)
+    if uneven and setting.period is not None:
+        yield above, f"interval: whole windows of {duration_text(every)}, such as {duration_text(7 * every)}"
+    for place, query in served:
+        asked = AdaptiveQuery(
+            name=query.name,
+            cells=query.cells,
+            over=query.over is not None,
+            levels=query.publish == ["level"],
+            ratio=query.measure.ratio,
         )
-    if privacy.renewed is not None:
-        yield "weights are of states as they are; remove privacy.constraint.at_most"
-    if privacy.accounting == "paper":
-        yield "privacy.accounting: paper charges every window alone, whatever its weight; remove that"
-
-
-def _not_factorised(form: Form | None, privacy: PrivacySection, windows: int | None) -> Iterator[str]:
-    if privacy.settled_mechanism == "laplace":
-        needed = "privacy.mechanism: gaussian" if privacy.delta > 0 else "privacy.delta: 1.0e-9"
-        yield f"factorised needs Gaussian noise; give {needed}, or use strategy: tree"
-    elif privacy.accounting == "paper":
-        yield "factorised has no bound with privacy.accounting: paper; remove that, or use strategy: tree"
-    if form is not None and form not in ENDLESS_FORMS and windows is None:
-        yield f"{form} needs a last window; add schedule.until, or use {{factorised: window}} or tree"
+        for problem in adaptive_problems(section.choice(every), asked, setting):
+            head, *below = problem.path or ("",)
+            if head != "strategy":
+                yield ("queries", place, *problem.path), problem.message
+            elif not (uneven and below):
+                yield (*above, *below), problem.message
+        if query.consistent:
+            yield from ((above, problem.message) for problem in not_consistent(query.name))
 
 
 def split_problems(queries: list[QuerySection], *, split: str) -> Iterator[Problem]:
-    """Where budgets follow errors, every query has the typical size of its numbers, and none a weight."""
+    """Find queries without `expected` or with a weight, if the split of the budget follows relative errors."""
     for place, query in enumerate(queries):
         above = ("queries", place)
         if split == "weights":
-            if query.expected is not None and query.measure.column is not None and query.measure.sum is None:
+            if query.expected is not None and query.measure.ratio:
                 yield (
                     (*above, "expected"),
                     "is for counts and sums, since the error of a ratio depends on the data; remove it",
                 )
             continue
-        if query.measure.column is not None and query.measure.sum is None:
-            message = "its error depends on the data; privacy.split: relative_error is for counts and sums"
-            yield (*above, "measure"), message
-        if query.expected is None:
-            message = "missing; privacy.split: relative_error needs a typical size of the numbers, add expected: 100"
-            yield (*above, "expected"), message
+        for problem in relative_error_problems(ratio=query.measure.ratio, expected=query.expected):
+            yield (*above, *problem.path), problem.message
         if "weight" in query.model_fields_set:
             message = "the shares follow from expected with privacy.split: relative_error; remove one of the two"
             yield (*above, "weight"), message
 
 
 def consistency_problems(queries: list[QuerySection], *, windows: int | None) -> Iterator[Problem]:
-    """All numbers of a query are made consistent in memory; without an end their number is not known."""
+    """Find queries with too many consistent numbers; all of them are in memory, so the release must have an end."""
     if windows is None:
         return
     for place, query in enumerate(queries):

@@ -7,20 +7,21 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from pipelines.spec.calendar import DAY, Calendar, begins, tzdata, zone_of
+from pipelines.spec.calendar import DAY, Calendar, begins
 from pipelines.spec.durations import MONTH, duration_text
 from pipelines.spec.errors import Problem, refuse
 from pipelines.spec.fields import Length, MomentOrDate, Section, Timezone
 from pipelines.spec.rules import MOST_WINDOWS
 from pipelines.spec.times import MICROSECOND, microseconds, parse_time, time_text
 from transforms.common.windows import Windows
+from transforms.common.zones import tzdata, zone_of
 
 MOST_DAYS = 100_000
-"""Windows of a calendar."""
+"""Most windows of a calendar."""
 
 
 class ScheduleSection(Section):
-    """The windows: [start, start + every), and so on, up to `until` if it is given; with a zone, by its calendar."""
+    """The windows [start, start + every) and so on, up to `until` if it is given; with a zone, by its calendar."""
 
     start: MomentOrDate
     every: Length
@@ -30,11 +31,11 @@ class ScheduleSection(Section):
     @model_validator(mode="before")
     @classmethod
     def _weeks(cls, raw: Any) -> Any:
-        """What is called a week begins on Monday; 7d begins on any day."""
+        """Refuse weeks that do not begin on Monday; `7d` may begin on any day."""
         if isinstance(raw, dict) and raw.get("timezone") is not None and re.fullmatch(r"\d+w", str(raw.get("every"))):
             try:
                 start = date.fromisoformat(str(raw.get("start")))
-            except ValueError:  # which is said of start itself
+            except ValueError:  # the check of start itself reports it
                 return raw
             monday = start - timedelta(days=start.weekday())
             if start != monday:
@@ -57,14 +58,14 @@ class ScheduleSection(Section):
 
     @property
     def calendar(self) -> Calendar | None:
-        """What says where windows begin and end; None if they are of one length."""
+        """The calendar by which windows begin and end; None if all have the same length."""
         if self.timezone is None or isinstance(self.start, datetime):
             return None
         return Calendar(self.timezone, self.start, self.every)
 
     @property
     def windows(self) -> int | None:
-        """How many there are; None without an end."""
+        """Number of windows; None without an end."""
         if self.until is None:
             return None
         if self.calendar is None:
@@ -72,7 +73,7 @@ class ScheduleSection(Section):
         return len(self.bounds(0).ends or ())
 
     def bounds(self, moment: int) -> Windows:
-        """Where windows begin and end: all of them, or, by a calendar without an end, far beyond a moment."""
+        """Return the bounds of all windows; by a calendar without an end, up to 50 years after a moment."""
         if self.calendar is None:
             return Windows(start=self._moment(self.start), every=self.every)
         if self.until is None:
@@ -82,7 +83,10 @@ class ScheduleSection(Section):
 
     @property
     def slack(self) -> int:
-        """m windows in a row are at least m * every - slack long; of a release without an end in its first 50 years."""
+        """Slack in microseconds: any m consecutive windows are at least m * every - slack long.
+
+        Without an end, this covers the first 50 years of the release.
+        """
         return self.bounds(0).slack
 
     def _moment(self, moment: datetime | date) -> int:
@@ -93,7 +97,7 @@ class ScheduleSection(Section):
 
     def _of_times(self) -> list[Problem]:
         if self.every % MONTH == 0:
-            return [(("timezone",), "missing; months are those of some time zone: add timezone: Europe/Paris")]
+            return [(("timezone",), "missing; months depend on a time zone: add timezone: Europe/Paris")]
         problems: list[Problem] = []
         for key in ("start", "until"):
             given = getattr(self, key)
@@ -109,7 +113,8 @@ class ScheduleSection(Section):
         for key in ("start", "until"):
             given = getattr(self, key)
             if isinstance(given, datetime):
-                message = f"with timezone, a date, whose first instant in {zone} is meant; write {given.date()}"
+                message = f"with timezone, expected a date, which begins at its first instant in {zone}"
+                message += f"; write {given.date()}"
                 problems.append(((key,), message))
         if problems:
             return problems
@@ -162,7 +167,7 @@ def _text(moment: datetime | date) -> str:
 
 
 def _ends(start: datetime, windows: int, every: int) -> list[str]:
-    """When the first `windows` windows end and when one more would, where there is such a time."""
+    """Return the ends of the first `windows` windows and of one more, if these times exist."""
     ends = [start + windows * every * MICROSECOND] if windows else []
     with suppress(OverflowError):  # past the year 9999
         ends.append(start + (windows + 1) * every * MICROSECOND)

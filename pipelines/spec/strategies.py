@@ -1,23 +1,23 @@
-"""The shape of `strategy:` in a spec: which sums get noise, and how numbers are made from them.
+"""The shape of `strategy:` in a spec: which sums get noise, and how published numbers are computed from them.
 
-A word alone leaves all that it could settle to the planner: `tree`. Settings fix some of it: `{tree: {branching: 16}}`.
+A name alone, such as `tree`, leaves its settings to the planner. Settings fix some: `{tree: {branching: 16}}`.
 """
 
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pipelines.spec.errors import refuse, wrong
-from pipelines.spec.fields import EITHER, SETTINGS, WORD, Length, Number, Section
+from pipelines.spec.fields import EITHER, SETTINGS, WORD, Length, Number, Section, one_of
 from pipelines.spec.words import not_one_of, show
-from privacy.adaptive.choice import AdaptiveChoice
-from privacy.adaptive.policy import NEEDS, Gains, Policy, Smooth
-from privacy.strategies.choice import NAMES, Choice, Form, Name, Refine, check_weights
-
-ENDLESS_FORMS: tuple[Form, ...] = ("window",)
-"""Forms that need no last window: each change fades from the sums after it."""
-
-_WITH_SETTINGS = ("tree", "factorised", "direct", "adaptive")
+from privacy.adaptive.base import Policy
+from privacy.adaptive.dsat import Gains
+from privacy.adaptive.pegasus import Smooth
+from privacy.adaptive.table import POLICIES
+from privacy.strategies.choice import Choice, Form, Refine, check_weights
+from privacy.strategies.table import OFFERS
 
 
 def _weights(weights: list[float]) -> list[float]:
@@ -29,7 +29,7 @@ def _weights(weights: list[float]) -> list[float]:
 
 
 class TreeSection(Section):
-    """What the spec fixes of a tree; the planner takes the best for the rest."""
+    """Settings of a tree; the planner chooses the best value for each that is left out."""
 
     branching: Annotated[int, Field(ge=2, le=1024)] | None = None
     height: Annotated[int, Field(ge=1, le=40)] | None = None
@@ -37,13 +37,13 @@ class TreeSection(Section):
 
 
 class DirectSection(Section):
-    """How much the windows matter, where levels are released by themselves."""
+    """Weights of the windows, if each level gets its own noise."""
 
     weights: Annotated[list[Number], AfterValidator(_weights)]
 
 
 class GainsSection(Section):
-    """How strongly dsat steers."""
+    """Gains of the controller of policy dsat."""
 
     proportional: Annotated[Number, Field(ge=0, le=1000)] = 1.0
     integral: Annotated[Number, Field(ge=0, le=1000)] = 0.1
@@ -51,9 +51,9 @@ class GainsSection(Section):
 
 
 class AdaptiveSection(Section):
-    """When levels are published anew, decided by looking at the data: a policy with its public parameters."""
+    """A policy that decides from the data when to publish a new level, with the keys of all policies."""
 
-    policy: Policy
+    policy: Annotated[str, BeforeValidator(one_of(POLICIES))]
     samples: Annotated[int, Field(ge=1)] | None = None
     threshold: Annotated[Number, Field(ge=0, le=1e30)] | None = None
     decisions: Annotated[Number, Field(gt=0, lt=1)] | None = None
@@ -69,40 +69,41 @@ class AdaptiveSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        names = ("samples", "threshold", "decisions", "gains", "interval")
-        needs = NEEDS[self.policy]
-        unknown = [name for name in names if getattr(self, name) is not None and name not in needs]
-        lacking = [name for name in _MEANT if name in needs and getattr(self, name) is None]
-        unknown += ["smooth"] if self.smooth is not None and self.policy != "pegasus" else []
-        unknown += ["weights"] if self.weights is not None and self.policy != "fixed" else []
-        refuse(((name,), f"policy {self.policy} has none; remove it") for name in unknown)
-        refuse(((), f"{name}: missing; {_MEANT[name]}") for name in lacking)
+        policy, given = POLICIES[self.policy], self._given()
+        known = {field.name for field in fields(policy)}  # type: ignore[arg-type]
+        unknown = [name for name in given if name not in known]
+        refuse(((name,), f"policy {self.policy} does not have this key; remove it") for name in unknown)
+        refuse(((), f"{name}: missing; {what}") for name, what in policy.missing.items() if name not in given)
         return self
 
-    def choice(self, every: int) -> AdaptiveChoice:
-        """What it leaves to the release, with windows of so many microseconds."""
-        return AdaptiveChoice(
-            policy=self.policy,
-            samples=self.samples,
-            threshold=self.threshold,
-            decisions=self.decisions,
-            gains=None if self.gains is None else Gains(**self.gains.model_dump()),
-            interval=None if self.interval is None else self.interval // every,
-            weights=tuple(float(weight) for weight in self.weights or ()),
-            smooth="mean" if self.smooth is None else self.smooth,
-        )
+    def _given(self) -> dict[str, Any]:
+        return {
+            name: value
+            for name in type(self).model_fields
+            if (value := getattr(self, name)) is not None and name != "policy"
+        }
+
+    def choice(self, every: int) -> Policy:
+        """Return the policy with its settings.
+
+        Args:
+            every: Length of a window, in microseconds.
+        """
+        read: dict[str, Callable[[Any], Any]] = {
+            "gains": lambda gains: Gains(**gains.model_dump()),
+            "interval": lambda interval: max(interval // every, 1),
+            "weights": lambda weights: tuple(map(float, weights)),
+        }
+        given = {name: read.get(name, _itself)(value) for name, value in self._given().items()}
+        return POLICIES[self.policy](**given)
 
 
-_MEANT = {
-    "samples": "how many windows may be published anew, of all or in any span; add samples: 20",
-    "threshold": "so much further than the noise of a sample, over all cells (of pegasus: so much in all a cell may "
-    "deviate from its mean in a group of windows); add threshold: 100",
-    "interval": "from one sample to the next; add interval: 7d",
-}
+def _itself(value: Any) -> Any:
+    return value
 
 
 class StrategySection(Section):
-    """A strategy with settings: exactly one of these."""
+    """A strategy with settings: exactly one of these keys."""
 
     tree: TreeSection | None = None
     factorised: Form | None = None
@@ -110,7 +111,9 @@ class StrategySection(Section):
     adaptive: AdaptiveSection | None = None
 
     def choice(self) -> Choice:
-        """What it leaves to the planner."""
+        """Return what the section fixes for the planner."""
+        if self.adaptive is not None:
+            return Choice()
         if self.direct is not None:
             return Choice(name="direct", weights=tuple(float(weight) for weight in self.direct.weights))
         if self.tree is None:
@@ -119,26 +122,27 @@ class StrategySection(Section):
 
 
 def _strategy(value: Any) -> Any:
-    """Refuse what is neither a word nor one strategy with its settings."""
+    """Refuse a value that is neither the name of a strategy nor one strategy with its settings."""
+    names = ("auto", *OFFERS)
     if isinstance(value, dict):
         if len(value) != 1:
             raise wrong(
                 "expected one strategy; write strategy: tree, or {tree: {branching: 16}}, or {factorised: leaky}"
             )
         ((word, settings),) = value.items()
-        if word not in (*NAMES, "adaptive"):
-            raise wrong(not_one_of(word, (*NAMES, "adaptive")))
-        if word not in _WITH_SETTINGS:
+        if word not in (*names, "adaptive"):
+            raise wrong(not_one_of(word, (*names, "adaptive")))
+        if word not in StrategySection.model_fields:
             raise wrong(f"{word} takes no settings; write strategy: {word}")
         if settings is None:
             raise wrong(f"the settings are missing; write strategy: {_bare(word)}")
         return word if settings == {} and word != "adaptive" else value
     if not isinstance(value, str):
-        raise wrong(f"expected one of {', '.join(NAMES)}, not {show(value)}")
+        raise wrong(f"expected one of {', '.join(names)}, not {show(value)}")
     if value == "adaptive":
         raise wrong(f"adaptive needs a policy; write strategy: {_bare(value)}")
-    if value not in NAMES:
-        raise wrong(not_one_of(value, NAMES))
+    if value not in names:
+        raise wrong(not_one_of(value, names))
     return value
 
 
@@ -147,7 +151,17 @@ def _bare(word: str) -> str:
 
 
 Strategy = Annotated[
-    Annotated[Name, WORD] | Annotated[StrategySection, SETTINGS],
+    Annotated[str, WORD] | Annotated[StrategySection, SETTINGS],
     EITHER,
     BeforeValidator(_strategy),
 ]
+
+
+def choice_of(strategy: Strategy) -> Choice:
+    """Return what a strategy fixes for the planner: nothing if levels are published adaptively."""
+    return strategy.choice() if isinstance(strategy, StrategySection) else Choice(name=strategy)
+
+
+def adaptive_in(strategy: Strategy) -> AdaptiveSection | None:
+    """Return how levels are published adaptively; None if the strategy publishes all windows."""
+    return strategy.adaptive if isinstance(strategy, StrategySection) else None

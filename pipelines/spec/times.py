@@ -9,10 +9,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def parse_time(text: str) -> datetime:
-    """The moment, in the zone that it is written in.
+    """Return the moment that a text names, in the zone of the text.
 
     Raises:
-        ValueError: not ISO 8601, or without a zone: a guessed zone would move every window.
+        ValueError: The text is not ISO 8601, or has no zone. A guessed zone would move every window.
 
     >>> microseconds(parse_time("1970-01-01T01:00:00+01:00"))
     0
@@ -28,10 +28,10 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_moment_or_date(text: str) -> datetime | date:
-    """A moment, or a date alone, which is that of some calendar.
+    """Return the moment that a text names, or the date if it names no time.
 
     Raises:
-        ValueError: as `parse_time`.
+        ValueError: As `parse_time`, or the date does not exist.
 
     >>> parse_moment_or_date("2026-03-01"), parse_moment_or_date("1970-01-01T00:00:00Z").tzinfo is None
     (datetime.date(2026, 3, 1), False)
@@ -45,17 +45,17 @@ def parse_moment_or_date(text: str) -> datetime | date:
 
 
 def microseconds(moment: datetime) -> int:
-    """Microseconds since the epoch, UTC, of a moment with a zone."""
+    """Return the microseconds since the epoch, UTC, of a moment with a zone."""
     return (moment - _EPOCH) // MICROSECOND
 
 
 def now() -> int:
-    """What the clock of this machine says; all that asks which windows are over asks here."""
+    """Return the machine's time in microseconds since the epoch, UTC. All checks for closed windows use it."""
     return microseconds(datetime.now(UTC))
 
 
 def time_text(moment: datetime) -> str:
-    """The moment in ISO 8601, in its own zone, with `Z` for UTC.
+    """Return a moment in ISO 8601, in its own zone, with `Z` for UTC.
 
     >>> time_text(parse_time("2013-01-01T00:00:00+00:00"))
     '2013-01-01T00:00:00Z'
@@ -65,7 +65,7 @@ def time_text(moment: datetime) -> str:
 
 
 def moment_text(moment: int) -> str:
-    """Microseconds since the epoch in ISO 8601, UTC.
+    """Return microseconds since the epoch as a time in ISO 8601, UTC.
 
     >>> moment_text(0)
     '1970-01-01T00:00:00Z'

@@ -1,24 +1,26 @@
-"""Words and values of a spec in messages. Nothing slow is imported here: the command line needs it for `--help`."""
+"""Words and values of a spec in messages. This module imports nothing slow, since `--help` needs it."""
 
 import difflib
 from collections.abc import Iterable
 from typing import Any
 
 ALIKE = 0.7
-"""How alike an unknown key is to the one it is taken for: what is less alike is better told which keys there are."""
+"""Least similarity at which an unknown key gets one suggestion; below it, the message lists the known keys."""
 
 
 def nearest(word: str, known: Iterable[str], *, alike: float = 0.6) -> str | None:
-    """The known word that `word` was probably meant to be.
+    """Return the known word that `word` was probably meant to be; None if no word is similar enough.
 
     Args:
-        alike: how alike they must be, from 0 to 1 as `difflib` has it.
+        word: The unknown word.
+        known: All known words.
+        alike: Least similarity, from 0 to 1 as `difflib` defines it.
 
     >>> nearest("publsh", ["publish", "weight"])
     'publish'
     >>> nearest("range", ["variance"]), nearest("range", ["variance"], alike=0.7)
     ('variance', None)
-    >>> nearest("kfaka", ["kafka", "format"], alike=0.7)  # of five letters two in each other's place are much
+    >>> nearest("kfaka", ["kafka", "format"], alike=0.7)  # two transposed letters of five
     'kafka'
     """
     names, written = list(known), word.lower()
@@ -28,7 +30,7 @@ def nearest(word: str, known: Iterable[str], *, alike: float = 0.6) -> str | Non
 
 
 def not_one_of(word: str, known: Iterable[str]) -> str:
-    """The message for a word that is none of the known ones.
+    """Return the message for a word that is not known.
 
     >>> not_one_of("parket", ["parquet", "csv"])
     "expected one of parquet, csv, not 'parket'; did you mean 'parquet'?"
@@ -40,7 +42,7 @@ def not_one_of(word: str, known: Iterable[str]) -> str:
 
 
 def show(value: Any) -> str:
-    """A value of the spec in a message: short, on one line, as YAML has it."""
+    """Return the text of a value for a message: short, on one line, as in YAML."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

@@ -2,31 +2,43 @@
 
 `attempts/<epoch>-<chance>/` holds nodes, estimates, state and diagnostics, who works there in `run.json`, and how much
 was read in `read.json`. A process is known by its number and start, in its own name space of numbers, on its own boot
-of a machine; elsewhere nothing can be said about it.
+of a machine. Elsewhere its lock on the file `held` says whether it is alive, if the disk is a local one.
 """
 
-import json
 import os
 import re
 import secrets
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from pipelines.store.held import RunLock
+from pipelines.store.record import CODEC
+from privacy.json_values import indented, parsed
 
 RUN = "run.json"
+HELD = "held"
 READING = "read.json"
 DRAFT = "commit.json"
 GRACE = timedelta(days=1)
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A run's working folder. Its name is by chance, so that no two runs share one, and says nothing of the run."""
+    """A run's working folder. Its name is by chance, so that no two runs share one, and says nothing of the run.
+
+    Attributes:
+        held: shows others that the run is alive, if the disk allows it.
+    """
 
     id: str
     folder: str
     epoch: int
+    held: RunLock | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def name(epoch: int) -> str:
@@ -54,30 +66,21 @@ class Run:
     Attributes:
         place: where the number of a process means something; empty if this is not known.
         process: its number and start; empty if this is not known.
+        held: whether it holds the lock of its attempt as long as it lives.
     """
 
     host: str
     place: str
     process: str
     began: str
+    held: bool = False
 
     @staticmethod
-    def this() -> "Run":
+    def this(*, held: bool = False) -> "Run":
         now = datetime.now(UTC).isoformat(timespec="seconds")
         pid = os.getpid()
         start = _start(pid) or ""
-        return Run(socket.gethostname(), _place(), f"{pid} {start}" if start else "", now)
-
-    def to_json(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
-
-    @staticmethod
-    def from_json(content: bytes | None) -> "Run | None":
-        """None if it is missing or torn."""
-        try:
-            return Run(**json.loads(content or b""))
-        except (ValueError, TypeError):
-            return None
+        return Run(socket.gethostname(), _place(), f"{pid} {start}" if start else "", now, held)
 
     def alive(self) -> bool | None:
         """Whether its process is there; None if it runs where this one cannot look.
@@ -96,8 +99,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How much an attempt read, for whoever looks after a release; no later run needs it.
+class RowsRead:
+    """Number of rows that an attempt read, for the operator of a release; no later run needs it.
 
     Attributes:
         rows: of the changelog.
@@ -109,24 +112,30 @@ class Reading:
     dead: int
     seconds: float | None = None
 
-    def to_json(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
 
-    @staticmethod
-    def from_json(content: bytes | None) -> "Reading | None":
-        """None if it is missing or torn.
+def text_of(value: Run | RowsRead) -> bytes:
+    """Return the content of a file of an attempt, for `whole`."""
+    return indented(CODEC.write(value))
 
-        >>> Reading.from_json(Reading(rows=3, dead=1, seconds=0.5).to_json()), Reading.from_json(b'{"rows": 3')
-        (Reading(rows=3, dead=1, seconds=0.5), None)
-        """
-        try:
-            return Reading(**json.loads(content or b""))
-        except (ValueError, TypeError):
-            return None
+
+def whole(class_: type[T], content: bytes | None) -> T | None:
+    """Return the value that `text_of` was given.
+
+    Returns:
+        None if the file is missing or torn.
+
+    >>> whole(RowsRead, b'{"rows": 3, "dead": 1, "seconds": 0.5}'), whole(RowsRead, b'{"rows": 3')
+    (RowsRead(rows=3, dead=1, seconds=0.5), None)
+    """
+    try:
+        found: T = CODEC.read(class_, parsed(content or b""))
+    except ValueError:
+        return None
+    return found
 
 
 def public_name(name: str, attempt: str) -> str:
-    """What a file of an attempt is called on the public side.
+    """Return the public name of a file of an attempt.
 
     >>> public_name("nodes/beds-0.parquet", "000012-8d1f")
     'nodes/beds-0-000012-8d1f.parquet'
@@ -136,7 +145,7 @@ def public_name(name: str, attempt: str) -> str:
 
 
 def own_name(public_name: str, attempt: str) -> str:
-    """What a file on the public side is called in its attempt.
+    """Return the name in its attempt of a public file.
 
     >>> own_name("nodes/beds-0-000012-8d1f.parquet", "000012-8d1f")
     'nodes/beds-0.parquet'

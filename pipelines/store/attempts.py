@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic
 
-from pipelines.store.attempt import DRAFT, READING, RUN, Attempt, Reading, Run
-from pipelines.store.commit import Commit, Digest, History
+from pipelines.store.attempt import DRAFT, HELD, READING, RUN, Attempt, RowsRead, Run, text_of, whole
 from pipelines.store.folder import Folder
-from transforms.aggregation.shard_state import STATE
+from pipelines.store.record import Digest, EpochKind, EpochRecord, History, R
 from transforms.common.errors import RefusedError
 
 KEPT = 2
@@ -14,13 +14,14 @@ KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
-    """Those in the private folder of a release."""
+class Attempts(Generic[R]):
+    """The attempts in a private folder."""
 
     folder: Folder
+    kind: EpochKind[R]
 
     def begin(self, epoch: int) -> Attempt:
-        """A new working folder.
+        """Make a new working folder.
 
         Raises:
             OSError: it cannot be made.
@@ -28,14 +29,20 @@ class Attempts:
         self.folder.make()
         name = Attempt.name(epoch)
         self.folder.make(_of(name))
-        self.folder.write(_of(name, RUN), Run.this().to_json())
-        return Attempt(name, self.folder.path(_of(name)), epoch)
+        held = self.folder.hold(_of(name, HELD))
+        self.folder.write(_of(name, RUN), text_of(Run.this(held=held is not None)))
+        return Attempt(name, self.folder.path(_of(name)), epoch, held)
 
     def made(self, attempt: Attempt, side: str, names: Sequence[str]) -> dict[str, Digest]:
-        """Files of one folder of an attempt, by their names in it; they are durable, whoever wrote them.
+        """Return the digests of files of one folder of an attempt, by their names in it; the files are durable then.
+
+        Args:
+            attempt: The attempt.
+            side: Name of the folder inside the attempt.
+            names: Names of the files in that folder.
 
         Raises:
-            RefusedError: one is missing.
+            RefusedError: A file is missing.
         """
         settled = self.folder.settle([_of(attempt.id, f"{side}/{name}") for name in names])
         found = {name: Digest(*digest) for name, digest in zip(names, settled, strict=True) if digest is not None}
@@ -44,58 +51,71 @@ class Attempts:
             raise RefusedError(f"{attempt.folder}: has no {side}/{missing[0]}, so it is not what a run made; run again")
         return found
 
-    def state_folder(self, commit: Commit) -> str:
-        """Where the state is that the next epoch starts from."""
-        return self.folder.path(_of(commit.attempt, STATE))
+    def state_folder(self, commit: EpochRecord) -> str:
+        """Return the folder of the state that an epoch left."""
+        return self.folder.path(_of(commit.attempt, self.kind.state))
 
-    def state_paths(self, commit: Commit) -> dict[str, str]:
-        """The files in it, by name."""
+    def state_paths(self, commit: EpochRecord) -> dict[str, str]:
+        """Return the paths of the files of the state that an epoch left, by name."""
         return {name: f"{self.state_folder(commit)}/{name}" for name in commit.state}
 
-    def verify_state(self, commit: Commit) -> None:
-        """Read what an epoch left for the next one and compare it with what was committed.
+    def verify_state(self, commit: EpochRecord) -> None:
+        """Read what an epoch left for later ones and compare it with what was committed.
 
         Raises:
             RefusedError: a file is missing or differs: from older noise a node would be sampled a second time.
         """
-        made = {_of(commit.attempt, f"{STATE}/{name}"): digest for name, digest in commit.state.items()}
+        made = {_of(commit.attempt, f"{self.kind.state}/{name}"): digest for name, digest in commit.state.items()}
         for (name, digest), found in zip(made.items(), self.folder.settle(list(made)), strict=True):
             if found != (digest.sha256, digest.size):
                 raise RefusedError(
                     f"{self.folder.path(name)}: missing, or not what epoch {commit.epoch} left; restore the private "
-                    "folder from a copy, since without its state units would contribute anew"
+                    f"folder from a copy, since without it {self.kind.risk}"
                 )
 
-    def note(self, attempt: Attempt, reading: Reading) -> None:
-        """Keep how much an attempt has read, as long as the attempt stays."""
-        self.folder.write(_of(attempt.id, READING), reading.to_json())
+    def note(self, attempt: Attempt, read: RowsRead) -> None:
+        """Keep how many rows an attempt has read, as long as the attempt stays."""
+        self.folder.write(_of(attempt.id, READING), text_of(read))
 
-    def reading(self, commit: Commit) -> Reading | None:
-        """How much an epoch has read; None if that is not known."""
-        return Reading.from_json(self.folder.read(_of(commit.attempt, READING)))
+    def reading(self, commit: EpochRecord) -> RowsRead | None:
+        """Return how many rows an epoch has read; None if that is not known."""
+        return whole(RowsRead, self.folder.read(_of(commit.attempt, READING)))
 
     def runs(self) -> dict[str, Run | None]:
-        """Who works, or worked, at each attempt that is there, by its id; None where this is not known."""
+        """Return the run of each attempt, by the attempt's id; None if it is not known."""
         ids = [name for name in self.folder.folders("attempts") if Attempt.epoch_of(name) is not None]
         contents = self.folder.read_all([_of(id_, RUN) for id_ in ids])
-        return {id_: Run.from_json(content) for id_, content in zip(ids, contents, strict=True)}
+        return {id_: whole(Run, content) for id_, content in zip(ids, contents, strict=True)}
+
+    def alive(self, id_: str, run: Run | None) -> bool | None:
+        """Return whether the run of an attempt is alive; None if this cannot be seen from here."""
+        if run is None:
+            return None
+        alive = run.alive()
+        return self.folder.is_held(_of(id_, HELD)) if alive is None and run.held else alive
 
     def began_to_commit(self, id_: str) -> bool:
         return self.folder.read(draft_of(id_)) is not None
 
-    def is_needless(self, id_: str, history: History | None, run: Run | None, *, alive: bool | None) -> bool:
-        """Whether nobody needs an attempt any more.
+    def is_needless(self, id_: str, history: History[R] | None, run: Run | None, *, alive: bool | None) -> bool:
+        """Return whether an attempt is no longer needed.
 
-        What is committed stays until it is shown and two epochs old. An attempt at an epoch that another one has won
-        can never be committed: it goes when its run is known to be dead, or cannot be seen from here and began a day
-        ago. An attempt that can still win goes only if its run is dead and had not begun to commit, since a request of
-        a dead process may yet come.
+        A committed attempt stays until it is shown and two epochs old, or permanently if the kind of epochs says so. An
+        attempt at an epoch that another one has won can never be committed. It is removed when its run is known to be
+        dead, or when its run is not visible from here and began a day ago. An attempt that can still win is removed
+        only if its run is dead and had not begun to commit: a request of a dead process may still arrive.
+
+        Args:
+            id_: Id of the attempt.
+            history: Epochs of the release; None if no epoch is committed.
+            run: Run that made the attempt; None if unknown.
+            alive: Whether the run is alive; None if this cannot be seen from here.
         """
         epoch = Attempt.epoch_of(id_) or 0
         if history is None or epoch > len(history.commits):
             return alive is False and not self.began_to_commit(id_)
         if history.commits[epoch - 1].attempt == id_:
-            return epoch <= min(history.shown, len(history.commits) - KEPT)
+            return not self.kind.stays and epoch <= min(history.shown, len(history.commits) - KEPT)
         return run is None or alive is False or (alive is None and run.is_old())
 
     def remove(self, id_: str) -> None:
@@ -103,7 +123,7 @@ class Attempts:
 
 
 def draft_of(id_: str) -> str:
-    """Where an attempt that begins to commit drafts its record."""
+    """Return the name of the draft of an attempt's record."""
     return _of(id_, DRAFT)
 
 

@@ -8,27 +8,22 @@ epochs have none.
 
 import hashlib
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from pipelines.store.attempt import own_name, public_name
-from pipelines.store.commit import Commit, Digest
+from pipelines.store.record import Digest, EpochRecord, Files, read_record
 from transforms.common.errors import RefusedError
 
 LARGEST = 256 * 2**20
 """Bytes that are joined to one file at most: what a reader holds at once."""
 
-_VERSION = 1
 _JOINED_NAME = re.compile(r"-(?P<first>\d{6})\d{25}-\d+-[0-9a-f]+\.\w+$", re.ASCII)
-_RECORD = "a record of a compaction; restore it from a copy of the private folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,36 +35,31 @@ class Compaction:
         files: by their public names.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
     spec_sha256: str
     first: int
     last: int
-    files: dict[str, Digest]
-
-    def to_json(self) -> bytes:
-        return json.dumps({"version": _VERSION, **asdict(self)}, indent=1).encode()
+    files: Files
 
     @staticmethod
     def from_json(content: bytes, where: str) -> "Compaction":
-        """
+        """Return the compaction that `to_json` was given.
+
         Raises:
             RefusedError: this is no such record; the message names the place `where`.
         """
-        try:
-            document = json.loads(content)
-            if document.pop("version") != _VERSION:
-                raise RefusedError(f"{where}: of a version that this program does not know; use the one that wrote it")
-            return TypeAdapter(Compaction).validate_json(json.dumps(document), strict=True)
-        except (AttributeError, KeyError, TypeError, ValueError, ValidationError, RecursionError):
-            raise RefusedError(f"{where}: cannot be read as {_RECORD}") from None
+        return read_record(Compaction, content, where, "a record of a compaction")
 
 
-def check_compactions(compactions: Sequence[Compaction], commits: Sequence[Commit], where: str) -> None:
-    """Check that compactions follow on each other, from epoch 1 on, and are of committed epochs of this release.
+def check_compactions(compactions: Sequence[Compaction], commits: Sequence[EpochRecord], where: str) -> None:
+    """Check that compactions cover consecutive committed epochs of this release, starting at epoch 1.
+
+    Args:
+        compactions: Records of all compactions, in order.
+        commits: Records of all committed epochs, at least one.
+        where: Place of the records, for messages.
 
     Raises:
-        RefusedError: they do not, or are not.
+        RefusedError: The compactions do not fit the epochs.
     """
     last = 0
     for compaction in compactions:
@@ -79,17 +69,23 @@ def check_compactions(compactions: Sequence[Compaction], commits: Sequence[Commi
         last = compaction.last
 
 
-def shown_files(commits: Sequence[Commit], compactions: Sequence[Compaction]) -> list[Mapping[str, Digest]]:
-    """The files that the manifest lists with each epoch."""
-    files: list[Mapping[str, Digest]] = [commit.files for commit in commits]
+def shown_files(commits: Sequence[EpochRecord], compactions: Sequence[Compaction]) -> list[Files]:
+    """Return the files that the manifest lists with each epoch."""
+    files: list[Files] = [commit.files for commit in commits]
     for compaction in compactions:
         files[compaction.first - 1 : compaction.last] = [{}] * (compaction.last - compaction.first)
         files.insert(compaction.last - 1, compaction.files)
     return files
 
 
-def needless(names: Iterable[str], commits: Sequence[Commit], compactions: Sequence[Compaction]) -> list[str]:
-    """Those of some files that compactions stand for, or that were joined to stand where another compaction does."""
+def needless(names: Iterable[str], commits: Sequence[EpochRecord], compactions: Sequence[Compaction]) -> list[str]:
+    """Return the files that compactions have replaced, and files of compactions that came too late.
+
+    Args:
+        names: Names of public files.
+        commits: Records of all epochs.
+        compactions: Records of all compactions.
+    """
     last = compactions[-1].last if compactions else 0
     replaced = {name for commit in commits[:last] for name in commit.files}
     standing = {name for compaction in compactions for name in compaction.files}
@@ -102,7 +98,7 @@ def needless(names: Iterable[str], commits: Sequence[Commit], compactions: Seque
 
 
 def join_epochs(
-    commits: Sequence[Commit],
+    commits: Sequence[EpochRecord],
     read: Callable[[str], bytes],
     put: Callable[[str, bytes], None],
     *,
@@ -132,8 +128,8 @@ def join_epochs(
     return Compaction(spec_sha256=last.spec_sha256, first=commits[0].epoch, last=last.epoch, files=files)
 
 
-def _kinds(commits: Sequence[Commit]) -> dict[tuple[str, str], list[tuple[str, int]]]:
-    """Names and sizes of the files that can be joined, by what stands before their chunk's number and by format."""
+def _kinds(commits: Sequence[EpochRecord]) -> dict[tuple[str, str], list[tuple[str, int]]]:
+    """Return names and sizes of the files that can be joined, by the name before their chunk's number and by format."""
     kinds: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for commit in commits:
         for name, digest in commit.files.items():

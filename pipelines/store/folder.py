@@ -1,4 +1,4 @@
-"""Where the bytes of a release lie: a local folder or a `gs://` prefix, with the same operations."""
+"""The folders of a release: a local folder or a `gs://` prefix, with the same operations."""
 
 import hashlib
 from pathlib import Path
@@ -24,33 +24,39 @@ def is_folder(path: str) -> bool:
 
 
 def read_public(folder: Folder, name: str, sha256: str | None = None, *, of: str) -> bytes:
-    """A file of a public folder that somebody else may have copied.
+    """Return a file of a public folder, which may be a copy.
 
     Args:
-        sha256: what the manifest says of it; None for the manifest itself.
-        of: what the folder is of.
+        folder: The public folder.
+        name: Name of the file in it.
+        sha256: Digest in the manifest; None for the manifest itself.
+        of: What the folder holds, for messages.
 
     Raises:
-        RefusedError: it is missing, or another one.
+        RefusedError: The file is missing or another one.
     """
     content = folder.read(name)
     if content is None:
         raise RefusedError(f"{folder.path(name)}: missing; give the public folder of {of}, with all files")
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-        raise RefusedError(f"{folder.path(name)}: not what the manifest says; get the folder anew")
+        raise RefusedError(f"{folder.path(name)}: not what the manifest says; get the folder again")
     return content
 
 
 def read_public_table(
     folder: Folder, name: str, sha256: str, format_: OutputFormat, types: Types, *, of: str
 ) -> pa.Table:
-    """A table of a public folder; arguments as of `read_public` and `read_published`.
+    """Return a table of a public folder.
+
+    Args:
+        folder, name, sha256, of: As in `read_public`.
+        format_, types: As in `read_published`.
 
     Raises:
-        RefusedError: it is missing, another one, or not such a table.
+        RefusedError: The file is missing, another one, or not such a table.
     """
     content = read_public(folder, name, sha256, of=of)
     try:
         return read_published(content, format_, types)
     except ValueError:
-        raise RefusedError(f"{folder.path(name)}: not a table of {of}; get the folder anew") from None
+        raise RefusedError(f"{folder.path(name)}: not a table of {of}; get the folder again") from None

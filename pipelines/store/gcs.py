@@ -1,8 +1,8 @@
-"""A `gs://` prefix as the release store sees it: the same operations as of a local folder, on objects.
+"""A `gs://` prefix for the release store: the operations of a local folder, on objects.
 
 An object is written whole or not at all, and its generation distinguishes versions. An upload whose answer is lost may
-have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure. What can be
-read is stored for good, in more than one place: there is nothing to flush.
+have been done, or may yet be; so the outcome is always read from the bucket, never inferred from a failure. An object
+that can be read is stored permanently, in more than one place: there is nothing to flush.
 
 Who may read the buckets is theirs to say: give the private one to the job alone.
 """
@@ -49,6 +49,12 @@ class GcsFolder:
         """None is needed: generations keep an old writer from a new object."""
         yield
 
+    def hold(self, name: str) -> None:
+        """Object stores have no locks that a death lets go of."""
+
+    def is_held(self, name: str) -> None:
+        """Object stores do not show who is alive."""
+
     def files(self, folder: str) -> dict[str, int]:
         """Sizes in bytes of all objects under a folder, by name from `root`."""
         prefix = self._name("")
@@ -84,13 +90,18 @@ class GcsFolder:
         self._blob(name).upload_from_string(content, content_type="application/octet-stream")
 
     def put(self, name: str, content: bytes) -> None:
-        """The same: it is durable once it is there."""
+        """Same as `write`: an object is durable once it is there."""
         self.write(name, content)
 
     def create(self, name: str, content: bytes, *, draft: str) -> bytes:
-        """Create an object if none is there; what is there now, which is `content` for exactly one caller.
+        """Create an object unless it exists; return the object's content, which is `content` for exactly one caller.
 
-        The draft is written first and stays: while it is there, a creation may yet come through.
+        The draft is written first and stays: while it is there, a delayed request may still create the object.
+
+        Args:
+            name: Name of the object.
+            content: Its content.
+            draft: Name of the draft.
         """
         self.write(draft, content)
         if self.swap(name, content, 0):
@@ -101,12 +112,21 @@ class GcsFolder:
         return standing
 
     def versioned(self, name: str) -> tuple[bytes | None, int]:
-        """An object and its generation, or a newer object: a swap then fails, as it should. Without one, None and 0."""
+        """Return an object and its generation; None and 0 without one.
+
+        The content may be newer than the generation: `swap` then fails, as it should.
+        """
         blob = self._bucket().get_blob(self._name(name))
         return (None, 0) if blob is None else (self.read(name), int(blob.generation))
 
     def swap(self, name: str, content: bytes, version: int) -> bool:
-        """Put an object in the place of one generation, 0 for none; False if another one is there now."""
+        """Replace one generation of an object; return False if the object has another generation now.
+
+        Args:
+            name: Name of the object.
+            content: New content.
+            version: Generation to replace; 0 creates an object that does not exist.
+        """
         from google.api_core.exceptions import PreconditionFailed
 
         try:

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from privacy.exact import parsed
+from privacy.json_values import parsed
 from privacy.planning.document import plan_from_json, plan_to_json
 from privacy.planning.plan import Plan
 

@@ -1,17 +1,17 @@
 """Which releases about the same people are known from here, and what all of them cost together.
 
-Budgets add up, whatever the releases publish, so whoever begins one is shown the sum, and `ledger` shows it. A release
+Budgets of all releases add up. The first run of a release shows the sum, and so does `ledger`. A release
 is known by a spec in the same folder that reads the same data (`same_data`), by a note that it left (`notes`), and by
 records on the private side: one that begins leaves a record of itself in each of the others' folders, and one of
 each of them in its own. What is found leads further. A release counts from its first commit on.
 
-A folder that is gone, was moved or cannot be read counts as its record or spec says. What it alone knew does not, so
-that the sum is then shown as *at least* so much; so it is if a spec or a note there cannot be read. Moved folders are
-known again by the id that they hold. Of releases elsewhere nothing can be known.
+A folder that is gone, was moved or cannot be read counts as its record or spec says. Releases that only it knew do not
+count, so the sum is then shown as a lower bound (*at least*); also if a spec or a note there cannot be read. The id in
+a moved folder identifies it. Releases elsewhere are unknown.
 """
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -21,10 +21,12 @@ from pipelines.store.commit import Commit
 from pipelines.store.folder import folder_at
 from pipelines.store.kept_plan import read_plan
 from pipelines.store.notes import RECORDS, SELF, Note, keep, notes_for, refuse_begun, with_id
+from pipelines.store.record import CODEC
 from pipelines.store.same_data import SameData, absolute, patterns_of
 from pipelines.store.store import Store
 from pipelines.store.together import Known, Record
-from privacy.protection import Span
+from privacy.json_values import indented, parsed
+from privacy.protection import Protection
 from transforms.common.cloud import refuse_unreachable
 
 
@@ -122,10 +124,10 @@ def keep_note(spec: Spec, store: Store) -> str | None:
 
 
 def write_down(found: Known) -> list[str]:
-    """Write down what is known: the release in the folders of the others, and they in its own.
+    """Write a record of the release into the folders of the others, and records of the others into its own folder.
 
     Returns:
-        folders of others that could not be written; the release's own can.
+        Folders of others that could not be written. A failure for the release's own folder is raised.
     """
     own = with_id(found.own)
     others, failed = [], []
@@ -151,32 +153,37 @@ def _record(spec: Spec) -> Record:
         private=absolute(spec.output.private),
         epsilon=spec.privacy.epsilon,
         delta=spec.privacy.delta,
-        span=protects.length if isinstance(protects := spec.privacy.protects, Span) else None,
-        near=dict(protects.near) if isinstance(protects, Span) else {},
+        **_of_span(spec.privacy.protects),
     )
 
 
 def _look(record: Record) -> _Found | None:
-    """What a release's private folder holds; None if it is not known, or if it is not where a record says.
+    """Read the private folder of a release; None if it cannot be read, or is not where a record says.
 
-    Of a release that a spec names, a folder that is not there is one that has not begun.
+    If a spec names the release and the folder does not exist, the release has not begun.
     """
     try:
         refuse_unreachable([record.private])
         folder = folder_at(record.private, private=True)
         own = folder.read(SELF)
         names = [name for name in folder.files(RECORDS) if name != SELF] if own is not None else []
-        others = [Record(**json.loads(content)) for content in folder.read_all(names) if content is not None]
+        others = [CODEC.read(Record, parsed(content)) for content in folder.read_all(names) if content is not None]
         commits = Store(record.public, record.private).commits()
-        id_ = "" if own is None else str(json.loads(own)["id"])
+        id_ = "" if own is None else str(parsed(own)["id"])
         begun = _frozen(record, commits[0]) if commits else None
-    except Exception:  # each file system has its own, and what is not understood is not known
+    except Exception:  # each file system raises other errors, and an unreadable release is unknown
         return None
     return _Found(id_, begun, tuple(others))
 
 
+def _of_span(protects: Protection) -> dict[str, Any]:
+    """Return the fields of a record that state the protection."""
+    span = protects.span
+    return {"span": None, "near": {}} if span is None else {"span": span.length, "near": dict(span.near)}
+
+
 def _frozen(record: Record, first: Commit) -> Record:
-    """A release as it began, whatever its spec says by now."""
+    """Return the record of a release as its first epoch states it; its spec may have changed since."""
     privacy = YAML(typ="safe", pure=True).load(first.spec)["privacy"]
     protects = read_plan(first.plan).plan.promise.protects
     return replace(
@@ -185,20 +192,11 @@ def _frozen(record: Record, first: Commit) -> Record:
         unit=privacy.get("unit", "entry"),
         epsilon=float(privacy["epsilon"]),
         delta=float(privacy.get("delta", 0)),
-        span=protects.length if isinstance(protects, Span) else None,
-        near=dict(protects.near) if isinstance(protects, Span) else {},
+        **_of_span(protects),
     )
 
 
 def _write(private: str, record: Record) -> None:
     folder = folder_at(private, private=True)
     with folder.lock():
-        folder.write(f"{RECORDS}/{record.id}.json", json.dumps(_members(record), indent=1).encode())
-
-
-def _members(record: Record) -> dict[str, object]:
-    """Without what earlier versions do not know, where it says nothing."""
-    members = asdict(record)
-    if not record.near:
-        del members["near"]
-    return members
+        folder.write(f"{RECORDS}/{record.id}.json", indented(CODEC.write(record)))

@@ -1,10 +1,10 @@
 """A folder on a local disk as the release store sees it.
 
-What is written is whole or not there, also after a loss of power: a draft is written and flushed, then linked or
-renamed, then all folders above it are flushed, up to the root of the machine. What is found is only in the machine's
-memory, perhaps, if whoever wrote it died before it was flushed: so who acts on it flushes it first (`flush`). Files are
-private until the umask of the public side says otherwise. Below the root no link is followed, and files are created
-exclusively: who may write to the public folder must not lead a run to write, or remove, files elsewhere.
+A file is complete or absent, also after a power loss: a draft is written and flushed, then linked or renamed, then all
+folders above it are flushed, up to the root of the machine. If the writer died before it flushed a file, the file may
+be only in memory: code that relies on a file flushes it first (`flush`). Files are private until the umask of the
+public side says otherwise. Below the root no link is followed, and files are created exclusively: who may write to the
+public folder must not lead a run to write, or remove, files elsewhere.
 """
 
 import errno
@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from pipelines.store.held import RunLock, hold, is_held
 from transforms.common.errors import RefusedError
 from transforms.common.sinks import NEW, naming
 
@@ -41,7 +42,7 @@ class LocalFolder:
         return os.path.join(self.root, *name.split("/"))  # noqa: PTH118 - keeps a relative root as it was given
 
     def make(self, name: str = "") -> None:
-        """Make a folder; what is private is closed to others. Whoever puts something there flushes it."""
+        """Make a folder, closed to other accounts if it is private. The writer of its first file flushes it."""
         mode = 0o700 if self.private else 0o777
         folder = Path(self.root)
         if not folder.is_dir():
@@ -75,7 +76,16 @@ class LocalFolder:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(descriptor)
+            with naming(self.path("lock")):
+                os.close(descriptor)
+
+    def hold(self, name: str) -> RunLock | None:
+        """Lock a new file for the life of a run; None if locks on this disk do not show who is alive."""
+        return hold(self.path(name))
+
+    def is_held(self, name: str) -> bool | None:
+        """Return whether a run holds its lock on a file; None if this cannot be seen from here."""
+        return is_held(self.path(name))
 
     def files(self, folder: str) -> dict[str, int]:
         """Sizes in bytes of all files under a folder, by name from `root`; none if it is not there.
@@ -99,7 +109,8 @@ class LocalFolder:
 
     def read(self, name: str) -> bytes | None:
         try:
-            return Path(self.path(name)).read_bytes()
+            with naming(self.path(name)):
+                return Path(self.path(name)).read_bytes()
         except FileNotFoundError:
             return None
 
@@ -112,7 +123,7 @@ class LocalFolder:
         settled: list[tuple[str, int] | None] = []
         for path in map(Path, map(self.path, names)):
             try:
-                with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                with naming(path), os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                     if self.private:
                         os.fchmod(file.fileno(), 0o600)
                     settled.append((hashlib.file_digest(file, "sha256").hexdigest(), file.tell()))
@@ -123,7 +134,7 @@ class LocalFolder:
         return settled
 
     def flush(self, names: Iterable[str]) -> None:
-        """Bring files to the disk, and the names that lead to them, whoever wrote them."""
+        """Bring files and the names that lead to them to the disk, also if another run wrote them."""
         names = list(names)
         for name in names:
             _flush(Path(self.path(name)))
@@ -135,10 +146,10 @@ class LocalFolder:
         self._flush_folders([name])
 
     def put(self, name: str, content: bytes) -> None:
-        """The same for one of many, whose names come to the disk with `flush`.
+        """Same as `write` for one of many files, whose names reach the disk with `flush`.
 
-        Where others write too, hold the lock: a folder has one draft, so that a run that dies leaves at most this one,
-        and the next, which goes on with the same file, puts its own in its place.
+        If other processes write too, hold the lock. A folder has one draft, so that a dead run leaves at most one;
+        the next run, which continues with the same file, replaces it.
         """
         self.make(name.rpartition("/")[0])
         with self._inside(name) as (folder, last):
@@ -149,9 +160,15 @@ class LocalFolder:
                 _unlink(_DRAFT, folder)
 
     def create(self, name: str, content: bytes, *, draft: str) -> bytes:
-        """Create a file if none is there; what is there now, which is `content` for exactly one caller.
+        """Create a file unless it exists; return the content of the file, which is `content` for exactly one caller.
 
-        The draft is a second name of the same file, in the caller's own folder.
+        Args:
+            name: Name of the file.
+            content: Its content.
+            draft: Second name of the same file, in the caller's own folder.
+
+        Raises:
+            RefusedError: The disk has no hard links.
         """
         path = Path(self.path(name))
         self.make(name.rpartition("/")[0])
@@ -159,7 +176,7 @@ class LocalFolder:
             with self._inside(draft) as (folder, last):
                 self._draft(last, folder, content)
             try:
-                os.link(self.path(draft), path)  # fails if it is there, and shows it whole
+                os.link(self.path(draft), path)  # fails if the file exists, and shows it complete
             except FileExistsError:
                 self.flush([name])  # who wins may have died before it did
                 return path.read_bytes()  # ours, if the first of two requests to a file server went through
@@ -179,7 +196,16 @@ class LocalFolder:
         return self.read(name), 0  # who may swap holds the lock, so that no version is needed
 
     def swap(self, name: str, content: bytes, version: int) -> bool:
-        """Put a file in the place of the version that was read; under the lock that is the one there."""
+        """Replace the version of a file that was read; under the lock no other version can exist.
+
+        Args:
+            name: Name of the file.
+            content: New content.
+            version: Not used: the caller holds the lock.
+
+        Returns:
+            True always.
+        """
         self.write(name, content)
         return True
 
@@ -216,7 +242,7 @@ class LocalFolder:
         """
         *folders, last = name.split("/")
         path = Path(self.root)
-        with ExitStack() as opened:
+        with naming(path), ExitStack() as opened:
             folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
             opened.callback(os.close, folder)
             try:
@@ -227,7 +253,7 @@ class LocalFolder:
                     path /= part
                 yield folder, last
             except OSError as error:
-                error.filename = str(path / (error.filename or last))
+                error.filename = str(path / Path(error.filename or last).name)
                 raise
 
     def _draft(self, draft: str, folder: int, content: bytes) -> None:
@@ -268,10 +294,10 @@ def _flush(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:
-        os.sync()  # a folder above that this account may not list: then all that there is
+        os.sync()  # this account may not list a folder above: flush everything
         return
-    try:
-        with naming(path):
+    with naming(path):
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)

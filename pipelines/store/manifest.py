@@ -1,107 +1,71 @@
-"""The public manifest of a release: a function of its commits and compactions, whoever writes it.
+"""The public manifest of all epochs: a function of their records and the files that these show.
 
-It is read strictly: what is not exactly what they say is refused.
+It is read strictly: a manifest that differs from them is refused.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from pipelines.spec.times import moment_text
-from pipelines.store.commit import VERSION, Commit, check_chain, document_in, json_of
-from pipelines.store.compaction import Compaction, shown_files
-from privacy.counted import counted
+from pipelines.store.record import CODEC, VERSION, EpochKind, Files, R
+from privacy.json_values import Json, indented
 from transforms.common.errors import RefusedError
 
 
-def manifest_json(commits: Sequence[Commit], compactions: Sequence[Compaction] = ()) -> bytes:
-    """The public manifest of the epochs so far, at least one; no source, state or spec text is in it."""
-    first, last = commits[0], commits[-1]
-    return json_of(
-        {
-            "version": VERSION,
-            "release": first.release,
-            "spec_sha256": first.spec_sha256,
-            "plan_sha256": first.plan_sha256,
-            "statement": last.statement,
-            "loss": last.loss,
-            "windows": last.windows,
-            "start": first.start,
-            "until": last.until,
-            "epochs": [
-                {
-                    "epoch": commit.epoch,
-                    "attempt": commit.attempt,
-                    "committed_at": commit.committed_at,
-                    "released": commit.released,
-                    "windows": commit.windows,
-                    "start": commit.start,
-                    "until": commit.until,
-                    "ends": list(commit.ends),
-                    "files": {name: asdict(digest) for name, digest in files.items()},
-                }
-                for commit, files in zip(commits, shown_files(commits, compactions), strict=True)
-            ],
-        }
+def manifest_json(kind: EpochKind[R], records: Sequence[R], files: Sequence[Files]) -> bytes:
+    """Return the public manifest of the epochs so far, at least one; no source, state or name of a record is in it.
+
+    Args:
+        kind: Kind of the epochs.
+        records: Records of all epochs.
+        files: Files that the manifest lists with each epoch.
+    """
+    return indented(manifest_of(kind, records, files))
+
+
+def manifest_of(kind: EpochKind[R], records: Sequence[R], files: Sequence[Files]) -> Json:
+    """Return the manifest as a JSON object.
+
+    Args:
+        kind: Kind of the epochs.
+        records: Records of all epochs, at least one.
+        files: Files that the manifest lists with each epoch.
+    """
+    written = [CODEC.write(record) for record in records]
+    return {
+        "version": VERSION,
+        **{name: written[-1][name] for name in kind.of_release},
+        **kind.totals(records),
+        "epochs": [
+            {name: one[name] for name in kind.of_epoch} | {"files": CODEC.write_as(Files, shown)}
+            for one, shown in zip(written, files, strict=True)
+        ],
+    }
+
+
+def records_of(kind: EpochKind[R], manifest: Any) -> tuple[R, ...]:
+    """Return the records that a manifest shows, without what is private; for readers, who have nothing else.
+
+    Args:
+        kind: Kind of the epochs.
+        manifest: The JSON value.
+
+    Raises:
+        ValueError: it is not exactly what `manifest_json` writes of records that follow on each other.
+    """
+    members = CODEC.read(dict[str, object], manifest)
+    epochs = CODEC.read(tuple[dict[str, object], ...], members.get("epochs"), "epochs")
+    of_all = {name: members.get(name) for name in kind.of_release}
+    records: tuple[R, ...] = tuple(
+        CODEC.read(kind.record, {**kind.private, **of_all, **epoch}, f"epochs[{number}]")
+        for number, epoch in enumerate(epochs)
     )
-
-
-def commits_of(manifest: Any) -> tuple[Commit, ...]:
-    """The commits that a manifest shows, without what is private of them; for readers, who have nothing else.
-
-    Raises:
-        ValueError: it is not exactly what `manifest_json` writes of commits that follow on each other.
-    """
     try:
-        of_all = {name: manifest[name] for name in ("release", "spec_sha256", "plan_sha256", "statement", "loss")}
-        each = [{**of_all, "spec": "", **epoch} for epoch in manifest["epochs"]]
-        commits = _adapter().validate_json(json.dumps(each), strict=True)
-        check_chain(commits, "")
-        if json.loads(manifest_json(commits)) != manifest:
+        kind.check(records, "")
+        if not records or manifest_of(kind, records, [record.files for record in records]) != manifest:
             raise ValueError("other members")
-        for moment in (commits[0].start, commits[-1].until):
-            moment_text(moment)
-        for commit in commits:
-            datetime.fromisoformat(commit.committed_at)
-    except (KeyError, IndexError, TypeError, OverflowError, RefusedError) as error:
+        for record in records:
+            datetime.fromisoformat(record.committed_at)
+    except RefusedError as error:
         raise ValueError("not a manifest") from error
-    return commits
-
-
-@cache
-def _adapter() -> TypeAdapter[tuple[Commit, ...]]:
-    return TypeAdapter(tuple[Commit, ...])
-
-
-def shown_epochs(
-    manifest: bytes | None, commits: Sequence[Commit], compactions: Sequence[Compaction], where: str
-) -> tuple[int, int]:
-    """How many epochs a manifest shows, and how many of the compactions; none if there is no manifest.
-
-    Raises:
-        RefusedError: it is not exactly what the first so many commits and compactions say.
-    """
-    if manifest is None:
-        return 0, 0
-    way_out = "a manifest; remove it and run again, which makes it anew from the commits on the private side"
-    if not commits:
-        way_out = "a manifest; restore it and the private folder, or release under other output folders"
-    document = document_in(manifest, where, way_out)
-    epochs = document.get("epochs")
-    shown = len(epochs) if isinstance(epochs, list) else 0
-    if shown > len(commits):
-        raise RefusedError(
-            f"{where}: shows {counted(shown, 'epoch')} and the private side has committed {len(commits)}; restore the "
-            "private folder, since a run without it would sample new noise for what is published"
-        )
-    if shown:
-        joined = sum(compaction.last <= shown for compaction in compactions)
-        for known in range(joined, -1, -1):
-            if document == json.loads(manifest_json(commits[:shown], compactions[:known])):
-                return shown, known
-    raise RefusedError(f"{where}: differs from what was committed, so it is not {way_out}")
+    return records

@@ -6,19 +6,20 @@ names the private folder, the globs of the data and the budget.
 """
 
 import hashlib
-import json
 import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.spec.kinds import Kind
 from pipelines.store.folder import folder_at
 from pipelines.store.local import LocalFolder
+from pipelines.store.record import CODEC
 from pipelines.store.together import Record
 from privacy.counted import counted
+from privacy.json_values import indented, parsed
 from transforms.common.errors import RefusedError
 
 BESIDE = ".slackwater"
@@ -47,16 +48,18 @@ class Note:
     record: Record
 
     def to_json(self) -> bytes:
-        return json.dumps(asdict(self), indent=1).encode()
+        """Return the content of the note's file."""
+        return indented(CODEC.write(self))
 
     @staticmethod
     def from_json(content: bytes) -> "Note":
-        """
+        """Return the note that `to_json` was given.
+
         Raises:
-            ValueError, KeyError, TypeError: it is not a note.
+            ValueError: it is no note.
         """
-        members = json.loads(content)
-        return Note(**members | {"data": tuple(members["data"]), "record": Record(**members["record"])})
+        note: Note = CODEC.read(Note, parsed(content))
+        return note
 
 
 def notes_for(spec: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
@@ -71,13 +74,13 @@ def notes_for(spec: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
         for name in names:
             try:
                 found[folder.path(name)] = Note.from_json(folder.read(name) or b"")
-            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            except (OSError, ValueError):
                 unread.append(folder.path(name))
     return found, tuple(unread)
 
 
 def with_id(record: Record) -> Record:
-    """A release with its id, which it is given now if it has none."""
+    """Return a release with its id; create the id if it is missing."""
     if record.id:
         return record
     folder = folder_at(record.private, private=True)
@@ -85,9 +88,9 @@ def with_id(record: Record) -> Record:
     with folder.lock():
         found = folder.read(SELF)
         if found is None:
-            found = json.dumps({"id": secrets.token_hex(8), "release": record.release}).encode()
+            found = indented({"id": secrets.token_hex(8), "release": record.release})
             folder.write(SELF, found)
-    return replace(record, id=str(json.loads(found)["id"]))
+    return replace(record, id=str(parsed(found)["id"]))
 
 
 def refuse_begun(spec: Path, private: str, before: Mapping[str, Record], instead: str) -> None:
@@ -125,7 +128,7 @@ def keep(spec: Path, note: Note) -> str | None:
             content = folder.read(name)
             if content == note.to_json():
                 return None
-            with suppress(ValueError, KeyError, TypeError, RecursionError):
+            with suppress(ValueError):
                 _refuse_fewer(note, Note.from_json(content or b""), folder.path(name))
             folder.write(name, note.to_json())
             folder.write(".gitignore", b"*\n")

@@ -26,7 +26,7 @@ def patterns_of(source: Source) -> tuple[str, ...]:
 
 
 def data_of(patterns: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """What these patterns read now.
+    """Return the files that these patterns read now.
 
     Returns:
         identities of the patterns, with links resolved, and of all files that match: device and inode of a local file,

@@ -1,71 +1,49 @@
-"""The release store: each epoch is published once, ever, with noise sampled once, whatever crashes, repeats or races.
+"""The store of epochs: each is published once, with noise sampled once, also if runs crash, repeat or race.
 
-`public` holds `manifest.json`, `spec.yaml`, `plan.json`, `nodes/`, `estimates/`; `private` holds `commits/`,
-`compactions/`, `loads/`, `attempts/`. Each is a local folder or a `gs://` prefix.
+It holds the epochs of a release, or of sanitised records; an `EpochKind` says what differs. Of a release, `public`
+holds `manifest.json`, `spec.yaml`, `plan.json`, `nodes/`, `estimates/`; `private` holds `commits/`, `compactions/`,
+`loads/`, `attempts/`. Each is a local folder or a `gs://` prefix.
 
-1. A run writes all it makes into an attempt of its own.
+1. A run writes all its files into a separate attempt.
 2. It *commits*: creates `commits/<epoch>.json`, which only one run can do. From now on its noise is the epoch's.
-3. It *shows*: copies the attempt's nodes and estimates to the public side under names that hold epoch and attempt,
-   and the plan that epoch 1 committed, then puts the manifest of all epochs in the place of the last one. A file that
-   it does not list is no part of the release.
+3. It *shows*: copies the attempt's public files to the public side under names that hold epoch and attempt, and the
+   plan that epoch 1 committed, then puts the manifest of all epochs in the place of the last one. A file that it does
+   not list is no part of the release.
 
-What is shown follows from the commits and compactions alone, so whoever finds a commit that is not shown finishes it,
-to the same bytes. Whoever finds one, or a manifest or a file that is shown, makes it durable before he does anything
-that rests on it: the run that wrote it may have died before it came to the disk, and without it noise would be sampled
-a second time.
-
-The manifest never goes back: whoever writes it has read the commits after it took the lock (local) or after it read the
-generation that it replaces (`gs://`), so it knows of every epoch that the one there shows.
+A run that finds a record, a manifest or a published file makes it durable before it does anything that depends on it:
+the run that wrote it may have died before it reached the disk, and without it noise would be sampled a second time.
+`Publisher` shows what is committed.
 
 State stays in its attempt's folder, where the commit says it is; `clean` keeps that of the last two epochs.
 """
 
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Generic
 
 from pipelines.spec.paths import within
-from pipelines.spec.public import public_spec
-from pipelines.store.attempt import Attempt, public_name
+from pipelines.store.attempt import Attempt, Run, public_name
 from pipelines.store.attempts import Attempts, draft_of
-from pipelines.store.commit import Commit, Digest, History, check_chain, plan_digest
-from pipelines.store.compaction import Compaction, check_compactions, join_epochs, needless, shown_files
+from pipelines.store.commit import RELEASE, Commit
+from pipelines.store.committed import RecordFolder, commit_name
+from pipelines.store.compaction import shown_files
 from pipelines.store.folder import Folder, folder_at
 from pipelines.store.loads import Loads
-from pipelines.store.manifest import manifest_json, shown_epochs
-from pipelines.store.shown import Shown
-from transforms.aggregation.shard_state import STATE
+from pipelines.store.publication import JoinedFiles, Publisher
+from pipelines.store.record import EpochKind, Files, History, R, record_json, sealed
+from pipelines.store.shown import MANIFEST, ShownEpochs
 from transforms.common.errors import RefusedError
-from transforms.release.release import ESTIMATES, NODES
-
-MANIFEST = "manifest.json"
-SPEC = "spec.yaml"
-PLAN = "plan.json"
-COMPACTIONS = "compactions"
 
 FileNames = Mapping[str, Sequence[str]]
-"""Names of files in an attempt's folders `nodes`, `estimates` and `state`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What a compaction did.
-
-    Attributes:
-        made: what it joined; None if there was nothing to join.
-        removed: how many files are gone, small ones and those of compactions that came too late or died.
-    """
-
-    made: Compaction | None
-    removed: int
+"""Names of files by the folder of an attempt that holds them."""
 
 
 @dataclass(frozen=True)
-class Store:
-    """A release's two folders.
+class EpochStore(Generic[R]):
+    """Two folders with the epochs of one kind.
 
     Raises:
         RefusedError: private files would lie on the public side, or nothing could lock it.
@@ -73,6 +51,7 @@ class Store:
 
     public: str
     private: str
+    kind: EpochKind[R] = RELEASE  # type: ignore[assignment]  # `Store` is that of a release
 
     def __post_init__(self) -> None:
         if within(self.private, self.public):
@@ -83,10 +62,10 @@ class Store:
                 "to gs://"
             )
 
-    def open(self) -> History | None:
-        """What is there; None if nothing has ever been committed.
+    def open(self) -> History[R] | None:
+        """Return what is committed and shown; None if nothing has ever been committed.
 
-        That shown files are there in their sizes is checked, their content is not.
+        The sizes of shown files are checked, unless `show` can bring the files back; their content is not.
 
         Raises:
             RefusedError: something is there that is not understood, or something is missing.
@@ -95,10 +74,12 @@ class Store:
             manifest = self._public.read(MANIFEST)  # before the records, so that these know of all that it shows
             if manifest is not None:
                 self._public.flush([MANIFEST])
-            commits, compactions = self._records()
-            shown, _ = shown_epochs(manifest, commits, compactions, self._public.path(MANIFEST))
+            commits, compactions = self._committed.all()
+            shown, _ = self._publication.shown_by(manifest, commits, compactions)
             if not commits:
                 return None
+            if self.kind.stays:
+                return History(tuple(commits), shown)
             try:
                 last = compactions[-1].last if compactions else 0  # what a record names is there, shown or not
                 self.shown.refuse_missing(shown_files(commits[: max(shown, last)], compactions))
@@ -108,90 +89,30 @@ class Store:
                 continue
             return History(tuple(commits), shown)
 
-    def commits(self) -> list[Commit]:
-        """All epochs so far; they are durable.
+    def commits(self) -> list[R]:
+        """Return the records of all epochs so far; they are durable.
 
         Raises:
             RefusedError: one is missing or cannot be read, or they do not follow on each other.
         """
-        names = [name for name in self._private.files("commits") if name.endswith(".json")]
-        expected = [_commit_name(epoch) for epoch in range(1, len(names) + 1)]
-        if names != expected:
-            raise RefusedError(
-                f"{self._private.path('commits')}: holds other files than the records of epochs 1 to {len(names)}; "
-                "restore it from a copy, since a gap could be filled with a second sample of noise"
-            )
-        unknown = [name for name in names if name not in self._known]
-        self._private.flush(unknown)
-        for name, content in zip(unknown, self._private.read_all(unknown), strict=True):
-            self._known[name] = Commit.from_json(content or b"", self._private.path(name))
-        commits = [self._known[name] for name in names]
-        check_chain(commits, self._private.path("commits"))
-        return commits
+        return self._committed.epochs()
 
-    def _records(self) -> tuple[list[Commit], list[Compaction]]:
-        """All epochs and compactions so far; they are durable.
-
-        Raises:
-            RefusedError: as `commits`; or a compaction cannot be read, or does not fit the commits.
-        """
-        names = [name for name in self._private.files(COMPACTIONS) if name.endswith(".json")]
-        self._private.flush(names)
-        found = [
-            Compaction.from_json(content or b"", self._private.path(name))
-            for name, content in zip(names, self._private.read_all(names), strict=True)
-        ]
-        commits = self.commits()  # after the compactions, so that these are of none that is committed meanwhile
-        check_compactions(found, commits, self._private.path(COMPACTIONS))
-        return commits, found
-
-    def files_of(self, commit: Commit, side: str) -> tuple[Mapping[str, Digest], bool]:
+    def files_of(self, commit: R, side: str) -> tuple[Files, bool]:
         """The public files that hold what an epoch has of a side, and whether they hold others' rows too."""
-        joined = [one for one in self._records()[1] if one.first <= commit.epoch <= one.last]
+        joined = [one for one in self._committed.all()[1] if one.first <= commit.epoch <= one.last]
         files = joined[0].files if joined else commit.files
         return {name: digest for name, digest in files.items() if name.startswith(f"{side}/")}, bool(joined)
 
-    def compact(self) -> Compacted:
-        """Put few large files in the place of the small ones of all epochs that are shown and not yet compacted.
-
-        A record of it is created on the private side first, which only one caller can do, then the manifest names the
-        new files, and only then the old ones are removed: whoever dies in between leaves what the next `show` and
-        `compact` finish.
+    def compact(self) -> JoinedFiles:
+        """Merge the small files of all epochs that are shown and not yet compacted (`Publisher.compact`).
 
         Raises:
             RefusedError: as `open` and `show`.
         """
-        commits, compactions = self._show()
-        new = commits[compactions[-1].last if compactions else 0 :]
-        made = None
-        if len(new) > 1:
-            made = self._join(new, f"{COMPACTIONS}/{len(compactions) + 1:06d}.json")
-            commits, compactions = self._show()
-        # By the records that are shown: what a newer one stands for is in the manifest still.
-        there = self._public.files(NODES) | self._public.files(ESTIMATES)
-        old = needless(there, commits, compactions)
-        self._public.drop(old)
-        return Compacted(made, removed=len(old))
-
-    def _join(self, commits: Sequence[Commit], record: str) -> Compaction:
-        """Join these epochs, unless another one has joined them, or fewer or more, before; what stands."""
-        digests = {name: (digest, commit.epoch) for commit in commits for name, digest in commit.files.items()}
-        draft = f"{COMPACTIONS}/{secrets.token_hex(8)}.draft"
-        try:
-            with self._private.lock():
-                made = join_epochs(commits, lambda name: self.shown.content(name, *digests[name]), self._public.put)
-                self._public.flush(made.files)
-        except RefusedError:
-            standing = self._private.read(record)
-            if standing is None:  # else another one was faster, and has removed what was to be joined
-                raise
-        else:
-            standing = self._private.create(record, made.to_json(), draft=draft)
-            self._private.drop([draft])
-        return Compaction.from_json(standing, self._private.path(record))
+        return self._publication.compact()
 
     def begin(self, epoch: int) -> Attempt:
-        """A new working folder for an attempt at an epoch; 0 if nothing of it will be published.
+        """Make a working folder for an attempt at an epoch; 0 if nothing of it will be published.
 
         Raises:
             OSError: it cannot be made, or nothing could be published; this is found out before the work.
@@ -201,18 +122,21 @@ class Store:
         return self.attempts.begin(epoch)
 
     def refuse_unwritable(self) -> None:
-        """
+        """Find out whether the public folder can be written.
+
         Raises:
             OSError: nothing could be published.
         """
         self._public.refuse_unwritable()
 
-    def commit(self, attempt: Attempt, record: Commit, made: FileNames) -> Commit:
-        """Make an attempt the epoch's, for ever; the record as it is committed, with its files.
+    def commit(self, attempt: Attempt, record: R, made: FileNames) -> R:
+        """Make an attempt the epoch's, permanently; return the record as it is committed, with its files.
 
         Args:
-            made: what the attempt must have made, as its plan says. What is there is not asked: a folder that cannot be
-                listed would look empty.
+            attempt: that has made the files.
+            record: what the run states of the epoch.
+            made: files that the attempt must have made, according to its plan. The folder is not listed: one that
+                cannot be listed would look empty.
 
         Raises:
             RefusedError: another run was first, and this attempt is removed; or the epoch is not the next one; or a
@@ -223,29 +147,30 @@ class Store:
         commits = self.commits()
         if len(commits) >= attempt.epoch:
             return self._ours(attempt, commits[attempt.epoch - 1])
-        found = {side: self.attempts.made(attempt, side, made.get(side, ())) for side in (NODES, ESTIMATES, STATE)}
-        if not found[ESTIMATES]:
-            raise ValueError("an epoch without estimates is none")
-        record = replace(
+        sides = (*self.kind.shown, self.kind.state)
+        found = {side: self.attempts.made(attempt, side, made.get(side, ())) for side in sides}
+        if not found[self.kind.shown[-1]]:
+            raise ValueError(f"an epoch needs files of {self.kind.shown[-1]}")
+        record = sealed(
             record,
+            commits[0] if commits else None,
             attempt=attempt.id,
-            committed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
             files={
-                public_name(f"{side}/{n}", attempt.id): d for side in (NODES, ESTIMATES) for n, d in found[side].items()
+                public_name(f"{side}/{n}", attempt.id): d for side in self.kind.shown for n, d in found[side].items()
             },
-            state=found[STATE],
-            plan="" if commits else record.plan,
-            plan_sha256=commits[0].plan_sha256 if commits else plan_digest(record.plan),
+            state=found[self.kind.state],
         )
-        check_chain([*commits, record], self._private.path("commits"))
-        name = _commit_name(record.epoch)
-        standing = self._private.create(name, record.to_json(), draft=draft_of(attempt.id))
-        return self._ours(attempt, Commit.from_json(standing, self._private.path(name)))
+        self.kind.check([*commits, record], self._private.path("commits"))
+        name = commit_name(record.epoch)
+        standing = self._private.create(name, record_json(record), draft=draft_of(attempt.id))
+        return self._ours(attempt, self.kind.read(standing, self._private.path(name)))
 
     def refuse_if_won(self, epoch: int) -> None:
-        """
+        """Refuse an epoch that another run has committed.
+
         Raises:
-            RefusedError: another run has committed the epoch; does nothing if that is not so, or cannot be seen.
+            RefusedError: another run has committed it. Nothing is raised if that cannot be seen.
         """
         try:
             standing = self.commits()[epoch - 1 :]
@@ -258,84 +183,72 @@ class Store:
         """Publish all that is committed; does nothing if it is published already.
 
         Raises:
-            RefusedError: what was committed is neither published nor in its attempt any more.
+            RefusedError: a committed file is neither published nor in its attempt any more.
         """
-        self._show()
-
-    def _show(self) -> tuple[list[Commit], list[Compaction]]:
-        """The same; what the manifest shows then."""
-        with self._private.lock():
-            while True:
-                manifest, version = self._public.versioned(MANIFEST)
-                commits, compactions = self._records()
-                shown, joined = shown_epochs(manifest, commits, compactions, self._public.path(MANIFEST))
-                if not commits:
-                    return [], []
-                last = compactions[-1].last if compactions else 0
-                self.shown.refuse_missing(shown_files(commits[:last], compactions))
-                for commit in commits[max(shown, last) :]:
-                    self.shown.bring(commit, self._private)
-                self.shown.bring_text(PLAN, commits[0].plan)
-                if (shown, joined) == (len(commits), len(compactions)):
-                    self._public.flush([MANIFEST])
-                    break
-                if self._public.swap(MANIFEST, manifest_json(commits, compactions), version):
-                    break
-            self.shown.bring_text(SPEC, public_spec(commits[0].spec))
-        return commits, compactions
+        self._publication.show()
 
     def discard(self, attempt: Attempt) -> None:
         """Remove an attempt that ended without a commit; one that is committed, or may yet be, stays."""
-        standing = self._private.read(_commit_name(attempt.epoch))
+        standing = self._private.read(commit_name(attempt.epoch))
         if standing is None:
             needed = self.attempts.began_to_commit(attempt.id)
         else:
-            where = self._private.path(_commit_name(attempt.epoch))
-            needed = Commit.from_json(standing, where).attempt == attempt.id
+            where = self._private.path(commit_name(attempt.epoch))
+            needed = self.kind.read(standing, where).attempt == attempt.id
         if not needed:
             self.attempts.remove(attempt.id)
+
+    def killed(self) -> dict[str, Run]:
+        """Return the runs whose process is gone and which neither committed their attempt nor removed it, by its id."""
+        runs = self.attempts.runs()
+        gone = {id_: run for id_, run in runs.items() if run is not None and self.attempts.alive(id_, run) is False}
+        committed = {record.attempt for record in self.commits()} if gone else set()  # after the question who lives
+        return {id_: run for id_, run in gone.items() if id_ not in committed}
 
     def clean(self) -> list[str]:
         """Remove attempts that nobody needs any more (`Attempts.is_needless`); their ids."""
         runs = self.attempts.runs()
-        lives = {id_: None if run is None else run.alive() for id_, run in runs.items()}
+        lives = {id_: self.attempts.alive(id_, run) for id_, run in runs.items()}
         history = self.open()  # after the question who lives: what a dead run has committed is there by now
         needless = [id_ for id_, run in runs.items() if self.attempts.is_needless(id_, history, run, alive=lives[id_])]
         for id_ in needless:
             self.attempts.remove(id_)
         return needless
 
-    def _ours(self, attempt: Attempt, standing: Commit) -> Commit:
-        """What stands as an attempt's epoch, if it is this attempt's."""
+    def _ours(self, attempt: Attempt, standing: R) -> R:
+        """Return the record of an attempt's epoch if it is this attempt's."""
         if standing.attempt == attempt.id:
             return standing
-        with suppress(Exception):  # else `clean` removes it; that the run has lost is what must be said
+        with suppress(Exception):  # else `clean` removes it; the error must be that the run has lost
             self.attempts.remove(attempt.id)
         raise self._won(standing)
 
-    def _won(self, standing: Commit) -> RefusedError:
+    def _won(self, standing: R) -> RefusedError:
         return RefusedError(
             f"{self.public}: another run, attempt {standing.attempt}, committed epoch {standing.epoch} at "
             f"{standing.committed_at}; nothing of this run was kept, and nothing need be done: that attempt is the "
-            "release's, and the next run goes on from there"
+            "release's, and the next run continues from there"
         )
 
     @cached_property
-    def attempts(self) -> Attempts:
-        return Attempts(self._private)
+    def attempts(self) -> Attempts[R]:
+        return Attempts(self._private, self.kind)
 
     @cached_property
     def loads(self) -> Loads:
         return Loads(self._private)
 
     @cached_property
-    def shown(self) -> Shown:
-        return Shown(self._public)
+    def shown(self) -> ShownEpochs:
+        return ShownEpochs(self._public, self.kind.shown)
 
     @cached_property
-    def _known(self) -> dict[str, Commit]:
-        """Records read so far, by name: they never change, and there are hundreds after some years."""
-        return {}
+    def _committed(self) -> RecordFolder[R]:
+        return RecordFolder(self._private, self.kind)
+
+    @cached_property
+    def _publication(self) -> Publisher[R]:
+        return Publisher(self.kind, self._public, self._private, self._committed, self.shown)
 
     @cached_property
     def _public(self) -> Folder:
@@ -346,5 +259,5 @@ class Store:
         return folder_at(self.private, private=True)
 
 
-def _commit_name(epoch: int) -> str:
-    return f"commits/{epoch:06d}.json"
+Store = EpochStore[Commit]
+"""The two folders of a release."""

@@ -1,9 +1,9 @@
-"""What releases about the same people cost together: budgets add up, whatever the releases publish.
+"""Total privacy budget of releases about the same people: the budgets of all releases add up.
 
-Sums are of the decimal numbers as specs write them, exactly: in floating point 0.1 + 0.7 is less than 0.8.
+Sums are exact, of the decimal numbers in the specs: in floating point 0.1 + 0.7 is less than 0.8.
 
-Where one of them protects a span of time (privacy.protection), the sum is for the shortest span of all: what happens
-in it happens in longer ones too. A release that protects all that a unit does then costs (2 epsilon, (1 + e^epsilon)
+If a release protects a span of time (privacy.protection), the sum is for the shortest span of all: each longer span
+contains such a span. A release that protects all that a unit does then costs (2 epsilon, (1 + e^epsilon)
 delta): the unit as it is, out of the changelog, and in it again as it is without what it did in that span. For all that
 a unit ever does there is no sum.
 """
@@ -47,15 +47,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of the releases about the same people.
+    """Known releases about the same people.
 
     Attributes:
-        own: the release that was asked about, whether or not it has begun.
-        others: those beside it that have begun, or of which this cannot be seen.
-        there: folders of all that can be looked into, its own among them if it has one.
-        unseen: folders that cannot.
-        unread: specs and notes in the folder of the spec, and data, that cannot be read, so that others may be missing.
-        before: releases of the same data that the spec itself has begun, by the paths of their notes.
+        own: The release in question, whether or not it has begun.
+        others: Other releases that have begun, or whose private folders cannot be read.
+        there: Releases whose private folders can be read; includes the own release if it has a folder.
+        unseen: Private folders that cannot be read.
+        unread: Specs and notes in the folder of the spec, and data, that cannot be read: releases may be missing.
+        before: Releases of the same data that the same spec has begun, by the paths of their notes.
     """
 
     own: Record
@@ -66,16 +66,16 @@ class Known:
     before: dict[str, Record] = field(default_factory=dict)
 
     def _counted(self, begun: bool) -> tuple[list[Record], list[Record]]:
-        """What is in the sum, and what protects other distances, so that nothing is known of them together."""
+        """Return the releases in the sum, and those that protect other distances, for which no sum holds."""
         every = [*self.others, *([self.own] if begun else [])]
         near = next((record.near for record in (self.own, *every) if record.near), {})
         return [r for r in every if r.near in ({}, near)], [r for r in every if r.near not in ({}, near)]
 
     def document(self, *, begun: bool) -> dict[str, Any]:
-        """What all cost together, as JSON.
+        """Return the total budget of all releases, as JSON.
 
         Args:
-            begun: whether the release itself counts.
+            begun: Whether the own release counts.
         """
         counted, apart = self._counted(begun)
         protects = _common(counted)
@@ -99,7 +99,7 @@ class Known:
         }
 
     def text(self, *, begun: bool = True) -> str:
-        """The same for people."""
+        """Return the same sums as text."""
         within, apart = self._counted(begun)
         missing = ", ".join((*self.unseen, *self.unread))
         if not within or not self.others:
@@ -144,7 +144,7 @@ def _not_in_the_sum(apart: list[Record]) -> list[str]:
 
 
 def _common(records: Iterable[Record]) -> Protection:
-    """What the sum is for: the shortest span that one of them protects, if there is one, and a distance if one does."""
+    """Return the protection of the sum: the shortest protected span, if there is one, and the distances if any."""
     records = tuple(records)
     spans = [record.span for record in records if record.span is not None]
     near = next((record.near for record in records if record.near), {})
@@ -152,12 +152,12 @@ def _common(records: Iterable[Record]) -> Protection:
 
 
 def _epsilon(record: Record, protects: Protection) -> Fraction:
-    """What a release adds to the sum."""
+    """Return the epsilon that a release adds to the sum."""
     return _exact(record.epsilon) * (2 if _twice(record, protects) else 1)
 
 
 def _delta(record: Record, protects: Protection) -> Fraction:
-    """The same, at most 1; four digits where it is no sum of what specs say, rounded up."""
+    """Return the delta that a release adds to the sum, at most 1; rounded up to four digits if it is computed."""
     if record.delta == 0 or not _twice(record, protects):
         return _exact(record.delta)
     with localcontext() as context:
@@ -167,9 +167,9 @@ def _delta(record: Record, protects: Protection) -> Fraction:
 
 
 def _twice(record: Record, protects: Protection) -> bool:
-    if not isinstance(protects, Span):
+    if protects.span is None:
         return False
-    return record.span is None or (bool(protects.near) and not record.near)
+    return record.span is None or (bool(protects.span.near) and not record.near)
 
 
 def _exact(number: float) -> Fraction:

@@ -1,7 +1,7 @@
-"""How much noise a budget asks for.
+"""Calibration: the least noise that a budget covers.
 
-The measurements of a release, the six ways to compose them and what each proves are in
-privacy.accounting.composition; here the least noise is searched whose proved epsilon and delta are within the budget.
+privacy.accounting.composition defines the measurements of a release, the six ways to compose them and what each proves.
+This module searches the least noise whose proved epsilon and delta are within the budget.
 """
 
 import math
@@ -17,6 +17,7 @@ from privacy.accounting.composition import (
     epsilon_spent,
     paper_epsilon,
 )
+from privacy.bisection import last_holding
 from privacy.checks import at_least, positive
 from privacy.counted import counted
 from privacy.noise.kinds import NOISE, Accounting, Mechanism
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 HEADROOM = 1 + 2.0**-48
-"""Scales are widened by this, so that a caller may round a few bits on the way to grid steps."""
+"""Factor by which scales are widened, so that a caller may round a few bits when it converts them to grid steps."""
 
 TOLERANCE = 2.0**-40
 """Relative accuracy of the search for the least noise."""
@@ -50,7 +51,7 @@ COMPOSED: dict[Accounting, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """(epsilon, delta): a budget, or what is proved.
+    """(epsilon, delta), allowed or proved.
 
     Raises:
         ValueError: epsilon not positive and finite, or delta outside [0, 1).
@@ -67,12 +68,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Noise for each measurement and what it provably costs.
+    """Noise of each measurement and its proved cost.
 
     Attributes:
         scales: b (Laplace) or sigma (Gaussian) by measurement, in normalised units; times a
-            component's largest value, in steps, they are that component's scale.
-        budget: what is proved of the whole release, never above what was allowed.
+            component's largest value, in grid steps, they are that component's scale.
+        budget: the proved budget of the whole release, never above the allowed one.
         shares: what each measurement adds to the total, in `unit`.
         unit: "epsilon" (Laplace) or "rho" = (sensitivity / sigma)^2 / 2 (Gaussian).
         sentence: the claim in words, for plans and reports.
@@ -94,19 +95,22 @@ def calibrate(
     steps: float,
     protected: str = "the whole release for all mutations of one privacy unit",
 ) -> Calibration:
-    """The least noise, in the proportions that the weights give, that `budget` provably covers.
+    """Return the least noise, in the proportions of the weights, that `budget` provably covers.
+
+    Neighbours: changelogs that differ by all mutations of one privacy unit, or as `protected` states. The sensitivities
+    are those of the measurements. Guarantee: (epsilon, delta)-differential privacy of the whole release, as proved by
+    privacy.accounting.composition.
 
     Args:
         measurements: at least one.
-        budget: of the whole release.
+        budget: the budget of the whole release.
         mechanism: the distribution of the noise.
         accounting: how the measurements are composed.
-        steps: steps of the public grid in one normalised unit, the least over the components;
-            only Gaussian noise depends on it.
-        protected: what the claim is for, in words.
+        steps: grid steps in one normalised unit, the least over the components; only Gaussian noise depends on it.
+        protected: what the claim protects, in words.
 
     Raises:
-        ValueError: no delta where one is needed, or one too small for the grid.
+        ValueError: delta is required and missing, or too small for the grid.
 
     >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
     >>> budget = Budget(epsilon=0.5)
@@ -120,10 +124,35 @@ def calibrate(
     """
     at_least("number of measurements", len(measurements), 1)
     _check(budget, mechanism, accounting)
+    kind = NOISE[mechanism]
+    chosen, epsilon = _least(measurements, budget, mechanism, accounting, steps)
+    pure = kind.pure and accounting in ("naive", "paper")
+    stated = Budget(epsilon=epsilon, delta=0.0 if pure else budget.delta)
+    composed = COMPOSED["pld" if not kind.pure and accounting == "advanced" else accounting]
+    sentence = (
+        f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of {protected}: discrete "
+        f"{mechanism.capitalize()} noise on {counted(len(measurements), 'measurement')}, {composed}"
+    )
+    if not kind.pure and accounting not in ("zcdp", "rdp"):
+        sentence += _of_grid(discretisation_gap(measurements, chosen, steps=steps), stated, steps)
+    charged = [m.charged(mechanism, accounting) for m in measurements]
+    ratios = [Fraction(c) / Fraction(s) for c, s in zip(charged, chosen, strict=True)]
+    return Calibration(
+        scales=chosen,
+        budget=stated,
+        shares=tuple(above(kind.cost(r)) for r in ratios),
+        unit=kind.unit,
+        sentence=sentence + ".",
+    )
+
+
+def _least(
+    measurements: Sequence[Measurement], budget: Budget, mechanism: Mechanism, accounting: Accounting, steps: float
+) -> tuple[tuple[float, ...], float]:
+    """Return the least scales that a budget covers, and the epsilon proved for them. Args: as for `calibrate`."""
     weights = math.fsum(m.weight for m in measurements)
     parts = [m.weight / weights for m in measurements]
-    kind = NOISE[mechanism]
-    powers = parts if kind.pure else [math.sqrt(part) for part in parts]
+    powers = parts if NOISE[mechanism].pure else [math.sqrt(part) for part in parts]
     charged = [m.charged(mechanism, accounting) for m in measurements]
 
     def scales(multiplier: float, headroom: float) -> tuple[float, ...]:
@@ -140,35 +169,26 @@ def calibrate(
         )
 
     def fits(multiplier: float) -> bool:
-        # Both, so that the headroom is real and what is returned is what was checked.
+        # Both are checked, so that the headroom is real and the returned scales are the checked ones.
         return all(spent(scales(multiplier, room)) <= budget.epsilon for room in (1.0, HEADROOM))
 
     chosen = scales(_largest(fits, start=budget.epsilon), HEADROOM)
-    epsilon = spent(chosen)
-    pure = kind.pure and accounting in ("naive", "paper")
-    stated = Budget(epsilon=epsilon, delta=0.0 if pure else budget.delta)
-    composed = COMPOSED["pld" if not kind.pure and accounting == "advanced" else accounting]
-    sentence = (
-        f"({shown(stated.epsilon)}, {shown(stated.delta)})-differential privacy of {protected}: discrete "
-        f"{mechanism.capitalize()} noise on {counted(len(measurements), 'measurement')}, {composed}"
-    )
-    if not kind.pure and accounting not in ("zcdp", "rdp"):
-        gap = discretisation_gap(measurements, chosen, steps=steps)
-        slack = (1 + math.exp(epsilon)) * gap
-        if slack > budget.delta / 10:
-            raise ValueError(
-                f"delta={budget.delta} is too small for noise on a grid of {steps:g} steps; "
-                f"use accounting zcdp, which needs no allowance for the grid, or a larger delta"
-            )
-        sentence += f"; {shown(slack, 2)} of delta covers the step from continuous to discrete noise"
-    ratios = [Fraction(c) / Fraction(s) for c, s in zip(charged, chosen, strict=True)]
-    return Calibration(
-        scales=chosen,
-        budget=stated,
-        shares=tuple(above(kind.cost(r)) for r in ratios),
-        unit=kind.unit,
-        sentence=sentence + ".",
-    )
+    return chosen, spent(chosen)
+
+
+def _of_grid(gap: float, stated: Budget, steps: float) -> str:
+    """Return the part of a claim about the step from continuous to discrete noise.
+
+    Raises:
+        ValueError: the step takes more than a tenth of delta.
+    """
+    slack = (1 + math.exp(stated.epsilon)) * gap
+    if slack > stated.delta / 10:
+        raise ValueError(
+            f"delta={stated.delta} is too small for noise on a grid of {steps:g} steps; "
+            f"use accounting zcdp, which needs no allowance for the grid, or a larger delta"
+        )
+    return f"; {shown(slack, 2)} of delta covers the step from continuous to discrete noise"
 
 
 def _check(budget: Budget, mechanism: Mechanism, accounting: Accounting) -> None:
@@ -185,17 +205,11 @@ def _check(budget: Budget, mechanism: Mechanism, accounting: Accounting) -> None
 
 
 def _largest(fits: Callable[[float], bool], *, start: float) -> float:
-    """The largest multiplier that fits, to `TOLERANCE`; whatever is returned was seen to fit."""
+    """Return the largest multiplier that fits, to `TOLERANCE`; the returned value itself was checked."""
     good = start
     while not fits(good):
         good /= 2
     bad = 2 * good
     while fits(bad):
         good, bad = bad, 2 * bad
-    while bad - good > TOLERANCE * good:
-        middle = (good + bad) / 2
-        if fits(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
+    return last_holding(fits, good, bad, near=lambda good, bad: bad - good <= TOLERANCE * good)

@@ -1,4 +1,4 @@
-"""What given noise costs a whole release: the measurements of a unit, composed six ways.
+"""Cost of given noise for a whole release: the measurements of a unit, composed in one of six ways.
 
 A release is a few measurements, one for each query family. A measurement is everything that one
 unit can move in it over all time, with its joint sensitivity, so that the guarantee does not depend on
@@ -6,17 +6,17 @@ the number of windows. Neighbours are changelogs that differ by all mutations of
 
     naive      epsilons add up (Laplace: in exact arithmetic, and at delta 0)
     advanced   Laplace: Kairouz, Oh, Viswanath 2015, theorem 3.5; Gaussian: as pld, since a theorem
-               for mechanisms of any kind gives away what is known of these
+               for any mechanism ignores the properties of these
     zcdp       rho adds up; an epsilon-DP measurement is epsilon^2 / 2-zCDP
     rdp        Renyi curves add up; an epsilon-DP one has at most randomised response's
     pld        Gaussian: exactly one Gaussian of sensitivity / sigma = mu, mu^2 = sum of mu_i^2;
                Laplace: privacy loss distributions of the worst epsilon-DP measurements
-    paper      every node that a unit touches is charged alone and epsilons add up (the k-fold
+    paper      every node that a unit touches is charged separately and epsilons add up (the k-fold
                composition of the paper on continual releases, for comparison)
 
-Laplace is charged the naive sum where that is less. Gaussian noise is discrete: naive, advanced,
-pld and paper know the continuous distribution only, and part of delta pays for the difference
-(docs/proofs/discrete_gaussian.md); zcdp and rdp hold for the discrete distribution as it is (Canonne,
+Laplace noise is charged the naive sum if that is less. Gaussian noise is discrete: naive, advanced,
+pld and paper assume the continuous distribution, and part of delta pays for the difference
+(docs/proofs/discrete_gaussian.md); zcdp and rdp hold for the discrete distribution itself (Canonne,
 Kamath, Steinke 2020, theorem 4).
 """
 
@@ -50,11 +50,13 @@ ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
 class Measurement:
     """One query family; every component is divided by its largest value (normalised units).
 
+    Neighbours are changelogs that differ by all mutations of one privacy unit, or as the protection defines.
+
     Attributes:
-        l1, l2: joint sensitivity of a unit's whole bounded changelog.
-        nodes: how many nodes a unit can touch at most.
+        l1, l2: joint sensitivity of all nodes to a unit's whole bounded changelog.
+        nodes: largest number of nodes that a unit can touch.
         node_l1, node_l2: largest change of one node, all its components and cells, by one unit.
-        coordinates: how many noised numbers differ at most between neighbours.
+        coordinates: largest number of noisy values that differ between neighbours.
         weight: share of the budget, any positive number. Laplace: epsilon in proportion to it;
             Gaussian: (sensitivity / sigma)^2 in proportion to it.
     """
@@ -74,11 +76,11 @@ class Measurement:
         at_least("coordinates", self.coordinates, 1)
 
     def charged(self, mechanism: Mechanism, accounting: Accounting) -> float:
-        """The sensitivity that is charged: joint, or the paper's nodes x one node's."""
+        """Return the charged sensitivity: joint, or for the paper number of nodes times one node's; rounded up."""
         return above(self.charged_exactly(mechanism, accounting))
 
     def charged_exactly(self, mechanism: Mechanism, accounting: Accounting) -> Fraction:
-        """The same before it is rounded upward."""
+        """Return the charged sensitivity before it is rounded upward."""
         if accounting == "paper":
             return self.nodes * Fraction(NOISE[mechanism].of_norms(self.node_l1, self.node_l2))
         return Fraction(NOISE[mechanism].of_norms(self.l1, self.l2))
@@ -93,15 +95,18 @@ def epsilon_spent(
     delta: float,
     steps: float,
 ) -> float:
-    """The epsilon, at `delta`, that is proved for noise of these scales; infinite if none is.
+    """Return the epsilon, at `delta`, that is proved for noise of these scales; infinite if there is no bound.
+
+    Guarantee: a release whose measurements have these sensitivities and independent noise of these scales is
+    (epsilon, delta)-differentially private. Sources: the module's table of compositions.
 
     Args:
-        measurements: what one unit can move.
+        measurements: sensitivities to one unit.
         scales: b (Laplace) or sigma (Gaussian) of each measurement, in normalised units.
         mechanism: the distribution of the noise.
         accounting: one of `ACCOUNTINGS`.
-        delta: at least 0; naive and paper Laplace use none of it.
-        steps: steps of the public grid in one normalised unit, the least over the components.
+        delta: at least 0; naive and paper Laplace do not use it.
+        steps: grid steps in one normalised unit, the least over the components.
 
     >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
     >>> epsilon_spent([one], [8.0], mechanism="laplace", accounting="naive", delta=0, steps=1)
@@ -133,9 +138,9 @@ def is_proved(
     steps: float,
     epsilon: float,
 ) -> bool:
-    """Whether `epsilon` is proved, at `delta`; without a solver where all noise is as one Gaussian.
+    """Return whether `epsilon` is proved, at `delta`; without a solver if all noise composes to one Gaussian.
 
-    Args: as of `epsilon_spent`.
+    Args: as for `epsilon_spent`.
 
     >>> one = Measurement(l1=4, l2=2, nodes=4, node_l1=1, node_l2=1, coordinates=4)
     >>> [
@@ -159,9 +164,15 @@ def paper_epsilon(
     mechanism: Mechanism,
     delta: float,
 ) -> float:
-    """What the paper's k-fold composition would state for the same noise.
+    """Return the epsilon that the paper's k-fold composition would state for the same noise.
 
-    For comparison only: Gaussian noise is taken for continuous, as the paper does.
+    For comparison only: like the paper, it treats Gaussian noise as continuous.
+
+    Args:
+        measurements: sensitivities to one unit.
+        scales: b (Laplace) or sigma (Gaussian) of each measurement, in normalised units.
+        mechanism: the distribution of the noise.
+        delta: at least 0; Laplace does not use it.
 
     >>> one = Measurement(l1=7, l2=2.7, nodes=4, node_l1=2, node_l2=1.5, coordinates=7)
     >>> paper_epsilon([one], [8.0], mechanism="laplace", delta=0)
@@ -174,12 +185,18 @@ def paper_epsilon(
 
 
 def discretisation_gap(measurements: Sequence[Measurement], scales: Sequence[float], *, steps: float) -> float:
-    """Total variation between discrete and rounded normal noise on all that a unit can move."""
+    """Return a bound on the total variation between discrete and rounded normal noise on all that a unit can move.
+
+    Args:
+        measurements: sensitivities to one unit.
+        scales: sigma of each measurement, in normalised units.
+        steps: grid steps in one normalised unit, the least over the components.
+    """
     return math.fsum(m.coordinates * rounding_gap(s * steps) for m, s in zip(measurements, scales, strict=True))
 
 
 def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> float:
-    """Bound for any epsilon_i-DP measurements, by what is not plain addition; infinite if none."""
+    """Return a bound for any epsilon_i-DP measurements other than their sum; infinite if there is no bound."""
     if accounting in ("naive", "paper") or delta <= 0 or max(epsilons) > 500:
         return math.inf
     if accounting == "advanced":
@@ -190,11 +207,11 @@ def _pure(epsilons: Sequence[float], accounting: Accounting, delta: float) -> fl
         return renyi_epsilon(pure_renyi(epsilons), delta)
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution  # slow to import, and seldom needed
 
-    # A power of two, so that a smaller epsilon never meets a coarser rounding.
+    # A power of two, so that a smaller epsilon never gets a coarser rounding.
     interval = 2.0 ** math.floor(math.log2(math.fsum(epsilons) / 10_000))
     losses: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     chances: NDArray[np.float64] = np.ones(1)
-    for e in epsilons:  # sums of positive numbers, where a fast transform would lose what is far out
+    for e in epsilons:  # sums of positive numbers, for which a fast transform would lose the far tail
         losses = np.concatenate((losses + math.ceil(e / interval), losses + math.ceil(-e / interval)))
         losses, place = np.unique(losses, return_inverse=True)
         both = np.concatenate((chances / (1 + math.exp(-e)), chances / (1 + math.exp(e))))
@@ -210,7 +227,7 @@ def _continuous(
     accounting: Accounting,
     delta: float,
 ) -> float:
-    """Bound for continuous Gaussian noise of these sensitivity / sigma."""
+    """Return a bound for continuous Gaussian noise with these ratios of sensitivity to sigma."""
     if accounting in ("pld", "advanced"):
         return gaussian_epsilon(math.hypot(*ratios), delta)
     weights = math.fsum(m.weight for m in measurements)
@@ -223,10 +240,10 @@ def _continuous(
 
 
 def _with_discretisation(continuous: Callable[[float], float], *, gap: float, delta: float) -> float:
-    """Epsilon of the discrete distribution: (epsilon, d)-DP when continuous gives (epsilon, delta).
+    """Return the epsilon of the discrete distribution: (epsilon, d)-DP if continuous gives (epsilon, delta).
 
-    d = delta + (1 + e^epsilon) gap. The delta set aside is twice what the first epsilon asks for;
-    what comes out is believed only if that was enough.
+    d = delta + (1 + e^epsilon) gap. The delta set aside is twice what the first epsilon requires; the result is
+    accepted only if that was enough.
     """
     first = continuous(delta)
     if first > 500:

@@ -1,8 +1,8 @@
-"""What a given noise costs: epsilon at a delta for Gaussian, zCDP and composed pure mechanisms.
+"""Costs of given noise: epsilon at a delta for Gaussian, zCDP and composed pure mechanisms.
 
-Every function returns an upper bound. Where a numerical solver is used its tolerance is added, so
-that rounding errs on the side of privacy. dp_accounting and SciPy are imported where they are used: they take
-over a second, which a release under pure epsilon need not wait for.
+Every function returns an upper bound. If a numerical solver is used, its tolerance is added, so that rounding errs on
+the side of privacy. dp_accounting and SciPy are imported in the functions that use them: the imports take over a
+second, which a release under pure epsilon avoids.
 """
 
 import math
@@ -19,7 +19,7 @@ GAP = 1 / 42
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon at `delta` of Gaussian noise with sensitivity / sigma = mu (mu-GDP).
+    """Return the smallest epsilon at `delta` of Gaussian noise with sensitivity / sigma = mu (mu-GDP).
 
     Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8, solved for epsilon: delta falls as
     epsilon rises.
@@ -46,10 +46,10 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Smallest delta at `epsilon` of Gaussian noise with sensitivity / sigma = mu: `gaussian_epsilon` the other way.
+    """Return the smallest delta at `epsilon` of Gaussian noise with sensitivity / sigma = mu.
 
-    Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu), with logarithms so that nothing underflows.
-    Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8.
+    It is Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu), with logarithms so that nothing
+    underflows. Source: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8.
 
     >>> round(gaussian_delta(1 / 4.2247, 1.0) * 1e6, 3)
     1.0
@@ -61,15 +61,15 @@ def _log_gaussian_delta(mu: float, epsilon: float) -> float:
     from scipy.special import log_ndtr
 
     near, far = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-    # Rounding, or what no float can hold, may leave nothing between the two.
+    # Rounding, or numbers beyond the range of floats, may make the difference zero.
     return near + math.log(-math.expm1(far - near)) if far < near else -math.inf
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Epsilon at `delta` of any rho-zCDP mechanism.
+    """Return the epsilon at `delta` of any rho-zCDP mechanism.
 
     Source: Canonne, Kamath, Steinke 2020, corollary 13. Each order alpha > 1 gives a bound; the
-    best is searched.
+    best order is searched.
 
     >>> zcdp_epsilon(0.5, 1e-6) < 0.5 + 2 * math.sqrt(0.5 * math.log(1e6))
     True
@@ -89,15 +89,15 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def gaussian_renyi(ratios: Sequence[float]) -> NDArray[np.float64]:
-    """Renyi divergence at `ORDERS` of Gaussian noise with these sensitivity / sigma, composed."""
+    """Return the Renyi divergence at `ORDERS`, float64 [orders], of composed Gaussian noise with these ratios."""
     return ORDERS * math.fsum(r * r for r in ratios) / 2
 
 
 def pure_renyi(epsilons: Sequence[float]) -> NDArray[np.float64]:
-    """Renyi divergence at `ORDERS` of epsilon_i-DP mechanisms, composed.
+    """Return the Renyi divergence at `ORDERS`, float64 [orders], of composed epsilon_i-DP mechanisms.
 
-    Each is randomised response followed by something that knows nothing more (Kairouz, Oh,
-    Viswanath 2015), so its divergence is at most randomised response's.
+    Each is randomised response followed by a function that does not depend on the data (Kairouz, Oh,
+    Viswanath 2015), so its divergence is at most that of randomised response.
 
     >>> bool((pure_renyi([0.5]) <= ORDERS * 0.5**2 / 2).all())
     True
@@ -107,13 +107,13 @@ def pure_renyi(epsilons: Sequence[float]) -> NDArray[np.float64]:
         likely = -math.log1p(math.exp(-epsilon))
         unlikely = likely - epsilon
         power = np.logaddexp(ORDERS * likely + (1 - ORDERS) * unlikely, ORDERS * unlikely + (1 - ORDERS) * likely)
-        # The logarithm is that of a number near 1 where epsilon is small.
+        # The argument of the logarithm is near 1 if epsilon is small.
         total += (power * (1 + 1e-12) + 1e-15) / (ORDERS - 1)
     return total
 
 
 def renyi_epsilon(curve: NDArray[np.float64], delta: float) -> float:
-    """Epsilon at `delta` of a mechanism with this Renyi curve at `ORDERS`.
+    """Return the epsilon at `delta` of a mechanism with this Renyi curve at `ORDERS`, float64 [orders].
 
     Source: Canonne, Kamath, Steinke 2020, proposition 12; computed by dp_accounting.
     """
@@ -123,7 +123,7 @@ def renyi_epsilon(curve: NDArray[np.float64], delta: float) -> float:
 
 
 def advanced_epsilon(epsilons: Sequence[float], slack: float) -> float:
-    """Epsilon of mechanisms with these epsilons, composed adaptively, for `slack` more delta.
+    """Return the epsilon of adaptively composed mechanisms with these epsilons, for `slack` more delta.
 
     Source: Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", ICML 2015,
     theorem 3.5 (heterogeneous); the first term of its minimum is basic composition.
@@ -141,10 +141,10 @@ def advanced_epsilon(epsilons: Sequence[float], slack: float) -> float:
 
 
 def rounding_gap(scale: float) -> float:
-    """Bound on the total variation between N_Z(0, scale^2) and a normal variable rounded.
+    """Return a bound on the total variation between N_Z(0, scale^2) and a normal variable rounded.
 
-    At most 1 / (42 scale^2) for scale >= 10 steps (docs/proofs/discrete_gaussian.md); narrower
-    noise has no bound here and gets the trivial one.
+    It is 1 / (42 scale^2) for scale >= 10 steps (docs/proofs/discrete_gaussian.md); for narrower
+    noise there is no bound here, and the trivial one is returned.
 
     >>> rounding_gap(2.0**20) < 2.2e-14
     True

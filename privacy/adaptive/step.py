@@ -1,149 +1,202 @@
-"""A step of adaptive publication: from exact histograms to what is published, window by window.
+"""Step of adaptive publication: from an exact histogram to published numbers, for rules that sample or repeat.
 
-Guarantee: `privacy.adaptive.scales.spent`, for all windows together. All that touches exact data are integers: a
-distance, and cells that get noise. Where cells outgrow 64 bits, exact or with their noise, they wrap: all arithmetic is
-modulo 2^64, and distances are those on a circle of that length, in which neighbours are no further apart.
+Guarantee: `privacy.adaptive.budget.spent`, for all windows together. All operations on exact data are in integers: a
+distance, and numbers that get noise. If these exceed 64 bits, exact or with their noise, they wrap: all arithmetic is
+modulo 2^64, and distances are those on a circle of that length, on which neighbours are no further apart.
 
-Source of the decision, where there is a noisy threshold: AboveThreshold (Dwork et al. 2009), in the form
+Source of the decision, with a noisy threshold: AboveThreshold (Dwork et al. 2009), in the form
 distance + nu >= offset + rho, with one rho for a run of it and a fresh nu for each window.
+
+The offset is public: a function of published numbers and of public parameters, in grid steps. It costs no privacy, so
+it may be adjusted and clamped in any way. It does not contain the noise of the threshold, which is never clamped or
+published: that error made the paper's DSAT cost 45 times its epsilon (docs/proofs/adaptive.md).
 """
 
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privacy.adaptive.carry import AdaptiveCarry, Ints, after, offered, undecided
-from privacy.adaptive.offset import offset
-from privacy.adaptive.policy import Adaptive
-from privacy.adaptive.scales import Scales, anew
-from privacy.adaptive.sketch import Over, Reading, Sample, column, read, rounds, sketched
+from privacy.adaptive.base import Rule, Stepped
+from privacy.adaptive.budget import restarts
+from privacy.adaptive.carry import AdaptiveCarry, Ints
+from privacy.adaptive.samples import Sample, sketched
+from privacy.adaptive.scales import Scales
+from privacy.adaptive.spending import after, check_windows, offered
+from privacy.cells.base import Reading, Sketcher
 from privacy.counted import counted
 from privacy.noise.distributions import DiscreteLaplace
-
-Flags = NDArray[np.bool_]
+from privacy.noise.kinds import NOISE
 
 CHUNK = 1 << 16
-"""Cells at once: what is made of them stays in the processor's cache."""
+"""Number of cells that are processed at a time, so that they stay in the processor's cache."""
 
 FURTHEST = 1 << 46
-"""Most that one cell adds to a distance, so that the sum over a chunk stays below 2^63."""
+"""Largest contribution of one cell to a distance, so that the sum over a chunk stays below 2^63."""
 
 
-def step(
-    adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry | None, levels: Ints, sample: Sample
-) -> tuple[Flags, Ints, AdaptiveCarry]:
-    """What is published for the windows that closed now. Many steps give what one gives, on the same noise.
+Offset = Callable[[Scales, AdaptiveCarry, float, float], int]
+"""Value with which a noisy distance is compared in the next window, in grid steps: a function of public values.
 
-    Args:
-        carry: what the step before left; None in the first.
-        levels: [windows, cells], exact, in grid steps.
-        sample: noise.
-
-    Returns:
-        Whether each window was sampled [windows], what is published [windows, cells], and the carry. Flags and values
-        are public.
-
-    Raises:
-        ValueError: no windows or more than there are to be, other cells than before.
-
-    >>> fixed = Adaptive(policy="fixed", windows=5, interval=2)
-    >>> nothing = lambda distribution, size: np.zeros(size, dtype=np.int64)
-    >>> exact = np.arange(10, dtype=np.int64).reshape(5, 2)
-    >>> flags, values, _ = step(fixed, Scales(sensitivity=1, threshold=None, test=None, whole=1.0, units=3), None,
-    ...     exact, nothing)
-    >>> flags.tolist(), values[:, 0].tolist()
-    ([True, False, True, False, True], [0, 0, 4, 4, 8])
-    """
-    _check(adaptive, scales, carry, levels)
-    if (scales.column, scales.rounds) != (1, 0):
-        raise ValueError("scales: of sums over cells, and each cell gets noise of its own")
-    if adaptive.policy == "pegasus":
-        raise ValueError("pegasus groups windows: privacy.adaptive.grouping")
-    flags = np.zeros(len(levels), dtype=np.bool_)
-    values = np.empty_like(levels)
-    for row, level in enumerate(levels):
-        units, rho = _decided(adaptive, scales, carry, level, sample, None)
-        if units:
-            flags[row] = True
-            np.add(level, sample(scales.sample(units), levels.shape[1]), out=values[row])
-        elif carry is not None:
-            values[row] = carry.published
-        carry = after(adaptive, carry, published=values[row], units=units, rho=rho, anew=anew(adaptive, scales))
-    if carry is None:
-        raise ValueError("levels: no windows")
-    # A view would keep all windows of this step in memory.
-    return flags, values, replace(carry, published=carry.published.copy())
+Its arguments are the scales of the noise, the carry of the previous step, the mean L1 norm of a sample's noise (the
+distance if nothing changes), and the standard deviation of the noise in a distance, if that of a node is 1.
+"""
 
 
-def step_over(
-    adaptive: Adaptive,
-    scales: Scales,
-    over: Over,
-    carry: AdaptiveCarry | None,
-    level: Ints,
-    sample: Sample,
-    reading: Reading | None = None,
-) -> tuple[int, Reading, AdaptiveCarry]:
-    """The same for one window, where samples are made with sums over cells: what is published is a sketch.
+def error_of_a_sample(scales: Scales, carry: AdaptiveCarry, floor: float, root: float) -> int:
+    """Return the mean error of a new sample, as an `Offset`: a window is sampled if repeating has a larger error.
 
     Args:
-        level: [cells], exact, in grid steps.
-        reading: of what was published last; None: it is made from the carry.
-
-    Returns:
-        How many units its sample took (0: it was not sampled), what the last sketch says, and the carry, whose
-        `published` that sketch is.
-
-    Raises:
-        ValueError: as `step`; scales, a carry or a level of another way to make samples.
+        scales: scales of the noise.
+        carry: carry of the previous step.
+        floor: mean L1 norm of the noise of the last sample.
+        root: standard deviation of the noise in a distance, if that of a node is 1.
     """
-    if len(level) != over.cells:
-        raise ValueError(f"levels: {counted(len(level), 'cell')}, but samples are made of {over.cells}")
-    if (scales.column, scales.rounds) != (column(over, scales.noise), rounds(over)):
-        raise ValueError("scales: of other sums over cells than samples are made with")
-    _check(adaptive, scales, None, level[None, :])
-    if adaptive.windows is not None and carry is not None and carry.windows >= adaptive.windows:
-        raise ValueError(
-            f"levels: {counted(carry.windows + 1, 'window')}, but the release ends after {adaptive.windows}"
-        )
-    if carry is not None and reading is None:
-        reading = read(over, carry.published)
-    units, rho = _decided(adaptive, scales, carry, level, sample, reading)
-    if units or carry is None or reading is None:
-        sketch = sketched(over, scales, level, units, sample)
-        reading = read(over, sketch)
-    else:
-        sketch = carry.published
-    return units, reading, after(adaptive, carry, published=sketch, units=units, rho=rho, anew=anew(adaptive, scales))
+    return round(floor)
 
 
-def _decided(
-    adaptive: Adaptive,
-    scales: Scales,
-    carry: AdaptiveCarry | None,
-    level: Ints,
-    sample: Sample,
-    reading: Reading | None,
-) -> tuple[int, int | None]:
-    """How many units a sample of the next window takes, 0 if there is none, and the noise of the threshold."""
-    units = offered(adaptive, carry)
-    rho = None if carry is None else carry.rho
-    if units and carry is not None and scales.test is not None and undecided(adaptive, carry):
+def _always(carry: AdaptiveCarry) -> bool:
+    return True
+
+
+def _nothing(carry: AdaptiveCarry | None, sampled: bool) -> tuple[float, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Publication that samples a window or repeats the last published numbers.
+
+    Attributes:
+        rule: decides how many units a sample would take.
+        offset: value with which a distance is compared; None if there are no decisions.
+        undecided: whether the data decide about the next window, if a sample of it is offered: a function of public
+            values. The first window is always sampled, before there is a carry.
+        memory: further values of the rule after a window that was sampled or not: a function of public values.
+    """
+
+    rule: Rule
+    offset: Offset | None = None
+    undecided: Callable[[AdaptiveCarry], bool] = _always
+    memory: Callable[[AdaptiveCarry | None, bool], tuple[float, ...]] = _nothing
+    premise: ClassVar[str | None] = None
+    unsummed: ClassVar[str | None] = None
+    kept: ClassVar[int] = 2
+
+    def step(
+        self,
+        scales: Scales,
+        over: Sketcher,
+        carry: AdaptiveCarry | None,
+        level: Ints,
+        sample: Sample,
+        reading: Reading | None = None,
+    ) -> Stepped:
+        """Publish one window (`Publication.step`). The carry's `published` are the public numbers.
+
+        Args:
+            scales: scales of the noise.
+            over: makes samples.
+            carry: carry of the previous step; None in the first.
+            level: exact histogram in grid steps, int64 [cells].
+            sample: returns noise, int64 [samples].
+            reading: reading of the last published numbers; None: computed from the carry.
+        """
+        self._check(scales, over, level)
+        check_windows(self.rule, carry)
+        if carry is not None and reading is None:
+            reading = over.read(carry.published)
+        units, rho = self.decided(scales, over, carry, level, sample, reading)
+        if units or carry is None or reading is None:
+            public = sketched(over, scales, level, units, sample)
+            reading = over.read(public)
+        else:
+            public = carry.published
+        fresh = restarts(self.rule, scales.noise)
+        memory = self.memory(carry, bool(units))
+        left = after(self.rule, carry, published=public, units=units, rho=rho, fresh=fresh, memory=memory)
+        return Stepped(units=units, public=public, reading=reading, carry=left)
+
+    def read(self, over: Sketcher, public: Ints) -> Reading:
+        """Return the estimates that published numbers, int64 [numbers], give."""
+        return over.read(public)
+
+    def check(self, over: Sketcher, carry: AdaptiveCarry) -> None:
+        over.read(carry.published)
+
+    def decided(
+        self,
+        scales: Scales,
+        over: Sketcher,
+        carry: AdaptiveCarry | None,
+        level: Ints,
+        sample: Sample,
+        reading: Reading | None,
+    ) -> tuple[int, int | None]:
+        """Return the units that a sample of the next window takes, 0 without one, and the noise of the threshold.
+
+        Neighbours' distances differ by at most r = `scales.sensitivity`. The cost of a decision is stated in
+        privacy.adaptive.budget.
+
+        Args:
+            scales: scales of the noise.
+            over: makes samples.
+            carry: carry of the previous step; None in the first.
+            level: exact histogram in grid steps, int64 [cells].
+            sample: returns noise.
+            reading: reading of the last published numbers; None: computed from the carry.
+        """
+        units = offered(self.rule, carry)
+        rho = None if carry is None else carry.rho
+        if not units or carry is None or reading is None or not self.undecided(carry):
+            return units, rho
+        if self.offset is None or scales.test is None:
+            return units, rho
         if rho is None:
             rho = 0 if scales.threshold is None else _one(sample, scales.threshold)
-        compared = offset(adaptive, scales, carry, units=units, cells=len(level), reading=reading)
-        near = distance(level, carry.published) if reading is None else distance(reading.sums(level), reading.near)
-        if near + _one(sample, scales.test) < compared + rho:
+        noise = scales.sample(units)
+        if over.alone:
+            floor, root = over.cells * NOISE[scales.noise].mean_size(noise.scale), math.sqrt(over.cells)
+        else:
+            floor, root = reading.mean_norm * noise.variance**0.5, reading.root
+        compared = self.offset(scales, carry, floor, root)
+        if distance(reading.sums(level), reading.near) + _one(sample, scales.test) < compared + rho:
             units = 0
-    return units, rho
+        return units, rho
+
+    def _check(self, scales: Scales, over: Sketcher, level: Ints) -> None:
+        if level.dtype != np.int64 or level.shape != (over.cells,):
+            raise ValueError(f"levels: expected int64 in {counted(over.cells, 'cell')}, from which samples are made")
+        check_scales(self.rule, scales, over)
+
+
+def check_scales(rule: Rule, scales: Scales, over: Sketcher) -> None:
+    """Refuse noise that belongs to another rule or sketcher.
+
+    Args:
+        rule: the rule of the release.
+        scales: scales of the noise.
+        over: makes samples.
+
+    Raises:
+        ValueError: the noise belongs to another rule or sketcher, and so may be too small.
+    """
+    if (scales.column, scales.rounds) != (over.column(NOISE[scales.noise].power), over.rounds):
+        raise ValueError("scales: the noise was calibrated for samples with other sums over cells")
+    if scales.units != rule.units:
+        raise ValueError(f"scales: for {counted(scales.units, 'unit')}, but the policy has {rule.units}")
+    noisy = rule.runs(fresh=restarts(rule, scales.noise)) is not None
+    if (scales.threshold is not None) != noisy or (scales.test is not None) != (rule.decisions is not None):
+        raise ValueError(f"scales: for another policy than {rule.name}")
 
 
 def distance(level: Ints, published: Ints) -> int:
-    """The L1 distance of two histograms modulo 2^64; a cell adds 2^46 at most.
+    """Return the L1 distance of two histograms [cells] modulo 2^64; a cell adds at most 2^46.
 
-    Sensitivity: with `published` fixed it moves by no more than `level` moves in L1. That holds for the distance on a
-    circle, so also where `level` has wrapped, and a cap brings distances only closer together.
+    Sensitivity: with `published` fixed it moves by at most as much as `level` moves in L1. That holds for the distance
+    on a circle, so also if `level` has wrapped, and the cap brings distances only closer together.
 
     >>> distance(np.array([1, 5, -(2**63)]), np.array([3, 4, 2**63 - 1]))
     4
@@ -160,19 +213,3 @@ def distance(level: Ints, published: Ints) -> int:
 
 def _one(sample: Sample, scale: float) -> int:
     return int(sample(DiscreteLaplace(scale), 1)[0])
-
-
-def _check(adaptive: Adaptive, scales: Scales, carry: AdaptiveCarry | None, levels: Ints) -> None:
-    if levels.dtype != np.int64 or levels.ndim != 2 or not levels.shape[1]:
-        raise ValueError("levels: expected int64, windows x cells, with at least one cell")
-    if carry is not None and carry.published.shape != levels.shape[1:]:
-        raise ValueError(f"levels: {counted(levels.shape[1], 'cell')}, but {len(carry.published)} in the steps before")
-    if scales.units != adaptive.units:
-        raise ValueError(f"scales: for {counted(scales.units, 'unit')}, but the policy has {adaptive.units}")
-    if (scales.threshold is None) == adaptive.sparse_vector or (scales.test is None) == (
-        adaptive.decisions is not None
-    ):
-        raise ValueError(f"scales: of another policy than {adaptive.policy}")
-    closed = len(levels) + (0 if carry is None else carry.windows)
-    if adaptive.windows is not None and closed > adaptive.windows:
-        raise ValueError(f"levels: {counted(closed, 'window')}, but the release ends after {adaptive.windows}")

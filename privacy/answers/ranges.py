@@ -6,22 +6,22 @@ import numpy as np
 
 from privacy.cells.boxes import Boxes
 from privacy.cells.sums import Floats
-from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.mixed import MOST, half_width_by_spread
 from privacy.noise.weighted import half_width
 
 DIGITS = 3
-"""Spreads are rounded down to so many binary digits: few kinds of intervals, the widest by two percent."""
+"""Number of binary digits to which spreads are rounded down: few kinds of intervals, at most 2 % wider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InTime:
-    """How a number is made from nodes in time.
+    """Weights of a number in the nodes in time.
 
     Attributes:
-        squares: the sum of squares of its weights.
-        largest: the largest of these, as a share of the sum.
-        weight: of all its nodes, where they have one; else None.
+        squares: sum of squares of its weights.
+        largest: largest of these squares, as a share of the sum.
+        weight: the weight of all its nodes if they have the same; otherwise None.
     """
 
     squares: float
@@ -30,28 +30,32 @@ class InTime:
 
 
 def half_widths(distribution: NoiseDistribution, in_time: InTime, of: Boxes, confidence: float) -> Floats:
-    """Half widths of the sums at one window, [sums], in grid steps.
+    """Return half widths of the sums at one window, float64 [sums], in grid steps.
 
-    Where all nodes have one weight those of so many samples; else by how far weights are spread, a few percent wider.
+    If all nodes have one weight, they are those of a sum of samples; otherwise they follow from the spread of the
+    weights and are a few percent wider.
 
     Args:
-        distribution: of one node's noise.
-        confidence: of each half width.
+        distribution: noise of one node.
+        in_time: weights of the number in time.
+        of: noise of the sums over cells.
+        confidence: confidence level of each half width.
 
     >>> from privacy.cells.boxes import of_boxes
+    >>> from privacy.noise.distributions import DiscreteLaplace
     >>> of = of_boxes([[(0, 1)], [(0, 100)]], None)
     >>> half_widths(DiscreteLaplace(1000.0), InTime(squares=1.0, largest=1.0, weight=1.0), of, 0.95).round(-1).tolist()
     [3000.0, 27750.0]
     """
     norms: Floats = np.sqrt(of.squares * in_time.squares)
-    if not isinstance(distribution, DiscreteLaplace):
+    if distribution.stable:
         return norms * half_width(distribution, np.ones(1), confidence)
     if of.cells is not None and in_time.weight is not None:
         samples = round(in_time.squares / in_time.weight**2) * of.cells
         return np.array([in_time.weight * distribution.half_width(int(each), confidence) for each in samples])
     spread = np.clip(np.floor((1 + 1e-9) / (in_time.largest * of.largest)), 1, MOST).astype(np.int64)
     unit = 2 ** np.maximum(np.floor(np.log2(spread)).astype(np.int64) + 1 - DIGITS, 0)
-    kinds, place = np.unique(spread // unit * unit, return_inverse=True)  # each a bound for more
+    kinds, place = np.unique(spread // unit * unit, return_inverse=True)  # each an upper bound
     half = np.array([half_width_by_spread(distribution, int(kind), confidence) for kind in kinds])
     widths: Floats = norms * half[place]
     return widths

@@ -1,8 +1,8 @@
-"""The mean variance of many queries under layers of sums, in time that does not depend on how many cells there are.
+"""Mean variance of many queries under layers of sums, in time that does not depend on the number of cells.
 
-Nodes of a layer are alike, but for the last, which may be cut: two types. For each type and each set of queries that
-end in a node (each cell by itself, or the prefix that ends there) the sums of 1, alpha, alpha^2 and R over them are
-kept (privacy.cells.layers), which is all that the parents need. For all ranges: with P_j the estimate of the first j
+All nodes of a layer are equal, except the last, which may be cut: two types. For each type and each set of queries that
+end in a node (single cells, or the prefix that ends there) the sums of 1, alpha, alpha^2 and R over them are kept
+(privacy.cells.layers), which is all that the parents need. For all ranges: with P_j the estimate of the first j
 cells,
 
     sum over i < j of Var(P_j - P_i) = (d + 1) (sum of Var P_j) - Var(sum of P_j)
@@ -21,19 +21,19 @@ import numpy as np
 from privacy.cells.sums import Floats
 
 Workload = Literal["cells", "prefixes", "ranges"]
-"""Each cell by itself; all prefix sums, such as quantiles need; all ranges of neighbouring cells."""
+"""Single cells; all prefix sums, as quantiles need them; all ranges of adjacent cells."""
 
 WORKLOADS: tuple[Workload, ...] = get_args(Workload)
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """Of one node, or of several as arrays.
+    """Values of one node, or of several nodes as arrays.
 
     Attributes:
-        cells: that it holds.
-        u: the variance of its estimate from itself and below.
-        cell_squares, cell_rest: sums of alpha^2 and R over its cells, each by itself.
+        cells: number of cells that it contains.
+        u: variance of its estimate from itself and the nodes below it.
+        cell_squares, cell_rest: sums of alpha^2 and R over its single cells.
         alphas, squares, rest: sums of alpha, alpha^2 and R over the prefixes that end in it.
         ramp, ramp_rest: alpha and R of the sum of these prefixes.
     """
@@ -50,11 +50,11 @@ class _Node:
 
 
 def averages(cells: int, sizes: Sequence[int], weights: Sequence[float]) -> dict[Workload, float]:
-    """The mean variance of each workload's queries, where the noise of a node has variance 1.
+    """Return the mean variance of each workload's queries, if the noise of a node has variance 1.
 
     Args:
-        cells: d.
-        sizes, weights: of privacy.cells.layers.Layers; weights may be any positive numbers.
+        cells: number of cells, d.
+        sizes, weights: as in privacy.cells.layers.Layers; weights may be any positive numbers.
 
     >>> {name: round(mean, 6) for name, mean in averages(4, (1,), (1.0,)).items()}
     {'cells': 1.0, 'prefixes': 2.5, 'ranges': 2.0}
@@ -77,7 +77,7 @@ def _averages(cells: int, sizes: tuple[int, ...], weights: tuple[float, ...]) ->
 
 
 def _row(whole: _Node, last: _Node, count: int) -> _Node:
-    """So many neighbours, the last one of its own type."""
+    """Return the values of `count` adjacent nodes, the last one of a separate type."""
     return _Node(*(np.append(np.full(count - 1, getattr(whole, f.name)), getattr(last, f.name)) for f in fields(_Node)))
 
 
@@ -100,7 +100,7 @@ def _parent(children: _Node, weight: float) -> _Node:
 
 
 def _ramps(row: _Node) -> Floats:
-    """alpha of each node in the sum of all prefixes: those that end in it, and one for each that ends after it."""
+    """Return alpha of each node in the sum of all prefixes: one for each that ends in it or after it."""
     ramps: Floats = row.ramp + row.cells.sum() - np.cumsum(row.cells)
     return ramps
 

@@ -1,7 +1,7 @@
-"""Sums over boxes of cells: for each its variance, and how far its weights are spread.
+"""Variances of sums over boxes of cells, and how much of each a single node contributes.
 
-A box takes neighbouring cells along each ordered axis, and one cell of each of the others. It is a linear query q over
-cells, a product over the axes, and so are its weights g = S (S^T S)^-1 q under a product of strategies S
+A box takes adjacent cells along each ordered axis, and one cell of each other axis. It is a linear query q over cells,
+a product over the axes, and so are its weights g = S (S^T S)^-1 q under a product of strategies S
 (privacy.answers.sums): squares of g multiply over the axes, and so do the shares of the largest.
 """
 
@@ -10,25 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacy.cells.along import Along
-from privacy.cells.quadtree import Quadtree
+from privacy.cells.base import Along
 from privacy.cells.sums import Floats, Ints
 
 Range = tuple[int, int]
-"""Cells along one axis: the first, and one past the last."""
+"""Cells along one axis: the first, and the one after the last."""
 
 BLOCK = 2**22
-"""About so many numbers are solved for at a time."""
+"""Approximate size of the arrays that are solved for at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boxes:
-    """The noise of some sums, where that of a node over cells has variance 1, [sums] each.
+    """Noise of sums, each attribute [sums], if the noise of a node over cells has variance 1.
 
     Attributes:
-        squares: its variance.
-        largest: the largest share that one node has of that.
-        cells: how many are added up, where each has noise of its own; None under a strategy over cells.
+        squares: variance of each sum, float64 [sums].
+        largest: largest share of that variance that one node has, float64 [sums].
+        cells: number of cells that are added up, if each has its own noise; None under a strategy over cells.
     """
 
     squares: Floats
@@ -37,39 +36,46 @@ class Boxes:
 
 
 def of_boxes(boxes: Sequence[Sequence[Range | None]], axes: Sequence[Along] | None) -> Boxes:
-    """Of sums over boxes.
+    """Return the noise of sums over boxes.
 
     Args:
-        boxes: for each its cells along each axis; None for one cell of an axis, whichever, as all are alike there.
-        axes: the strategy along each; None if each cell has noise of its own.
+        boxes: cells of each box along each axis; None for one cell of an axis, any one, since all are equal there.
+        axes: the strategy along each axis; None if each cell has its own noise.
 
     >>> found = of_boxes([[(0, 3), None], [(2, 12), None]], None)
     >>> found.squares.tolist(), found.largest.round(3).tolist()
     ([3.0, 10.0], [0.333, 0.1])
     """
-    if axes is not None and isinstance(axes[0], Quadtree):
-        return _at_once(boxes, axes[0])
     squares, largest = np.ones((2, len(boxes)))
-    for place in range(len(boxes[0])):
-        asked = [box[place] for box in boxes]
-        along = None if axes is None else axes[place]
-        if asked[0] is None:
-            squares *= 1.0 if along is None else float(along.variances()[0])
-            continue
-        kinds = sorted({one for one in asked if one is not None})
-        found = _along(kinds, along)
-        at = [kinds.index(one) for one in asked if one is not None]
-        squares, largest = squares * found.squares[at], largest * found.largest[at]
+    place = 0
+    for along in (None,) * len(boxes[0]) if axes is None else axes:
+        sides = 1 if along is None else len(along.shape)
+        found = _of_sides([box[place : place + sides] for box in boxes], along)
+        squares, largest, place = squares * found.squares, largest * found.largest, place + sides
     return Boxes(squares=squares, largest=largest, cells=squares.astype(np.int64) if axes is None else None)
 
 
-def _at_once(boxes: Sequence[Sequence[Range | None]], tree: Quadtree) -> Boxes:
-    """Under one strategy for all axes; values of those without an order have trees that are alike."""
+def _of_sides(boxes: Sequence[Sequence[Range | None]], along: Along | None) -> Boxes:
+    """Return the noise of the sides of boxes along the axes of one strategy."""
+    if along is not None and len(along.shape) > 1:
+        return _at_once(boxes, along)
+    asked = [side for (side,) in boxes]
+    if asked[0] is None:
+        one = np.ones(len(asked))
+        return Boxes(squares=one if along is None else one * float(along.variances()[0]), largest=one)
+    kinds = sorted({side for side in asked if side is not None})
+    found = _along(kinds, along)
+    at = [kinds.index(side) for side in asked if side is not None]
+    return Boxes(squares=found.squares[at], largest=found.largest[at])
+
+
+def _at_once(boxes: Sequence[Sequence[Range | None]], along: Along) -> Boxes:
+    """Return the noise under one strategy for several axes, which treats all values of an unordered axis equally."""
     squares, largest = np.empty((2, len(boxes)))
     for place, box in enumerate(boxes):
-        query = np.zeros(tree.shape)
+        query = np.zeros(along.shape)
         query[tuple(slice(*((0, 1) if side is None else side)) for side in box)] = 1.0
-        weights = tree.spread(tree.solve(query.ravel())) ** 2  # type: ignore[arg-type]
+        weights = along.spread(along.solve(query.ravel())) ** 2  # type: ignore[arg-type]
         squares[place], largest[place] = weights.sum(), weights.max()
     return Boxes(squares=squares, largest=largest / squares)
 
@@ -88,7 +94,7 @@ def _along(ranges: Sequence[Range], along: Along | None) -> Boxes:
 
 
 def queries_of(ranges: Sequence[Range], cells: int) -> Floats:
-    """As rows of ones and zeros, [ranges, cells].
+    """Return ranges as rows of ones and zeros, float64 [ranges, cells].
 
     >>> queries_of([(1, 3)], 4).tolist()
     [[0.0, 1.0, 1.0, 0.0]]

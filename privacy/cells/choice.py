@@ -1,37 +1,34 @@
-"""What a spec can say of strategies over cells: their names and settings, and what the cells are for."""
+"""Settings of strategies over cells in a spec: names, parameters, and the purpose of the cells."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from privacy.cells.averages import Workload
 from privacy.cells.boxes import Range
+from privacy.problems import RuleError
 
 Purpose = Workload | Literal["listed"]
-"""What cells are for: a workload, or each cell and the ranges that are listed, alike."""
-
-PURPOSES: tuple[Purpose, ...] = ("cells", "prefixes", "ranges", "listed")
-CellName = Literal["auto", "each", "prefix", "tree", "optimised", "quadtree", "kdtree"]
-
-CELL_NAMES: tuple[CellName, ...] = get_args(CellName)
+"""Purpose of cells: a workload; or single cells and the listed ranges, with equal weight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellChoice:
-    """What the spec says of the strategy over cells; None is left to the planner.
+    """Settings of the spec for the strategy over cells; the planner decides what is None.
 
     Attributes:
+        name: key of privacy.cells.table.OFFERS.
         branching: of a tree.
-        workload: which queries over the ordered axes are to be near: each cell, all prefixes, or all ranges; or each
-            cell, and the listed ranges, alike.
-        listed: of each of these ranges its cells along each axis, None on one without an order.
-        height: of a kdtree, how often a region is split along each axis.
-        splits: of a kdtree, the share of a sample's budget that choosing splits gets.
+        workload: the queries over the ordered axes that are to be accurate: single cells, all prefixes, or all ranges;
+            or single cells and the listed ranges, with equal weight.
+        listed: cells of each listed range along each axis, None on an axis without an order.
+        height: of a kdtree, the number of splits of a region along each axis.
+        splits: of a kdtree, the share of a sample's budget for choosing splits.
 
     Raises:
-        ValueError: ranges are listed and not asked for, or the other way round.
+        RuleError: ranges are listed but not requested, or requested but not listed.
     """
 
-    name: CellName = "auto"
+    name: str = "auto"
     branching: int | None = None
     workload: Purpose = "cells"
     listed: tuple[tuple[Range | None, ...], ...] = ()
@@ -40,9 +37,16 @@ class CellChoice:
 
     def __post_init__(self) -> None:
         if bool(self.listed) != (self.workload == "listed"):
-            raise ValueError("listed: ranges are given where the workload is `listed`, and only there")
+            raise RuleError(
+                "for: listed is for ranges that are published; add {ranges: ...} to publish, or use ranges", "cells"
+            )
+
+    @property
+    def along(self) -> Workload:
+        """Queries along each ordered axis."""
+        return "cells" if self.workload == "listed" else self.workload
 
     @property
     def asks(self) -> bool:
-        """Whether anything but noise of its own for each cell is asked for."""
+        """Whether the spec requests anything other than separate noise for each cell."""
         return self != CellChoice()

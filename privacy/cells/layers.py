@@ -1,19 +1,20 @@
-"""Layers of sums over neighbouring cells: each cell by itself, and trees over an ordered axis.
+"""Layers of sums over adjacent cells: single cells, and trees over an ordered axis.
 
-A node of layer l holds the sum of `sizes[l]` neighbouring cells, the last one of those that are left, `weights[l]`
-times. So every cell is in one node of each layer, and every column of S has the same norm:
+A node of layer l holds `weights[l]` times the sum of `sizes[l]` adjacent cells; the last node has the remaining cells.
+So every cell is in one node of each layer, and every column of S has the same norm:
 
     L1 = sum of weights,    squared L2 = sum of squared weights
 
 The least-squares estimate of the cells from noisy nodes takes one walk up and one down, in privacy.cells.walks (Hay,
-Rastogi, Miklau, Suciu, VLDB 2010; ours for any weights, and nodes that are cut). With all noise of variance 1, let u be
-the variance of a node's best estimate from the nodes below it and itself, and m the sum of its children's u:
+Rastogi, Miklau, Suciu, VLDB 2010; generalised here to any weights and to cut nodes). With all noise of variance 1, let
+u be the variance of a node's best estimate from the nodes below it and itself, and m the sum of its children's u:
 
     up      u = 1 / (w^2 + 1 / m),    z = u (w y + (sum of the children's z) / m)
     down    x = z + (u / m of the parent) (x of the parent - sum of the children's z)
 
-A linear query inside a node is alpha times the node's estimate and a rest, of variance R, that is independent of it and
-of all above. So variances take one walk up: with alpha_i, u_i, R_i of the children, and a_i their place in the query,
+A linear query inside a node is alpha times the node's estimate plus a rest, of variance R, that is independent of the
+node and of all nodes above. So variances take one walk up: with alpha_i, u_i, R_i of the children, and a_i their weight
+in the query,
 
     alpha = sum of alpha_i u_i / m,    R = sum of (R_i + alpha_i^2 u_i) - (sum of alpha_i u_i)^2 / m
 
@@ -36,12 +37,12 @@ from privacy.checks import at_least
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """A strategy for one axis, see privacy.cells.along.
+    """Strategy of layers for one axis (privacy.cells.base.Along).
 
     Attributes:
-        cells: along the axis.
-        sizes: cells in a node of each layer: 1, and each a multiple of the one before it.
-        weights: of each layer.
+        cells: number of cells along the axis.
+        sizes: number of cells in a node of each layer: 1 first, then multiples of the size before.
+        weights: weight of each layer.
 
     >>> tree = Layers(cells=5, sizes=(1, 2, 4), weights=(1, 1, 1))
     >>> tree.spread(np.array([1, 2, 3, 4, 5])).tolist()
@@ -68,6 +69,14 @@ class Layers:
             at_least("weight", weight, 1)
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.cells,)
+
+    @property
+    def trivial(self) -> bool:
+        return len(self.sizes) == 1
+
+    @property
     def name(self) -> str:
         return "each" if len(self.sizes) == 1 else "tree"
 
@@ -83,12 +92,12 @@ class Layers:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Nodes below one node of each layer but the first."""
+        """Number of nodes below one node of each layer except the first."""
         return tuple(larger // size for size, larger in pairwise(self.sizes))
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Nodes of each layer."""
+        """Number of nodes of each layer."""
         return tuple(-(-self.cells // size) for size in self.sizes)
 
     @property
@@ -97,17 +106,16 @@ class Layers:
 
     @property
     def filled(self) -> int:
-        """In how many nodes a cell is, at most."""
+        """Number of nodes that each cell is in."""
         return len(self.sizes)
 
     def least_precisions(self) -> Floats:
         return np.full(self.cells, float(self.weights[0] ** 2))
 
-    def ranges(self) -> tuple[Ints, Ints]:
-        """The cells of each node: the first, and one past the last."""
+    def boxes(self) -> list[tuple[Ints, Ints]]:
         begins = np.concatenate([np.arange(count) * size for count, size in zip(self.counts, self.sizes, strict=True)])
         ends = begins + np.repeat(self.sizes, self.counts)
-        return begins.astype(np.int64), np.minimum(ends, self.cells).astype(np.int64)
+        return [(begins.astype(np.int64), np.minimum(ends, self.cells).astype(np.int64))]
 
     def layer(self) -> Ints:
         return np.repeat(np.arange(len(self.sizes)), self.counts)
@@ -116,7 +124,7 @@ class Layers:
         return np.repeat(np.array(self.weights), self.counts)
 
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """A cell twice; and two cells on both sides of a border of all layers, with the root alone in common."""
+        """Return the corners of one cell twice, and of two cells that share only the root."""
         whole = sum(weight**power for weight in self.weights)
         if self.cells == 1 or apart == 0:
             return ((whole, whole, whole),)
@@ -127,20 +135,11 @@ class Layers:
         return summed(values, self.steps[layer - 1])
 
     def down(self, values: Floats, layer: int) -> Floats:
+        """Return each parent's value for each child: [.., nodes of a layer] to [.., nodes of the layer below]."""
         return np.repeat(values, self.steps[layer - 1], axis=-1)[..., : self.counts[layer - 1]]
 
-    def spread(self, values: Ints) -> Ints:
-        return walks.spread(self, values)
-
-    def gather(self, nodes: Floats) -> Floats:
-        return walks.gather(self, nodes)
-
-    def solve(self, queries: Floats) -> Floats:
-        return walks.solve(self, queries)
-
-    def variances(self) -> Floats:
-        return walks.variances(self)
+    spread, gather, solve, variances = walks.spread, walks.gather, walks.solve, walks.variances
 
     def average(self, workload: Workload) -> float:
-        """The mean variance of the queries of a workload."""
+        """Return the mean variance of the queries of a workload, if the noise of a node has variance 1."""
         return averages(self.cells, self.sizes, self.weights)[workload]

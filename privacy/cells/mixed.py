@@ -1,22 +1,22 @@
-"""Each cell by itself and a few weighted sums of all cells: what p-identity strategies are, in whole numbers.
+"""Mixed strategies: single cells and a few weighted sums of all cells (p-identity strategies), with integer weights.
 
-S has a row for each cell with a weight t_c, and p rows R of any weights, 0 to 63: S^T S = T^2 + R^T R. Its inverse has
-p x p numbers in its heart (Woodbury), so that least squares and variances take p times the cells:
+S has a row for each cell with a weight t_c, and p rows R of any weights, 0 to 63: S^T S = T^2 + R^T R. Its inverse
+contains only a p x p inverse (Woodbury), so that least squares and variances take p times the number of cells:
 
     (T^2 + R^T R)^-1 = E - E R^T (1 + R E R^T)^-1 R E,    E = T^-2
 
 Source of the form: McKenna, Miklau, Hay, Machanavajjhala, VLDB 2018, arXiv:1808.03537; privacy.cells.mixing finds the
 weights.
 
-Cells of one row have weights of their own, so that two columns a and b are not told by three numbers as those of layers
-are. With A and B their norms to the power p, and M their inner product (p = 2) or the sum of the smaller ones of their
-weights (p = 1), values x and y in them are apart
+The cells of one row have different weights, so the three numbers that describe two columns a and b of layers do not
+suffice. With A and B the norms of the columns to the power p, and M their inner product (p = 2) or the sum of the
+smaller ones of their weights (p = 1), values x and y in them are apart
 
     p = 2    by exactly x^2 A + y^2 B - 2 x y M
     p = 1    by at most |x| (A - M) + |y| (B - M) + |x - y| M, and by exactly that for x = y
 
-which is what corners are taken to mean (docs/proofs/cells.md#mixed). Rows share cells, so it has no blocks: it is no
-strategy for a span of time.
+which corners are defined to mean (docs/proofs/cells.md#mixed). Rows share cells, so the strategy has no blocks and
+cannot be used for a span of time.
 """
 
 from dataclasses import dataclass
@@ -32,19 +32,19 @@ from privacy.cells.sums import Floats, Ints
 from privacy.checks import at_least
 
 MOST_MIXED = 1024
-"""Cells of an axis with such a strategy: its columns are compared two by two, and it is kept as p numbers a cell."""
+"""Largest number of cells of such an axis: columns are compared in pairs, and p numbers are kept for each cell."""
 
 LARGEST = 63
-"""Weight: rounding costs about one percent, and sums of a hundred million units over two axes stay within 64 bits."""
+"""Largest weight: rounding costs about 1 %, and sums of a hundred million units over two axes stay within 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixed:
-    """A strategy for one axis, see privacy.cells.along.Along.
+    """Mixed strategy for one axis (privacy.cells.base.Along).
 
     Attributes:
-        alone: the weight of each cell's own row, a byte each, above 0.
-        rows: of each other row the weight of each cell, a byte each.
+        alone: weight of each cell's own row, a byte each, above 0.
+        rows: weights of the cells in each other row, a byte each.
 
     >>> mixed = Mixed(alone=bytes([2, 1, 1]), rows=(bytes([1, 1, 1]),))
     >>> mixed.spread(np.array([1, 2, 3])).tolist(), mixed.gather(np.array([2.0, 2.0, 3.0, 6.0])).round(9).tolist()
@@ -52,7 +52,9 @@ class Mixed:
     """
 
     kind: ClassVar[str] = "mixed"
+    name: ClassVar[str] = "optimised"
     blocks: ClassVar[bool] = False
+    trivial: ClassVar[bool] = False
     alone: bytes
     rows: tuple[bytes, ...]
 
@@ -61,7 +63,7 @@ class Mixed:
         if len(self.alone) > MOST_MIXED:
             raise ValueError(f"alone: {len(self.alone):,} cells; at most {MOST_MIXED:,}")
         if min(self.alone) == 0:
-            raise ValueError("alone: each cell has a row of its own, with a weight above 0")
+            raise ValueError("alone: each cell needs a separate row, with a weight above 0")
         if max(self.alone + b"".join(self.rows)) > LARGEST:
             raise ValueError(f"weights are at most {LARGEST}")
         if any(len(row) != len(self.alone) or max(row) == 0 for row in self.rows):
@@ -72,8 +74,8 @@ class Mixed:
         return len(self.alone)
 
     @property
-    def name(self) -> str:
-        return "optimised"
+    def shape(self) -> tuple[int, ...]:
+        return (self.cells,)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -88,38 +90,38 @@ class Mixed:
         return 1 + int(np.count_nonzero(_model(self).rows, axis=0).max(initial=0))
 
     def least_precisions(self) -> Floats:
-        """No symmetric matrix is above the diagonal one of its rows' sums of sizes (Gershgorin): here (S^T S)^-1."""
+        """By Gershgorin a symmetric matrix, here (S^T S)^-1, is at most the diagonal one of its rows' absolute sums."""
         return _least_precisions(self)
 
-    def ranges(self) -> tuple[Ints, Ints]:
-        """Of a row of several weights the cells that it has weights for, and those between them."""
+    def boxes(self) -> list[tuple[Ints, Ints]]:
+        """The box of a row of several weights contains the cells with weights and all cells between them."""
         own = np.arange(self.cells, dtype=np.int64)
         held = _model(self).rows > 0
         begins, ends = held.argmax(axis=1), self.cells - held[:, ::-1].argmax(axis=1)
-        return np.concatenate([own, begins]), np.concatenate([own + 1, ends])
+        return [(np.concatenate([own, begins]), np.concatenate([own + 1, ends]))]
 
     def layer(self) -> Ints:
-        """Each row of several cells is a layer of its own."""
+        """Each row of several cells is a separate layer."""
         return np.concatenate([np.zeros(self.cells, dtype=np.int64), 1 + np.arange(len(self.rows))])
 
     def of_nodes(self) -> Ints:
-        """Rows of several weights count as they are."""
+        """Rows of several weights have the node weight 1."""
         return np.concatenate([_model(self).alone, np.ones(len(self.rows), dtype=np.int64)])
 
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """The largest norm with the least that two cells can have in common, and a cell twice."""
+        """Return the corner of the largest norm with the least common part, and the corner of one cell twice."""
         most, both = _common(self, power, self.cells - 1 if apart is None else apart)
         return ((most, most, both), (most, most, most))
 
     def spread(self, values: Ints) -> Ints:
-        """[.., cells] to [.., nodes]; row by row, so that it rounds alike however many there are."""
+        """Return nodes [.., nodes] of cells [.., cells], row by row: rounding does not depend on their number."""
         model, values = _model(self), np.ascontiguousarray(values)
         sums = [(values * row).sum(axis=-1)[..., None] for row in model.rows.astype(values.dtype)]
         found: Ints = np.concatenate([values * model.alone, *sums], axis=-1)
         return found
 
     def gather(self, nodes: Floats) -> Floats:
-        """[.., nodes] to [.., cells], least squares."""
+        """Return the least-squares estimates of cells [.., cells] from nodes [.., nodes]."""
         model, nodes = _model(self), np.ascontiguousarray(nodes)
         found = nodes[..., : self.cells] * model.alone
         for place, row in enumerate(model.rows, start=self.cells):
@@ -127,7 +129,7 @@ class Mixed:
         return self.solve(found)
 
     def solve(self, queries: Floats) -> Floats:
-        """(S^T S)^-1 applied to [.., cells]."""
+        """Return (S^T S)^-1 applied to queries [.., cells]."""
         model, queries = _model(self), np.ascontiguousarray(queries)
         found: Floats = queries * model.squares
         for row, weighted in zip(model.rows, model.heart, strict=True):
@@ -135,13 +137,13 @@ class Mixed:
         return found
 
     def variances(self) -> Floats:
-        """Of each cell, [cells]."""
+        """Return the variance of each cell, float64 [cells]."""
         model = _model(self)
         found: Floats = model.squares - (model.rows * model.squares * model.heart).sum(axis=0)
         return found
 
     def average(self, workload: Workload) -> float:
-        """The mean variance of the queries of a workload."""
+        """Return the mean variance of the queries of a workload."""
         model = _model(self)
         whole = (diagonal(workload, self.cells) * model.squares).sum()
         whole -= (applied(workload, model.rows * model.squares) * model.heart).sum()
@@ -150,7 +152,7 @@ class Mixed:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """alone, rows: as arrays; squares: E; heart: (1 + R E R^T)^-1 R E, [rows, cells]."""
+    """Arrays of a strategy: `alone`, `rows`; `squares`: E; `heart`: (1 + R E R^T)^-1 R E, [rows, cells]."""
 
     alone: Ints
     rows: Ints
@@ -178,7 +180,7 @@ def _least_precisions(mixed: Mixed) -> Floats:
 
 @lru_cache(maxsize=64)
 def _common(mixed: Mixed, power: int, apart: int) -> tuple[int, int]:
-    """The largest norm of a column to a power, and the least that two different ones have in common, exactly."""
+    """Return the largest norm of a column to a power, and the least that two columns have in common, exactly."""
     model = _model(mixed)
     most = int((model.alone**power + (model.rows**power).sum(axis=0)).max())
     if mixed.cells == 1 or apart == 0:

@@ -1,22 +1,22 @@
-"""The weights of mixed strategies: few weighted sums of cells beside each cell by itself, for what is asked.
+"""Weights of mixed strategies: single cells and a few weighted sums of cells, fitted to a workload.
 
-With D the norms of the columns of [1; Theta], which has each cell by itself and p rows Theta >= 0, p-identity is the
-strategy [1; Theta] D^-1 with columns of norm 1. To it comes the sum of all cells, s times: who moves from cell to cell
-does not change it, so that it is cheap where entries change often. With phi = s D as one more row of Theta the mean
+With D the norms of the columns of [1; Theta], which has single cells and p rows Theta >= 0, p-identity is the strategy
+[1; Theta] D^-1 with columns of norm 1. The sum of all cells is added, s times: a unit that moves from cell to cell does
+not change it, so it is cheap if entries change often. With phi = s D as one more row of Theta the mean
 variance of the queries V is
 
     tr(D V D Z),    Z = (1 + Theta^T Theta)^-1 = 1 - Theta^T (1 + Theta Theta^T)^-1 Theta
 
-and what an entry with m changes costs is at most (1 + s^p + 2 (m - 1))^(2 / p) for the norm p (privacy.cells.fitting).
-SciPy's L-BFGS-B makes the product small by its gradient. An iteration takes p^2 times the cells, and p products with V,
-which is no dense matrix for ranges and prefixes (privacy.cells.quadratic). It begins with the layers of a tree, no
-two of whose rows are alike: so they need no random numbers to become different, and what is found is always the same.
-It is a local optimum: how far it is from the best of all strategies is bounded only by measurement
+and an entry with m changes costs at most (1 + s^p + 2 (m - 1))^(2 / p) for the norm p (privacy.cells.fitting). SciPy's
+L-BFGS-B minimises the product by its gradient. An iteration takes p^2 times the number of cells, and p products with V,
+which is no dense matrix for ranges and prefixes (privacy.cells.quadratic). It starts from the layers of a tree, in
+which no two rows are equal: so no random numbers are needed to make them different, and the result is deterministic. It
+is a local optimum: its distance from the best of all strategies is bounded only by measurement
 (docs/decisions/over-cells.md).
 
-Weights are then rounded to whole numbers, and each cell's own made so large that all columns have nearly one norm.
+Weights are then rounded to integers, and each single cell's weight is raised until all columns have nearly one norm.
 
-Source: McKenna, Miklau, Hay, Machanavajjhala, VLDB 2018, arXiv:1808.03537, section 5, for L1; ours are L2 and s.
+Source: McKenna, Miklau, Hay, Machanavajjhala, VLDB 2018, arXiv:1808.03537, section 5, for L1; L2 and s are added here.
 """
 
 import numpy as np
@@ -27,23 +27,25 @@ from privacy.cells.sums import Floats
 from privacy.cells.wanted import Wanted
 
 ROWS, NUMBERS = 96, 2**15
-"""At most so many rows, and so many numbers in them."""
+"""Largest number of rows, and of numbers in them."""
 
 ITERATIONS = 40
 
 
 def fits(tree: Layers) -> bool:
-    """Whether its sums of several cells are few enough to begin with; the sum of all of them has a place of its own."""
+    """Return whether a tree has few enough sums of several cells to start from; the sum of all cells does not count."""
     rows = tree.nodes - tree.cells
     return 0 < rows <= ROWS and rows * tree.cells <= NUMBERS and tree.counts[-1] > 1
 
 
 def mixed(tree: Layers, wanted: Wanted, power: int, changes: int) -> Mixed:
-    """The strategy that is found from a tree.
+    """Return the mixed strategy that is fitted from a tree.
 
     Args:
-        power: 1 where L1 norms are charged, 2 for L2.
-        changes: of an entry, about.
+        tree: the starting point.
+        wanted: queries whose mean variance is minimised.
+        power: 1 if L1 norms are charged, 2 for L2.
+        changes: approximate number of changes of an entry.
 
     >>> tree = Layers(cells=16, sizes=(1, 4), weights=(1, 1))
     >>> found = mixed(tree, Wanted("ranges"), 2, 1)
@@ -54,7 +56,7 @@ def mixed(tree: Layers, wanted: Wanted, power: int, changes: int) -> Mixed:
     from scipy.optimize import minimize  # slow to import
 
     cells, rows = tree.cells, tree.nodes - tree.cells
-    begins, ends = (edges[cells:, None] for edges in tree.ranges())
+    begins, ends = (edges[cells:, None] for edges in tree.boxes()[0])
     place = np.arange(cells)
     weights = tree.of_nodes()[cells:, None] / tree.weights[0]
     begin = ((begins <= place) & (place < ends)) * weights
@@ -70,7 +72,7 @@ def mixed(tree: Layers, wanted: Wanted, power: int, changes: int) -> Mixed:
 
 
 def _cost(theta: Floats, common: float, wanted: Wanted, power: int, changes: int) -> tuple[float, Floats]:
-    """The logarithm of the mean variance times what it costs, and its gradient."""
+    """Return the logarithm of the mean variance times the cost, and its gradient."""
     whole = 1 + (theta**power).sum(axis=0)
     norms = whole ** (1 / power)
     rows = np.vstack([theta, common * norms])
@@ -88,7 +90,7 @@ def _cost(theta: Floats, common: float, wanted: Wanted, power: int, changes: int
 
 
 def _whole(theta: Floats, common: float, power: int) -> Mixed:
-    """In whole numbers, each column as long as the longest one as far as its own row can make it."""
+    """Return the strategy in integers, with each column raised to the longest one as far as its own row allows."""
     columns = np.vstack([np.ones(theta.shape[1]), theta])
     columns = np.vstack([columns / (columns**power).sum(axis=0) ** (1 / power), np.full(theta.shape[1], common)])
     whole = np.rint(columns * (LARGEST / columns.max())).astype(np.int64)

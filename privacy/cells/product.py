@@ -1,52 +1,62 @@
-"""Strategies over cells: which sums over the cells of a window get noise, and how each cell is made from them.
+"""Strategies over cells: which sums over the cells of a window get noise, and how each cell is estimated from them.
 
-A strategy over cells is a matrix S of small whole numbers, nodes by cells: for several axes the Kronecker product of
-one matrix for each. It multiplies with a strategy in time: leaves x, [windows, cells], become x S^T, and each column of
-that goes through the strategy in time as a cell does without. What is published of the nodes of cells is turned into
-cells by least squares, (S^T S)^-1 S^T, which is post-processing. The variance of a number is that in time times q (S^T
-S)^-1 q^T for the cells' linear query q.
+A strategy over cells is a matrix S of small integers, nodes by cells: for several axes the Kronecker product of one
+matrix for each. It multiplies with a strategy in time: leaves x, [windows, cells], become x S^T, and each column of the
+result goes through the strategy in time like a cell. Published numbers of the nodes are turned into cells by least
+squares, (S^T S)^-1 S^T, which is post-processing. The variance of a number is its variance in time times q (S^T S)^-1
+q^T for the linear query q over cells.
 
-An entry with value v in cell c has the state v S e_c: all that strategies in time need of it are its largest norm and
-the largest distance of two (privacy.cells.corners, privacy.states). Where one state's values lie apart, or several
-entries', S does as well in each of its *blocks*: sets of rows that share no cell, such as a layer of a tree. The
-squares of the blocks' weights add up to the squared norm of the largest column (docs/proofs/cells.md#blocks).
+An entry with value v in cell c has the state v S e_c: strategies in time need only the largest norm of a state and the
+largest distance of two states (privacy.cells.corners, privacy.states). If one state's values lie apart, or those of
+several entries do, so do their images under S in each of its *blocks*: sets of rows that share no cell, such as a layer
+of a tree. The squares of the blocks' weights add up to the squared norm of the largest column
+(docs/proofs/cells.md#blocks).
 
-All of it is linear in the nodes, and no dense matrix is ever made.
+All operations are linear in the number of nodes, and no dense matrix is ever built.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from privacy.cells.along import Along
 from privacy.cells.averages import Workload
+from privacy.cells.base import MEAN_SIZE, Along, FreshNoise, Pick, Reading, whole
 from privacy.cells.boxes import Range, of_boxes
 from privacy.cells.corners import Corner, products
-from privacy.cells.layers import Layers
-from privacy.cells.mixed import Mixed
-from privacy.cells.prefixes import Prefixes
-from privacy.cells.quadtree import Quadtree
 from privacy.cells.sums import Floats, Ints
+from privacy.columns import Column
+from privacy.counted import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A strategy over cells: one strategy for each axis, the last axis running fastest; or one for all of them.
+    """Strategy over cells: one strategy for each axis, the last axis running fastest; or one for all axes.
 
     Attributes:
-        workload: for each axis, which queries are averaged over; empty: each cell.
-        listed: for each sum that is asked for, its cells along each axis, None on one without an order: the mean over
-            these then counts as much as that over the workload.
+        axes: the strategies along the axes.
+        workload: for each axis, the queries that are averaged over; empty: single cells.
+        listed: cells of each requested sum along each axis, None on an axis without an order: the mean over these sums
+            then has the same weight as the mean over the workload.
 
+    >>> from privacy.cells.layers import Layers
     >>> both = Product(axes=(Layers(cells=2), Layers(cells=4, sizes=(1, 2), weights=(1, 1))))
     >>> both.cells, both.nodes, both.spread(np.arange(8)).tolist()
     (8, 12, [0, 1, 2, 3, 1, 5, 4, 5, 6, 7, 9, 13])
     """
 
+    kind: ClassVar[str] = "product"
+    rounds: ClassVar[int] = 0
+    share: ClassVar[float] = 0.0
+    alone: ClassVar[bool] = False
+    columns: ClassVar[tuple[Column, ...]] = ()
+    premise: ClassVar[str | None] = None
+    unsummed: ClassVar[str | None] = None
+    sentence: ClassVar[str] = ""
+    of: ClassVar[str] = ""
     axes: tuple[Along, ...]
     workload: tuple[Workload, ...] = ()
     listed: tuple[tuple[Range | None, ...], ...] = ()
@@ -66,9 +76,8 @@ class Product:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Cells along each axis of the query."""
-        first = self.axes[0]
-        return first.shape if isinstance(first, Quadtree) else tuple(axis.cells for axis in self.axes)
+        """Number of cells along each axis of the query."""
+        return tuple(size for axis in self.axes for size in axis.shape)
 
     @property
     def nodes(self) -> int:
@@ -76,13 +85,13 @@ class Product:
 
     @property
     def filled(self) -> int:
-        """In how many nodes a cell is, at most."""
+        """Largest number of nodes that one cell is in."""
         return math.prod(axis.filled for axis in self.axes)
 
     @property
     def trivial(self) -> bool:
-        """Whether each cell has noise of its own, so that nothing is gathered."""
-        return all(axis.name == "each" for axis in self.axes)
+        """Whether each cell has its own noise, so that nothing is gathered."""
+        return all(axis.trivial for axis in self.axes)
 
     @property
     def blocks(self) -> bool:
@@ -90,71 +99,127 @@ class Product:
         return all(axis.blocks for axis in self.axes)
 
     def corners(self, power: int, apart: tuple[int, ...] | None = None) -> tuple[Corner, ...]:
-        """Of two cells; `apart`: at most so far from each other along each axis."""
+        """Return the corners of two cells; `apart`: largest distance between them along each axis."""
         steps = (None,) * len(self.axes) if apart is None else apart
         return tuple(sorted(products(a.corners(power, step) for a, step in zip(self.axes, steps, strict=True))))
 
     def spread(self, values: Ints) -> Ints:
-        """[.., cells] to [.., nodes]."""
+        """Return S times values: int64 [.., cells] to [.., nodes]."""
         found: Ints = self._walked(values, [axis.cells for axis in self.axes], [axis.spread for axis in self.axes])
         return found
 
     def gather(self, nodes: Floats) -> Floats:
-        """[.., nodes] to [.., cells]: the best linear estimate of the cells."""
+        """Return the best linear estimates of cells [.., cells] from nodes [.., nodes]."""
         found: Floats = self._walked(nodes, [axis.nodes for axis in self.axes], [axis.gather for axis in self.axes])
         return found
 
     def solve(self, queries: Floats) -> Floats:
-        """[.., cells] to [.., cells]: the covariance of a linear query's estimate with those of the cells."""
+        """Return the covariance of a linear query's estimate with those of the cells, [.., cells] to [.., cells]."""
         found: Floats = self._walked(queries, [axis.cells for axis in self.axes], [axis.solve for axis in self.axes])
         return found
 
     def least_precisions(self) -> Floats:
-        """Of each cell, [cells]: S^T S with these taken from its diagonal has no eigenvalue below 0."""
+        """Values of each cell, float64 [cells]: S^T S minus their diagonal matrix has no eigenvalue below 0."""
         return _multiplied(axis.least_precisions() for axis in self.axes)
 
     def variance(self, query: Floats) -> float:
-        """Of a linear query, [cells], where the noise of a node has variance 1."""
+        """Return the variance of a linear query [cells], if the noise of a node has variance 1."""
         return float(query @ self.solve(query))
 
     def covariance(self, one: Floats, other: Floats) -> float:
-        """Of two linear queries, [cells] each."""
+        """Return the covariance of two linear queries, [cells] each, if the noise of a node has variance 1."""
         return float(one @ self.solve(other))
 
     def variances(self) -> Floats:
-        """Of each cell, [cells]."""
+        """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1."""
         return _multiplied(axis.variances() for axis in self.axes)
 
     def weights(self) -> Ints:
-        """Of each node, [nodes]."""
+        """Return the weight of each node, int64 [nodes]."""
         found = np.ones(1, dtype=np.int64)
         for axis in self.axes:
             found = np.multiply.outer(found, axis.of_nodes()).ravel()
         return found
 
     def average(self) -> float:
-        """The mean variance of the workload: of all products of queries along the axes; and of what is listed."""
+        """Return the mean variance of the workload: of all products of queries along the axes, and of listed sums."""
         return _average(self)
 
     @property
-    def name(self) -> str:
-        """In the spec's words, for people.
+    def linear(self) -> "Product":
+        return self
 
+    @property
+    def decided(self) -> int:
+        return self.cells
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"cells": self.name}
+
+    def column(self, power: int) -> int:
+        return max(norm for norm, _, _ in self.corners(power))
+
+    def sketch(self, level: Ints, pick: Pick, noise: FreshNoise) -> Ints:
+        """Return the noisy nodes of a histogram [cells], int64 [nodes]; nothing is picked.
+
+        Args:
+            level: the exact histogram in grid steps, int64 [cells].
+            pick: not used.
+            noise: returns fresh noise.
+        """
+        return self.spread(level) + noise(self.nodes)
+
+    def read(self, sketch: Ints) -> Reading:
+        """Return the estimates that a sketch, int64 [nodes], gives.
+
+        Raises:
+            ValueError: the sketch has another number of nodes.
+        """
+        if sketch.shape != (self.nodes,):
+            raise ValueError(f"a sketch of {counted(len(sketch), 'node')}, and the strategy has {self.nodes}")
+        cells = self.gather(sketch.astype(np.float64))
+        deviations, mean_norm, root = _noise_of_cells(self)
+        return Reading(
+            cells=cells,
+            deviations=deviations,
+            near=whole(cells),
+            mean_norm=mean_norm,
+            root=root,
+        )
+
+    def typical_deviation(self) -> float:
+        return math.sqrt(self.average())
+
+    @property
+    def name(self) -> str:
+        """Name in the spec's words, for people.
+
+        >>> from privacy.cells.layers import Layers
         >>> Product(axes=(Layers(cells=3), Layers(cells=4, sizes=(1, 2), weights=(2, 1)))).name
         'each x tree 2, weights 2 1'
         """
         return " x ".join(_described(axis) for axis in self.axes)
 
     def _walked(self, values: Any, sizes: list[int], steps: list[Callable[[Any], Any]]) -> Any:
-        """Each axis' step along its own dimension."""
+        """Return values after each axis' step along its own dimension."""
         grid = values.reshape(*values.shape[:-1], *sizes)
         for place, step in enumerate(steps, start=-len(steps)):
             grid = np.moveaxis(step(np.moveaxis(grid, place, -1)), -1, place)
         return grid.reshape(*values.shape[:-1], math.prod(grid.shape[-len(steps) :]))
 
 
+@lru_cache(maxsize=8)
+def _noise_of_cells(product: Product) -> tuple[Floats, float, float]:
+    """Return deviations of cells, [cells], the mean L1 norm of their noise, and the root of the sum of variances."""
+    variances = product.variances()
+    deviations = np.sqrt(variances)
+    deviations.flags.writeable = False
+    return deviations, MEAN_SIZE * float(deviations.sum()), math.sqrt(float(variances.sum()))
+
+
 def _multiplied(of_axes: Iterable[Floats]) -> Floats:
-    """Numbers of all cells, [cells], from those along each axis."""
+    """Return the numbers of all cells, [cells], from those along each axis."""
     found = np.ones(1)
     for along in of_axes:
         found = np.multiply.outer(found, along).ravel()
@@ -175,11 +240,6 @@ def _average(product: Product) -> float:
     if not product.listed:
         return found
     return (found + float(of_boxes(product.listed, product.axes).squares.mean())) / 2
-
-
-KINDS: dict[str, type[Layers] | type[Prefixes] | type[Mixed] | type[Quadtree]] = {
-    kind.kind: kind for kind in (Layers, Prefixes, Mixed, Quadtree)
-}
 
 
 def _described(axis: Along) -> str:

@@ -1,6 +1,6 @@
-"""Workloads along an axis as quadratic forms: V, the sum of q q^T over the queries q, without V itself.
+"""Workloads along an axis as quadratic forms: V, the sum of q q^T over the queries q, without building V.
 
-With the covariance X of the cells' estimates, the queries' variances add up to tr(V X).
+With X the covariance of the cells' estimates, the sum of the queries' variances is tr(V X).
 
     cells       V = 1
     prefixes    V_ab = d - max(a, b)
@@ -14,19 +14,19 @@ from privacy.cells.sums import Floats, Ints
 
 
 def queries(workload: Workload, cells: int) -> int:
-    """How many there are."""
+    """Return the number of queries of a workload."""
     return cells * (cells + 1) // 2 if workload == "ranges" else cells
 
 
 def diagonal(workload: Workload, cells: int) -> Floats:
-    """V_aa, [cells]."""
+    """Return V_aa, float64 [cells]."""
     place = np.arange(cells, dtype=np.float64)
     found = {"cells": np.ones(cells), "prefixes": cells - place, "ranges": (1 + place) * (cells - place)}
     return found[workload]
 
 
 def applied(workload: Workload, rows: Floats | Ints) -> Floats:
-    """V times each row, [.., cells].
+    """Return V times each row, float64 [.., cells].
 
     >>> applied("ranges", np.eye(3)).tolist()
     [[3.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 3.0]]

@@ -1,17 +1,15 @@
-"""A quadtree over two ordered axes: each region is halved along both, down to single cells.
+"""Quadtrees over two ordered axes: each region is halved along both axes, down to single cells.
 
-Layer l holds the sums over 2^l by 2^l neighbouring cells, cut at the edges of the space, up to one node for all of it:
-splits are public. A listed axis beside the ordered ones is never merged: each of its values has a quadtree of its own.
-Every cell is in one node of each layer, so every column of S has the same norm, as for privacy.cells.layers, and so
-have the formulas of least squares. Nodes of regions that cannot be halved any more stand in the next layer again.
+Layer l holds the sums over 2^l by 2^l adjacent cells, cut at the edges of the space, up to one node for all cells:
+splits are public. A listed axis is never merged with the ordered ones: each of its values has a separate quadtree.
+Every cell is in one node of each layer, so every column of S has the same norm, as for privacy.cells.layers, whose
+formulas of least squares apply. Nodes of regions that cannot be halved any more are repeated in the next layer.
 
-Weights are geometric (Cormode, Procopiuc, Srivastava, Shen, Yu, ICDE 2012, arXiv:1103.5170): the border of a box meets
-O(2^(h - l)) nodes of layer l, and the sum of n_l / epsilon_l^2 over layers whose epsilon_l add up to one number is
-least for epsilon_l in proportion to the cube root of n_l. So weights grow by the cube root of 2 with each layer towards
-the cells, as whole numbers.
+Weights are geometric (privacy.cells.geometric).
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -20,37 +18,30 @@ import numpy as np
 
 from privacy.cells import walks
 from privacy.cells.averages import Workload
+from privacy.cells.base import Sketcher
+from privacy.cells.choice import CellChoice
 from privacy.cells.corners import Corner
-from privacy.cells.space import Space
+from privacy.cells.geometric import geometric
+from privacy.cells.offer import CellTerms, CellUse, lightest
+from privacy.cells.product import Product
 from privacy.cells.sums import Floats, Ints, summed
-
-COARSEST = 8
-"""Weight of the whole, so that the weights of layers are near to geometric ones."""
+from privacy.problems import RuleError
 
 BOXES = 64
-"""Over so many boxes, spread evenly, the mean variance of prefixes and of ranges is taken."""
+"""Number of boxes, evenly distributed, over which the mean variance of prefixes and of ranges is taken."""
 
 AT_ONCE = 1 << 22
-"""Numbers that are worked on at once for that."""
-
-
-def geometric(layers: int) -> tuple[int, ...]:
-    """Weights that grow by the cube root of 2, the first one for all cells together.
-
-    >>> geometric(7)
-    (8, 10, 13, 16, 20, 25, 32)
-    """
-    return tuple(round(COARSEST * 2 ** (layer / 3)) for layer in range(layers)) if layers > 1 else (1,)
+"""Size of the arrays that are processed at a time for this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quadtree:
-    """A strategy for all axes of a query at once, see privacy.cells.along.
+    """Strategy for all axes of a query at once (privacy.cells.base.Along).
 
     Attributes:
-        shape: cells of each axis.
-        ordered: whether an axis is halved, for each; two are.
-        weights: of each layer, from single cells to the whole.
+        shape: number of cells of each axis.
+        ordered: whether each axis is halved; two are.
+        weights: weight of each layer, from single cells to the whole.
 
     >>> tree = quadtree((4, 3), (True, True))
     >>> tree.nodes, tree.weights, tree.spread(np.arange(12))[-1] == sum(range(12)) * tree.weights[-1]
@@ -58,7 +49,9 @@ class Quadtree:
     """
 
     kind: ClassVar[str] = "quadtree"
+    name: ClassVar[str] = "quadtree"
     blocks: ClassVar[bool] = True
+    trivial: ClassVar[bool] = False
     shape: tuple[int, ...]
     ordered: tuple[bool, ...]
     weights: tuple[int, ...]
@@ -70,10 +63,6 @@ class Quadtree:
             raise ValueError(f"weights={self.weights}: one for each of {_layers(self.shape, self.ordered)} layers")
 
     @property
-    def name(self) -> str:
-        return "quadtree"
-
-    @property
     def parameters(self) -> dict[str, Any]:
         return {"height": len(self.weights), "weights": list(self.weights)}
 
@@ -83,7 +72,7 @@ class Quadtree:
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        """Nodes of each layer, along each axis."""
+        """Number of nodes of each layer along each axis."""
         return [
             tuple(
                 -(-size // 2**layer) if halved else size for size, halved in zip(self.shape, self.ordered, strict=True)
@@ -93,7 +82,7 @@ class Quadtree:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Nodes of each layer."""
+        """Number of nodes of each layer."""
         return tuple(math.prod(shape) for shape in self.shapes)
 
     @property
@@ -102,17 +91,13 @@ class Quadtree:
 
     @property
     def filled(self) -> int:
-        """In how many nodes a cell is."""
+        """Number of nodes that each cell is in."""
         return len(self.weights)
 
     def least_precisions(self) -> Floats:
         return np.full(self.cells, float(self.weights[0] ** 2))
 
-    def ranges(self) -> tuple[Ints, Ints]:
-        raise ValueError("a node of a quadtree is a box; ask for boxes")
-
     def boxes(self) -> list[tuple[Ints, Ints]]:
-        """For each axis the cells of each node: the first, and one past the last, [nodes] each."""
         found = []
         for axis, (size, halved) in enumerate(zip(self.shape, self.ordered, strict=True)):
             begins, ends = [], []
@@ -131,7 +116,7 @@ class Quadtree:
         return np.repeat(np.array(self.weights), self.counts)
 
     def corners(self, power: int, apart: int | None = None) -> tuple[Corner, ...]:
-        """A cell twice; and two cells on both sides of a border of all layers, with the whole alone in common."""
+        """Return the corners of one cell twice, and of two cells that share only the whole."""
         if apart is not None:
             raise ValueError("a quadtree is not for a distance; use tree or prefix")
         whole = sum(weight**power for weight in self.weights)
@@ -145,34 +130,25 @@ class Quadtree:
         return self._halved(grid).reshape(*values.shape[:-1], self.counts[layer])
 
     def down(self, values: Floats, layer: int) -> Floats:
+        """Return each parent's value for each child: [.., nodes of a layer] to [.., nodes of the layer below]."""
         grid = values.reshape(*values.shape[:-1], *self.shapes[layer])
         return self._dealt(grid, self.shapes[layer - 1]).reshape(*values.shape[:-1], self.counts[layer - 1])
 
-    def spread(self, values: Ints) -> Ints:
-        return walks.spread(self, values)
-
-    def gather(self, nodes: Floats) -> Floats:
-        return walks.gather(self, nodes)
-
-    def solve(self, queries: Floats) -> Floats:
-        return walks.solve(self, queries)
-
-    def variances(self) -> Floats:
-        return walks.variances(self)
+    spread, gather, solve, variances = walks.spread, walks.gather, walks.solve, walks.variances
 
     def average(self, workload: Workload) -> float:
-        """The mean variance of each cell; of prefixes and ranges that of some boxes, the same ones always."""
+        """Return the mean variance of each cell; for prefixes and ranges, that of a fixed set of boxes."""
         return _average(self, workload)
 
     def _halved(self, values: Any) -> Any:
-        """Sums over two neighbours along each ordered axis; one that is whole stays."""
+        """Return the sums over two adjacent values along each ordered axis; an axis of one value is unchanged."""
         for place, halved in enumerate(self.ordered, start=-len(self.shape)):
             if halved:
                 values = np.moveaxis(summed(np.moveaxis(values, place, -1), 2), -1, place)
         return values
 
     def _dealt(self, values: Floats, shape: tuple[int, ...]) -> Floats:
-        """To each node below what its parent has, in the shape of the layer below."""
+        """Return the values of parents, given to each node below, in the shape of the layer below."""
         for place, (size, halved) in enumerate(zip(shape, self.ordered, strict=True), start=-len(shape)):
             if halved:
                 values = np.repeat(values, 2, axis=place)
@@ -181,17 +157,28 @@ class Quadtree:
 
 
 def quadtree(shape: tuple[int, ...], ordered: tuple[bool, ...]) -> Quadtree:
-    """All layers, with geometric weights."""
+    """Return the quadtree of all layers, with geometric weights."""
     return Quadtree(shape=shape, ordered=ordered, weights=geometric(_layers(shape, ordered))[::-1])
 
 
-def quadtree_over(space: Space) -> Quadtree:
-    """The quadtree of a query's axes.
+class QuadtreeOffer:
+    """Offer of quadtrees (privacy.cells.offer.CellOffer)."""
 
-    Raises:
-        ValueError: not two of them have an order.
-    """
-    return quadtree(tuple(axis.cells for axis in space), tuple(axis.ordered for axis in space))
+    settings: ClassVar[tuple[str, ...]] = ()
+    sketched: ClassVar[type[Sketcher]] = Product
+
+    def strategies(self, terms: CellTerms) -> tuple[Product, ...]:
+        tree = quadtree(tuple(axis.cells for axis in terms.space), tuple(axis.ordered for axis in terms.space))
+        return (Product(axes=(tree,), workload=(terms.choice.along,), listed=terms.choice.listed),)
+
+    def sketcher(self, terms: CellTerms) -> Product | None:
+        return lightest(self.strategies(terms))
+
+    def problems(self, choice: CellChoice, use: CellUse) -> Iterator[RuleError]:
+        if use.ordered == 1:
+            yield RuleError("a quadtree is over two keys with an order; use tree for one", "cells", "strategy")
+        if use.apart:
+            yield RuleError("a quadtree is not for a distance; use tree, prefix or auto", "cells", "strategy")
 
 
 def _layers(shape: tuple[int, ...], ordered: tuple[bool, ...]) -> int:
@@ -208,7 +195,7 @@ def _average(tree: Quadtree, workload: Workload) -> float:
     for box in range(boxes):
         query = np.ones(tree.shape)
         for axis, (size, halved) in enumerate(zip(tree.shape, tree.ordered, strict=True)):
-            # Fractions of multiples of irrational numbers are spread evenly.
+            # Fractional parts of multiples of an irrational number are evenly distributed.
             roots = _ROOTS[2 * axis % len(_ROOTS)], _ROOTS[(2 * axis + 1) % len(_ROOTS)]
             first, last = sorted(int(size * ((box + 1) * root**0.5 % 1)) for root in roots)
             if not halved:

@@ -1,7 +1,7 @@
-"""How a query's cells are arranged: by axes, the first one slowest.
+"""Arrangement of a query's cells: by axes, the first one slowest.
 
-A key of a query is an axis. Listed values have no order. Ranges of numbers or of times have one, the cells for what
-lies below and above them being the first and the last: so what is near in value is near in the space.
+A key of a query is an axis. Listed values have no order. Ranges of numbers or times have one; their first and last cell
+hold the values below and above all ranges. So values that are near each other are near in the space.
 """
 
 import math
@@ -15,8 +15,8 @@ class Axis:
     """One key of a query.
 
     Attributes:
-        cells: along it.
-        ordered: whether neighbouring cells hold neighbouring values.
+        cells: number of cells along it.
+        ordered: whether adjacent cells hold adjacent values.
     """
 
     cells: int
@@ -27,11 +27,11 @@ class Axis:
 
 
 Space = tuple[Axis, ...]
-"""The axes of a query: a cell's number is its place on the last one + that one's cells x (its number on the others)."""
+"""Axes of a query: a cell's number is its place on the last axis + cells of that axis x (its number on the others)."""
 
 
 def cells_of(space: Space) -> int:
-    """How many cells there are; one without axes.
+    """Return the number of cells; one without axes.
 
     >>> cells_of((Axis(cells=3), Axis(cells=22, ordered=True)))
     66

@@ -1,4 +1,4 @@
-"""Sums of neighbouring numbers along the last dimension, one by one: they round alike however many rows there are."""
+"""Sums of adjacent numbers along the last dimension, one by one: rounding is equal for any number of rows."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ Ints = NDArray[np.int64]
 
 
 def summed(values: NDArray[Number], size: int) -> NDArray[Number]:
-    """Of each `size` neighbours; the last ones may be fewer.
+    """Return the sums of each `size` adjacent values, [.., sums]; the last sum may have fewer.
 
     >>> summed(np.array([[1, 2, 3, 4, 5]]), 2).tolist()
     [[3, 7, 5]]

@@ -1,7 +1,7 @@
 """Least squares over layers of sums in two walks, one up and one down; the formulas are in privacy.cells.layers.
 
-Each layer's nodes share no cell and hold all of them, and each node's cells are those of its children in the layer
-below. What children are is the strategy's: neighbours along an axis (Layers), or in a square (Quadtree).
+The nodes of each layer share no cell and contain all cells, and the cells of a node are those of its children in the
+layer below. The strategy defines the children: adjacent nodes along an axis (Layers), or in a square (Quadtree).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from privacy.cells.sums import Floats, Ints
 
 
 class Layered(Protocol):
-    """A strategy of layers, single cells first."""
+    """Interface of a strategy of layers, single cells first."""
 
     def __hash__(self) -> int: ...
 
@@ -23,20 +23,20 @@ class Layered(Protocol):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Nodes of each layer."""
+        """Number of nodes of each layer."""
         ...
 
     def up(self, values: Any, layer: int) -> Any:
-        """[.., nodes of the layer below] to [.., nodes of a layer], sums over children."""
+        """Return sums over children: [.., nodes of the layer below] to [.., nodes of a layer]."""
         ...
 
     def down(self, values: Floats, layer: int) -> Floats:
-        """[.., nodes of a layer] to [.., nodes of the layer below]: to each child what its parent has."""
+        """Return each parent's value for each child: [.., nodes of a layer] to [.., nodes of the layer below]."""
         ...
 
 
 def spread(layers: Layered, values: Ints) -> Ints:
-    """[.., cells] to [.., nodes]."""
+    """Return S times values: int64 [.., cells] to [.., nodes]."""
     sums, found = values, [layers.weights[0] * values]
     for layer, weight in enumerate(layers.weights[1:], start=1):
         sums = layers.up(sums, layer)
@@ -45,7 +45,7 @@ def spread(layers: Layered, values: Ints) -> Ints:
 
 
 def gather(layers: Layered, nodes: Floats) -> Floats:
-    """[.., nodes] to [.., cells], least squares."""
+    """Return the least-squares estimates of cells: [.., nodes] to [.., cells]."""
     model, noisy = _model(layers), np.split(nodes, np.cumsum(layers.counts)[:-1], axis=-1)
     values = noisy[0] / layers.weights[0]
     below: list[tuple[Floats, Floats]] = []
@@ -60,14 +60,14 @@ def gather(layers: Layered, nodes: Floats) -> Floats:
 
 
 def solve(layers: Layered, queries: Floats) -> Floats:
-    """(S^T S)^-1 applied to [.., cells]: a query's covariance with each cell."""
+    """Return (S^T S)^-1 applied to queries [.., cells]: a query's covariance with each cell."""
     nodes = np.zeros((*queries.shape[:-1], sum(layers.counts)))
     nodes[..., : layers.counts[0]] = queries / layers.weights[0]
     return gather(layers, nodes)
 
 
 def variances(layers: Layered) -> Floats:
-    """Of each cell, [cells]."""
+    """Return the variance of each cell, float64 [cells], if the noise of a node has variance 1."""
     model = _model(layers)
     found = model.u[-1]
     for layer in reversed(range(1, len(layers.weights))):

@@ -1,4 +1,4 @@
-"""What is asked of one axis while strategies for it are sought: a workload, or cells beside listed ranges."""
+"""Queries on one axis for which strategies are fitted: a workload, or single cells and listed ranges."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,26 +12,33 @@ from privacy.cells.quadratic import applied, diagonal, queries
 from privacy.cells.sums import Floats
 
 FINE = 2**40
-"""Weights of layers that need not be whole are so many times themselves, rounded."""
+"""Weights of layers that need not be integers are multiplied by this and rounded."""
 
 FEW = 4096
-"""On an axis with more cells layers are sought for all ranges in place of the listed ones, which would take long."""
+"""On an axis with more cells, layers are fitted to all ranges instead of the listed ones, which would take long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be near.
+    """Queries that are to be accurate.
 
     Attributes:
-        workload: of the axis.
-        listed: ranges whose mean variance counts as much as that of the workload; may repeat; empty: none.
+        workload: workload of the axis.
+        listed: ranges whose mean variance has the same weight as that of the workload; may repeat; empty if no range
+            is listed.
     """
 
     workload: Workload
     listed: tuple[Range, ...] = ()
 
     def of_layers(self, cells: int, sizes: tuple[int, ...], weights: tuple[float, ...]) -> float:
-        """The mean variance, where the noise of a node has variance 1."""
+        """Return the mean variance under layers, if the noise of a node has variance 1.
+
+        Args:
+            cells: number of cells along the axis.
+            sizes: number of cells in a node of each layer.
+            weights: weight of each layer, positive.
+        """
         means = averages(cells, sizes, weights)
         if not self.listed:
             return means[self.workload]
@@ -40,7 +47,7 @@ class Wanted:
         return (means[self.workload] + _listed(cells, sizes, weights, self.listed)) / 2
 
     def diagonal(self, cells: int) -> Floats:
-        """V_aa of the quadratic form whose tr(V X) is the mean variance, [cells]."""
+        """Return V_aa, float64 [cells], of the quadratic form whose tr(V X) is the mean variance."""
         found: Floats = diagonal(self.workload, cells) / queries(self.workload, cells)
         if self.listed:
             asked = queries_of(self.listed, cells)
@@ -48,7 +55,7 @@ class Wanted:
         return found
 
     def applied(self, rows: Floats) -> Floats:
-        """V times each row, [.., cells]."""
+        """Return V times each row, float64 [.., cells]."""
         cells = rows.shape[-1]
         found = applied(self.workload, rows) / queries(self.workload, cells)
         if not self.listed:

@@ -1,15 +1,15 @@
-"""Questions with the answer yes or no that a sign can answer about one of many answers.
+"""Bases of questions: yes-no questions that a sign can answer about one of many answers.
 
 A question is drawn uniformly, in public, independent of all answers. To question j an answer a has the sign S[j, a]; a
 change of answer from a to b has (S[j, b] - S[j, a]) / 2, which is -1, 0 or 1.
 
     bins        "is it answer j?"; a change concerns two of |R| questions
-    hadamard    rows of a Hadamard matrix but for the first, whose signs are all equal; a change concerns half of them,
+    hadamard    rows of a Hadamard matrix, except the first, whose signs are all equal; a change concerns half of them,
                 so the variance does not grow with |R|
 
 With a gain c the estimate from n reports is, for each answer, a multiple of sum_j S[j, a] * (sum of the signs about j):
 unbiased, as questions are uniform and rows are orthogonal. A report adds factor^2 / c^2 to the variance of a change, a
-quarter of it to that of a level; different answers are not correlated. No matrix is made: a fast transform adds and
+quarter of it to that of a level; different answers are not correlated. No matrix is built: a fast transform adds and
 subtracts.
 """
 
@@ -23,7 +23,7 @@ from privacy.checks import between
 from privacy.local.chance import Ints
 
 MOST_ANSWERS = 65_535
-"""So that the number of a question or of a change fits in 32 bits."""
+"""Largest number of answers, so that the number of a question or of a change fits in 32 bits."""
 
 Floats = NDArray[np.float64]
 Kind = Literal["bins", "hadamard"]
@@ -31,7 +31,7 @@ Kind = Literal["bins", "hadamard"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """A set of questions about answers 0 .. |R| - 1, and |R|, which is none."""
+    """Set of questions about answers 0 .. |R| - 1, and |R|, which means no answer."""
 
     kind: Kind
     answers: int
@@ -41,7 +41,7 @@ class Basis:
 
     @property
     def order(self) -> int:
-        """Of the Hadamard matrix: the least power of two with a column for each answer and for none."""
+        """Order of the Hadamard matrix: the least power of two with a column for each answer and for no answer."""
         return 1 << self.answers.bit_length()
 
     @property
@@ -50,12 +50,12 @@ class Basis:
 
     @property
     def factor(self) -> float:
-        """What a sign about a change weighs in the estimate of an answer, times the gain, in size."""
+        """Absolute weight of a sign about a change in the estimate of an answer, times the gain."""
         return self.answers if self.kind == "bins" else 2 * (self.order - 1) / self.order
 
     @property
     def variance(self) -> float:
-        """What a report adds to the variance of a change, times the gain squared.
+        """Contribution of a report to the variance of a change, times the gain squared.
 
         >>> [(Basis(kind="bins", answers=n).variance, round(Basis(kind="hadamard", answers=n).variance, 2))
         ...     for n in (2, 10, 1000)]
@@ -65,11 +65,15 @@ class Basis:
 
     @property
     def share(self) -> float:
-        """What is known beforehand of a level, from everybody's answer: this part of all people."""
+        """Share of all people that a level contains for each answer before any report."""
         return 1 / 2 if self.kind == "bins" else 1 / self.order
 
     def signs(self, questions: Ints, answers: Ints) -> Ints:
-        """S, -1 or 1."""
+        """Return S, -1 or 1, int64 of the shape of the arguments.
+
+        Args:
+            questions, answers: int64, of shapes that broadcast.
+        """
         if self.kind == "bins":
             return np.where(questions == answers, 1, -1)
         shared = np.bitwise_count((questions + 1) & answers).astype(np.int64)
@@ -77,7 +81,7 @@ class Basis:
         return signs
 
     def decoded(self, sums: Ints) -> Floats:
-        """Sums of signs about changes, [..., questions], as changes of answers, [..., answers]; to divide by the gain.
+        """Return changes of answers times gain, float64 [..., answers], from sums of signs [..., questions].
 
         >>> basis = Basis(kind="hadamard", answers=2)
         >>> questions = np.arange(3)
@@ -92,7 +96,7 @@ class Basis:
 
 
 def transformed(numbers: Ints) -> Ints:
-    """The product with Sylvester's Hadamard matrix, along the last axis, by additions alone: n log n of them.
+    """Return the product with Sylvester's Hadamard matrix along the last axis, in n log n additions; int64 [.., n].
 
     >>> transformed(np.array([1, 0, 0, 2]))
     array([ 3, -1, -1,  3])
@@ -107,6 +111,6 @@ def transformed(numbers: Ints) -> Ints:
 
 
 def best_basis(answers: int) -> Basis:
-    """The one with the least variance: bins for one or two answers, a Hadamard matrix from three on."""
+    """Return the basis with the least variance: bins for one or two answers, a Hadamard matrix from three on."""
     bases = [Basis(kind="bins", answers=answers), Basis(kind="hadamard", answers=answers)]
     return min(bases, key=lambda basis: basis.variance)

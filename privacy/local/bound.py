@@ -1,10 +1,10 @@
-"""What of a person's changes counts, enforced by the person's own device.
+"""Contribution bound of a person's changes, enforced by the person's own device.
 
     at_most     the first k changes
-    within      the changes in the window of the first one and in so many windows after it
+    within      the changes in the window of the first one and in `within` windows after it
 
-A change is what differs between the ends of two windows; to be there at all is one. After the last that counts, the
-answer stays as it is for ever, and the device goes on reporting 'no change'.
+A change is a difference between the ends of two windows; appearing is a change. After the last counted change, the
+answer stays as it is permanently, and the device continues to report 'no change'.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from privacy.checks import between
 from privacy.local.chance import Flags, Ints
 
 MOST_COUNTED = 1_000_000_000
-"""Largest number of changes, or of windows, that a bound can name."""
+"""Largest number of changes, or of windows, in a bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalBound:
-    """Exactly one of the two, in windows."""
+    """Bound of the counted changes; exactly one of the two attributes is given, `within` in windows."""
 
     at_most: int | None = None
     within: int | None = None
@@ -32,11 +32,12 @@ class LocalBound:
             between("within", self.within, 0, MOST_COUNTED)
 
     def counts(self, used: Ints, first: Ints, window: int) -> Flags:
-        """Whether a change in this window counts.
+        """Return whether a change in this window counts, bool [people].
 
         Args:
-            used: how many of a person's changes have counted.
-            first: the window of the first of them, where there is one.
+            used: number of a person's changes that have counted, int64 [people].
+            first: the window of the first of them, int64 [people]; any value if there is no change.
+            window: number of the window, from 0.
         """
         if self.at_most is not None:
             return used < self.at_most
@@ -44,7 +45,7 @@ class LocalBound:
         return counts
 
     def changed(self, span: int, nodes: int) -> int:
-        """How many of so many nodes of `span` windows each one person can change: the corrected ceilings.
+        """Return how many of `nodes` nodes of `span` windows one person can change: the corrected ceilings.
 
         >>> LocalBound(within=4).changed(4, 100), LocalBound(within=5).changed(4, 100)
         (2, 3)
@@ -56,16 +57,29 @@ class LocalBound:
 
 
 def differing(bound: LocalBound, span: int, nodes: int) -> int:
-    """In how many of the nodes two people can differ: twice, but for the end of the nodes."""
+    """Return the largest number of nodes in which two people can differ: twice one person's, but at most all nodes.
+
+    Args:
+        bound: contribution bound.
+        span: number of windows of a node.
+        nodes: number of nodes.
+    """
     return min(2 * bound.changed(span, nodes), nodes)
 
 
 def loss_of_all_layers(bound: LocalBound, *, windows: int, arity: int, layers: int, epsilon: float) -> float:
-    """The paper's corollaries 5.1 to 5.3, corrected: what a report on every node of every layer costs in all.
+    """Return the loss of a report on every node of every layer: the paper's corollaries 5.1 to 5.3, corrected.
 
-    Each report is randomised response with `epsilon`; with one layer this is the disjoint release. The paper drops the
-    ceiling of B / (c^i W) in each layer, and counts differences in windows that do not exist. For reports on sliding
-    windows (5.4 and 5.5), which are not sent here, see `privacy.planning.paper.sliding_windows_met`.
+    Each report is randomised response with `epsilon`; with one layer this is the disjoint release. The paper omits the
+    ceiling of B / (c^i W) in each layer, and counts differences in windows that do not exist. This program does not
+    report on sliding windows (5.4 and 5.5).
+
+    Args:
+        bound: contribution bound.
+        windows: number of windows.
+        arity: children of a node.
+        layers: number of layers.
+        epsilon: epsilon of one report.
 
     >>> loss_of_all_layers(LocalBound(within=1), windows=64, arity=2, layers=3, epsilon=0.5)  # the paper: 2 * 4.75 / 2
     6.0

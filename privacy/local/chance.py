@@ -1,14 +1,14 @@
-"""Where a device's randomness comes from: the operating system's secure bits, a key made of them, and integer odds.
+"""Sources of a device's randomness: secure bits of the operating system, a key made of them, and integer odds.
 
-No odds are floats. A float is rounded, and code that compares floats may take as long as their digits say: both would
-be another mechanism than the one that was proved. Here each draw is uniform on integers, exactly, given fair bits; all
-odds are integers over 2^62, rounded to the side of privacy by whoever chose them. Nobody gives a seed.
+No odds are floats. A float is rounded, and the time of code that compares floats may depend on their digits: either
+would make another mechanism than the proved one. Here each draw is uniform on integers, exactly, given fair bits; all
+odds are integers over 2^62, which the caller rounds to the side of privacy. There is no seed to set.
 
-What a device draws for a report follows from a key in its state. A step that is repeated, because the device stopped
-before it had kept or sent what came out, then gives the same report and not a second look. The key is replaced with
-each report, one way: what is kept afterwards does not tell what was drawn.
+A device's draws for a report follow from a key in its state. If the device stops before it has stored or sent the
+result and repeats the step, it gets the same report and not a second sample. Each report replaces the key by a one-way
+function: the stored key does not reveal earlier draws.
 
-A draw that is thrown away (`below`) makes the time depend on chance, never on a person's answers.
+A discarded draw (`below`) makes the time depend on chance, never on a person's answers.
 """
 
 import secrets
@@ -23,27 +23,27 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 WHOLE = 1 << 62
-"""What odds are parts of."""
+"""Denominator of all odds."""
 
 KEY = 32
-"""Bytes of a key."""
+"""Number of bytes of a key."""
 
 
 class Chance(Protocol):
-    """Independent draws, one for each of `size` people."""
+    """Interface of independent draws, one for each of `size` people."""
 
     def below(self, limit: int, size: int) -> Ints:
-        """Uniform on 0 .. limit - 1."""
+        """Return uniform integers on 0 .. limit - 1, int64 [size]."""
 
     def far_below(self, limit: int, size: int) -> list[int]:
-        """The same for a limit of any size."""
+        """Return uniform integers on 0 .. limit - 1 for a limit of any size."""
 
     def likely(self, parts: int, size: int) -> Flags:
-        """True with probability parts / 2^62, 0 <= parts <= 2^62."""
+        """Return True with probability parts / 2^62, 0 <= parts <= 2^62; bool [size]."""
 
 
 class Device:
-    """Draws from a source of fair bits: the operating system's generator, if no other is given.
+    """Draws from a source of fair bits: by default, the operating system's generator.
 
     >>> Device().below(3, 1000).max() <= 2
     np.True_
@@ -60,7 +60,7 @@ class Device:
         if limit == 2:
             bits = np.frombuffer(self._source((size + 7) // 8), dtype=np.uint8)
             return np.unpackbits(bits, count=size).astype(np.int64)
-        # Bits enough that hardly any draw is thrown away.
+        # Enough bits that hardly any draw is discarded.
         width = next(width for width in (2, 4, 8) if limit <= 1 << (8 * width - 2))
         drawn = self._words(width, size)
         largest = (1 << (8 * width)) // limit * limit - 1
@@ -73,7 +73,7 @@ class Device:
         bits = limit.bit_length()
         width = (bits + 7) // 8
         drawn: list[int] = []
-        while len(drawn) < size:  # at least half of them are kept
+        while len(drawn) < size:  # at least half of the draws are kept
             source = self._source(width * (size - len(drawn)))
             words = (source[start : start + width] for start in range(0, len(source), width))
             numbers = (int.from_bytes(word, "big") >> (8 * width - bits) for word in words)
@@ -91,7 +91,7 @@ class Device:
 
 
 class Keyed:
-    """Bytes that follow from a key, and cannot be told from fair ones by who does not have it.
+    """Bytes that follow from a key, and are indistinguishable from fair ones without the key.
 
     >>> key = new_key()
     >>> first, again = Keyed(key), Keyed(key)
@@ -109,10 +109,10 @@ class Keyed:
 
 
 def new_key() -> bytes:
-    """From the operating system's generator."""
+    """Return a key from the operating system's generator."""
     return secrets.token_bytes(KEY)
 
 
 def next_key(key: bytes) -> bytes:
-    """The key after this one, which does not tell it."""
+    """Return the key after this one, which does not reveal it."""
     return shake_256(key + bytes(8)).digest(KEY)

@@ -1,18 +1,19 @@
-"""The device's part: each window's answer in, a randomised report out, and what is kept until the next.
+"""The device's part of a local release: an answer for each window in, a randomised report out, and a private state.
 
-It needs NumPy and nothing else. A device calls `enrol` once, which refuses a design that costs more than the device's
-owner has agreed to, and then `report` at the end of every window of the release, also before its person is there and
-after it has gone; a simulation or a trusted gateway does the same for many people at once.
+It needs only NumPy. A device calls `enrol` once, which refuses a design that costs more than the device's owner has
+agreed to, and then `report` at the end of every window of the release, also before its person is present and after it
+has gone; a simulation or a trusted gateway does this for many people at once.
 
-What `report` returns is kept before it is sent, and sent again as it is if sending fails. The same state and answers
-give the same report, so a device that stopped before it had kept it may repeat the step. What must not be is another
-report on a window: signs are drawn once for all windows, so that two reports which contradict each other about one
-question say for certain that nothing has changed, whatever epsilon is. So windows go in order, each once; with an old
-copy of the state a device repeats the answers that it gave, or it enrols anew, and the losses of both add up.
+The device stores what `report` returns before it sends the report, and sends the same report again if sending fails.
+The same state and answers give the same report, so a device that stopped before it stored the result may repeat the
+step. A device must never send a different report on a window: signs are drawn once for all windows, so two reports that
+contradict each other about one question prove that nothing has changed, for any epsilon. So windows are reported in
+order, each once. With an old copy of the state a device must repeat the answers that it gave, or it enrols again, and
+the losses of both add up.
 
-What is kept (`People`) is as private as the answers. No branch and no size depends on it.
+The state (`People`) is as private as the answers. No branch and no size depends on it.
 
->>> from privacy.local.plan import tree
+>>> from privacy.local.candidates import tree
 >>> from privacy.local.mutation_space import MutationSpace
 >>> from privacy.local.bound import LocalBound
 >>> design = tree(MutationSpace(answers=2), LocalBound(at_most=3), windows=52, arity=2, height=1, epsilon=1.0)
@@ -35,28 +36,28 @@ from privacy.local.signs import Signs, draw_patterns, turned, words
 from privacy.local.symbols import Symbols
 
 NOT_THERE = -1
-"""The answer of whoever is not there."""
+"""The answer of a person who is absent."""
 
 DEVICE = Device()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """What devices keep from window to window, a row for each.
+    """State of devices between windows, a row for each device.
 
     Attributes:
-        design: digest of the design that they are enrolled in; they report on no other.
-        window: the next one to report on.
-        key: what the draws of the next report follow from, for all rows together. Rows that are taken apart need keys
-            of their own: two parts with one key would draw the same, and who knows one part could read the other.
-        layer: in which layer of the tree; public.
-        turn: in which window an answer is reported once; public.
-        patterns: [people, words] signs drawn beforehand, a bit for each.
-        spent: how many of them are used.
-        counted: the answer as far as changes count.
-        began: the answer, so counted, at the beginning of the node that is open.
-        used: how many changes have counted.
-        first: in which window the first of them was.
+        design: digest of the design in which they are enrolled; they report on no other design.
+        window: the next window to report on.
+        key: determines the draws of the next report, for all rows together. Rows that are separated need separate keys:
+            two parts with one key would draw the same, and one part would reveal the other.
+        layer: layer of the tree, int64 [people]; public.
+        turn: window in which an answer is reported once, int64 [people]; public.
+        patterns: uint64 [people, words], signs drawn beforehand, a bit for each.
+        spent: number of used signs, int64 [people].
+        counted: the answer after counted changes, int64 [people].
+        began: the counted answer at the beginning of the open node, int64 [people].
+        used: number of changes that have counted, int64 [people].
+        first: window of the first of them, int64 [people].
     """
 
     design: str
@@ -74,14 +75,14 @@ class People:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """What devices send at the end of a window, a row for each that has to report, in ascending order of people.
+    """Reports of devices at the end of a window, a row for each device that has to report, ordered by person.
 
     Attributes:
-        person: the number of the device, public.
-        layer: the layer of the node that the report is on.
-        symbol: the question that the sign answers, or the symbol itself.
-        sign: -1 or 1; 1 for symbols.
-        design: the mark of the design (`privacy.local.document.mark`), the same for all rows.
+        person: number of the device, public, int64 [reports].
+        layer: layer of the node that the report is on, int64 [reports].
+        symbol: the question that the sign answers, or the symbol itself, int64 [reports].
+        sign: -1 or 1; 1 for symbols; int64 [reports].
+        design: the mark of the design (`privacy.local.document.mark`), equal for all rows.
     """
 
     person: Ints
@@ -94,14 +95,17 @@ class Reports:
 def enrol(
     design: Design, people: int, *, most_epsilon: float, most_delta: float = 0.0, chance: Chance = DEVICE
 ) -> People:
-    """Devices before the first window, when nobody is there.
+    """Return the state of devices before the first window, when everybody is absent.
+
+    Guarantee: everything that an enrolled device sends is (epsilon, delta)-locally private, with the design's
+    parameters, which are at most `most_epsilon` and `most_delta`.
 
     Args:
-        design: what the collector asks for.
-        people: how many devices.
+        design: the collector's design.
+        people: number of devices.
         most_epsilon: the largest epsilon that the owner of the device has agreed to; not taken from the design.
-        most_delta: likewise the largest delta.
-        chance: for tests.
+        most_delta: the largest delta that the owner has agreed to; not taken from the design.
+        chance: source of randomness, for tests.
 
     Raises:
         ValueError: the design costs more.
@@ -133,7 +137,15 @@ def enrol(
 
 
 def refuse_dearer(design: Design, *, most_epsilon: float, most_delta: float) -> None:
-    """Refuse a design that costs more than what was agreed to; see `enrol`."""
+    """Refuse a design that costs more than the owner has agreed to.
+
+    Args:
+        design: the collector's design.
+        most_epsilon, most_delta: largest accepted parameters, as for `enrol`.
+
+    Raises:
+        ValueError: the design costs more.
+    """
     for name, asked, agreed in (("epsilon", design.epsilon, most_epsilon), ("delta", design.delta, most_delta)):
         if not asked <= agreed:
             raise ValueError(f"{name}: the design asks for {asked:g}; the owner agreed to {agreed:g} (most_{name})")
@@ -142,17 +154,25 @@ def refuse_dearer(design: Design, *, most_epsilon: float, most_delta: float) -> 
 def report(
     design: Design, people: People, window: int, answers: Ints, chance: Chance | None = None
 ) -> tuple[Reports, People]:
-    """The reports of a window, and what is kept.
+    """Return the reports of a window, and the new state.
+
+    Neighbours: any two sequences of a person's answers. Guarantee: that of the design (privacy.local.design).
 
     Args:
-        window: which one, counted from 0; each is to be reported on once, in order.
-        answers: at its end, one for each person; -1 for whoever is not there.
-        chance: for simulations; else what follows from what is kept, so that a repeated call gives the same report.
+        design: the design in which the devices are enrolled.
+        people: the state after the window before.
+        window: number of the window, from 0; each is to be reported on once, in order.
+        answers: answers at its end, int64 [people]; -1 for a person who is absent.
+        chance: source of randomness, for simulations; otherwise the draws follow from the state, so that a repeated
+            call gives the same report.
+
+    Raises:
+        ValueError: the design, the window or the answers do not fit the state.
     """
     if not 0 <= window < design.windows:
         raise ValueError(f"window={window} must be one of the {design.windows} of the release")
     if people.design != digest(design):
-        raise ValueError("design: the device is enrolled in another one, and reports on no other")
+        raise ValueError("design: the device is enrolled in another design, and reports only on that one")
     if window != people.window:
         raise ValueError(f"window={window}: the next to report on is {people.window}; each once, in order")
     integers = np.issubdtype(answers.dtype, np.integer) and answers.shape == people.counted.shape
@@ -188,7 +208,7 @@ def report(
 
 
 def _counted(design: Design, people: People, window: int, now: Ints) -> tuple[Ints, Ints, Ints]:
-    """The answer that counts, how many changes have, and when the first was."""
+    """Return the counted answer, the number of counted changes, and the window of the first one."""
     counts = (now != people.counted) & design.bound.counts(people.used, people.first, window)
     counts &= design.space.allowed(people.counted, now)
     first = np.where(counts & (people.used == 0), window, people.first)

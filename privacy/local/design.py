@@ -1,17 +1,17 @@
-"""Who reports what and when, in public: the part of a local release that all devices and the collector share.
+"""Design of a local release, which all devices and the collector share: who reports what and when. It is public.
 
-    changes     each person is in one layer of a tree over time and reports on each of its nodes at its end: what has
-                changed from the node's beginning to its end. One layer: a report in every window
+    changes     each person is in one layer of a tree over time and reports on each of its nodes at the node's end: the
+                change from the node's beginning to its end. One layer: a report in every window
     once        each person reports the answer itself, in one window, and changes do not matter
 
-Layer and window are drawn by each device, independent of all answers, and sent along. So when a device reports, and
-with how many bytes, follows from public draws.
+Each device draws its layer and window, independent of all answers, and sends them along. So the times of a device's
+reports, and their numbers of bytes, follow from public draws.
 
-    neighbours   all that one person ever answers, in place of all that another does or of nothing at all; bounded by
-                 the device, whatever it is
+    neighbours   all answers that one person ever gives, replaced by those of another person or by none; the device
+                 bounds them, whatever they are
     guarantee    (epsilon, delta) for everything that a device ever sends: that of a row of signs as in
-                 privacy.local.signs, of the reports in which two people can differ together in privacy.local.symbols.
-                 Layers do not add up: a person is in one
+                 privacy.local.signs, or of the reports in which two people can differ together in
+                 privacy.local.symbols. Layers do not add up: a person is in one
 """
 
 from dataclasses import dataclass
@@ -30,22 +30,22 @@ from privacy.upward import exp_below
 Reported = Literal["changes", "once"]
 
 SHARES = 1 << 16
-"""What shares of layers are parts of."""
+"""Denominator of the shares of layers."""
 
 MOST_EPSILON = 50
-"""Odds over 2^62 tell no more."""
+"""Largest epsilon: odds over 2^62 cannot represent more."""
 
 MOST_WINDOWS = 10_000_000
-"""Reports number windows by 32 bits, and layers, whose spans at least double, by 8."""
+"""Largest number of windows: reports number windows by 32 bits, and layers, whose spans at least double, by 8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """Nodes of one length.
+    """Nodes of one length, and the randomiser of their reports.
 
     Attributes:
-        span: how many windows a node has.
-        share: the part of people who are in this layer, times 2^16.
+        span: number of windows of a node.
+        share: share of people who are in this layer, in parts of 2^16.
         randomiser: signs, with a basis; or symbols, with a space of mutations if changes are reported.
     """
 
@@ -56,14 +56,16 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """All that is public of a local release.
+    """Public parameters of a local release.
 
     Attributes:
-        survey: what is asked of whom and when, as a digest; part of the design's own digest (privacy.local.document).
-        space: the answers and what can become of them.
-        windows: how many there are.
-        epsilon, delta: of everything that a device ever sends; without a delta, two people whose changes have windows
-            enough of their own reach it.
+        survey: digest of the question, the people and the times; part of the design's own digest
+            (privacy.local.document).
+        space: the answers and their possible changes.
+        windows: number of windows.
+        epsilon, delta: parameters of everything that a device ever sends; without a delta, two people whose changes
+        have
+            enough separate windows reach epsilon.
         reported: changes, or answers once.
         basis: the questions, if layers have signs.
         layers: in ascending order of their spans, each a multiple of the one before; the first has single windows.
@@ -86,13 +88,13 @@ class Design:
         if not 0 <= self.delta < 1:
             raise ValueError(f"delta={self.delta} must be at least 0 and below 1")
         if self.basis.answers != self.answers:
-            raise ValueError(f"questions: of {self.basis.answers} answers, and the design has {self.answers}")
+            raise ValueError(f"questions: for {self.basis.answers} answers, but the design has {self.answers}")
         self._check_layers()
         for number, layer in enumerate(self.layers):
             if not self._fits(layer):
                 raise ValueError(
-                    f"layers[{number}]: its randomiser does not cover what is reported on it, or not at this epsilon "
-                    "and delta"
+                    f"layers[{number}]: its randomiser does not cover the reports on it, or not at this epsilon and "
+                    "delta"
                 )
 
     @property
@@ -101,15 +103,15 @@ class Design:
 
     @property
     def most_signs(self) -> int:
-        """Of a layer; what a device keeps has room for so many."""
+        """Largest number of signs of a layer; the state of a device has room for them."""
         return max(layer.randomiser.most if isinstance(layer.randomiser, Signs) else 1 for layer in self.layers)
 
     def nodes(self, layer: int) -> int:
-        """How many nodes of a layer are complete in the end."""
+        """Return the number of nodes of a layer that are complete at the end."""
         return self.windows // self.layers[layer].span
 
     def differing(self, layer: Layer) -> int:
-        """In how many of a person's reports on a layer two people can differ."""
+        """Return the largest number of reports on a layer in which two people can differ."""
         return 1 if self.reported == "once" else differing(self.bound, layer.span, self.windows // layer.span)
 
     def _check_layers(self) -> None:
@@ -125,7 +127,7 @@ class Design:
             raise ValueError("layers: all must have signs, or all symbols")
 
     def _fits(self, layer: Layer) -> bool:
-        """Whether a randomiser covers what the layer reports, at the privacy parameters of the design."""
+        """Return whether a randomiser covers the reports of the layer, at the privacy parameters of the design."""
         once = self.reported == "once"
         match layer.randomiser:
             case Signs(most=most, ratio=ratio):
@@ -139,12 +141,23 @@ class Design:
 
 
 def per_report(epsilon: float, delta: float, reports: int) -> tuple[Fraction, Fraction]:
-    """What each of the reports that can differ may cost, if randomised response is used."""
+    """Return the epsilon and delta of each report in which two people can differ, for randomised response.
+
+    Args:
+        epsilon, delta: parameters of all reports together.
+        reports: number of reports in which two people can differ.
+    """
     return Fraction(epsilon) / reports, Fraction(delta) / reports
 
 
 def variance_of_change(basis: Basis, space: MutationSpace, randomiser: Signs | Symbols) -> float:
-    """Of a change, for one person who reports on its node and has none; the largest over the answers."""
+    """Return the variance of a change, for one person who reports on its node without a change; the largest answer's.
+
+    Args:
+        basis: the questions, for signs.
+        space: the answers and their possible changes.
+        randomiser: signs or symbols.
+    """
     if isinstance(randomiser, Signs):
         return basis.variance / float(randomiser.gain) ** 2
     away, to = space.degrees()

@@ -1,14 +1,14 @@
-"""Intervals that hold at least as often as they say, for any number of people: proofs in docs/proofs/local.md.
+"""Intervals with at least their stated coverage, for any number of people; proofs are in docs/proofs/local.md.
 
-The error of an estimate is the noise of the reports, given who reports on what, and the drawing of who does. What is
-known of both whatever people do (`Bounds`) gives two half widths, and the smaller one is taken:
+The error of an estimate has two parts: the noise of the reports, given who reports on what, and the random choice of
+who does. Bounds for both that hold for any answers (`Bounds`) give two half widths, and the smaller one is used:
 
-    normal      of a normal distribution, and wider by what Berry and Esseen's theorem leaves open; nearly 1.96
+    normal      from a normal distribution, wider by the error that Berry and Esseen's theorem allows; nearly 1.96
                 deviations from some hundred thousand reports on
-    Bernstein   for fewer; 2.7 deviations and more
+    Bernstein   for fewer reports; 2.7 deviations and more
 
-An answer that each person reports once, as a symbol, is a sum of independent coins: there Clopper and Pearson's
-interval holds, and is not wider than it must be (`shares_of_coins`).
+An answer that each person reports once, as a symbol, is a sum of independent coins: for these Clopper and Pearson's
+interval holds, and is no wider than necessary (`shares_of_coins`).
 """
 
 import math
@@ -25,25 +25,26 @@ from privacy.local.signs import Signs
 from privacy.local.symbols import Symbols
 
 FAILURE = 0.05
-"""How often an interval may miss."""
+"""Largest probability that an interval misses."""
 
 COUNTED = 0.005
-"""The part of it for how many have changed, on which the variance of symbols depends."""
+"""Part of it for the number of changes, on which the variance of symbols depends."""
 
 BERRY_ESSEEN = 0.56
-"""For independent summands whose distributions differ: Shevtsova, Doklady Mathematics 82 (2010)."""
+"""Constant for independent summands with different distributions: Shevtsova, Doklady Mathematics 82 (2010)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Of the errors of estimates, in people; arrays of shapes that go together.
+    """Bounds of the errors of estimates, in people; float64 arrays of shapes that broadcast.
 
     Attributes:
-        variance: the largest there can be.
-        least: the smallest of the noise of reports alone, given who reports on what; or less.
-        block: what no independent summand of it exceeds in size.
-        swing: the moments of the drawing of who reports are at most those of a normal distribution of this variance.
-        failure: how often intervals may miss.
+        variance: the largest possible variance.
+        least: lower bound of the variance of the reports' noise alone, given who reports on what.
+        block: largest absolute value of an independent summand.
+        swing: the moments of the random choice of who reports are at most those of a normal distribution of this
+            variance.
+        failure: largest probability that an interval misses.
     """
 
     variance: Floats
@@ -56,7 +57,7 @@ class Bounds:
         return np.minimum(self.normal(), self.bernstein())
 
     def normal(self) -> Floats:
-        """Infinite where too little is known of the distance from a normal distribution.
+        """Half widths by the normal distribution; infinite if too little is known of the distance from it.
 
         >>> sizes = {"variance": 4e6, "least": 4e6, "block": 5.0, "swing": 0.0}
         >>> of = Bounds(**{name: np.array(size) for name, size in sizes.items()})
@@ -75,7 +76,7 @@ class Bounds:
         return bernstein(self.variance + self.swing, self.block, self.failure / 2)
 
     def __add__(self, other: "Bounds") -> "Bounds":
-        """Of sums of estimates from reports of different people, in one drawing."""
+        """Return bounds of sums of estimates from reports of different people, in one random choice."""
         return replace(
             self,
             variance=self.variance + other.variance,
@@ -86,24 +87,30 @@ class Bounds:
 
 
 def bernstein(variance: Floats, block: Floats, failure: float) -> Floats:
-    """What a sum of independent numbers of mean 0, none above `block`, exceeds at most so often."""
+    """Return a number that a sum of independent numbers of mean 0 exceeds with at most this probability, float64 [..].
+
+    Args:
+        variance: variance of the sum, float64 [..].
+        block: largest value of a summand, float64 [..].
+        failure: the probability.
+    """
     log = -math.log(failure)
     return block * log / 3 + np.sqrt((block * log / 3) ** 2 + 2 * variance * log)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """What estimates are made of, [numbers, layers].
+    """Weights of the reports from which estimates are made, [numbers, layers].
 
     Attributes:
-        nodes: how many have a weight.
-        weight: of a report, the largest in size.
-        squares: of the weights of all reports, added up.
-        sway: how far changes of one person that has reported on all nodes can lead: who has come goes next, so that
-            weights are added and taken away in turns.
-        even: nodes that have a weight have the same.
-        people: those of a layer, if `whole`.
-        whole: everybody has reported on every node of a layer that has closed.
+        nodes: number of nodes with a weight.
+        weight: largest absolute weight of a report.
+        squares: sum of the squares of the weights of all reports.
+        sway: largest effect of the changes of one person who has reported on all nodes: a person who has arrived leaves
+            next, so weights are added and subtracted in turn.
+        even: whether all nodes with a weight have the same.
+        people: number of people of a layer, if `whole`.
+        whole: whether everybody has reported on every closed node of a layer.
     """
 
     nodes: Ints
@@ -117,13 +124,13 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawn:
-    """What is the same for signs and symbols, [numbers, layers]; `swing` [numbers].
+    """Common values for signs and symbols, [numbers, layers]; `swing` [numbers].
 
     Attributes:
-        changed: nodes that one person can change.
-        picked: squares of the weights of reports on nodes that their people change, at most.
-        means: the squares of the sums of one person's weights on these, with its signs, at most.
-        steady: one person's changes, added up, are no more than one of them.
+        changed: number of nodes that one person can change.
+        picked: largest sum of squares of the weights of reports on nodes that their people change.
+        means: largest sum of squares of the sums of one person's weights on these, with its signs.
+        steady: whether the sum of one person's changes is at most one of them.
     """
 
     changed: Ints
@@ -135,7 +142,11 @@ class _Drawn:
     swing: Floats
 
     def bounds(self, variance: Floats, least: Floats, block: Floats) -> Bounds:
-        """From those of layers, axis 1."""
+        """Return bounds of numbers from those of layers, axis 1.
+
+        Args:
+            variance, least, block: bounds of layers, float64 [numbers, layers, ..].
+        """
         return Bounds(
             variance=variance.sum(axis=1),
             least=least.sum(axis=1),
@@ -145,11 +156,14 @@ class _Drawn:
 
 
 def of_changes(design: Design, heard: Heard, people: int, arrived: Floats, left: Floats) -> Bounds:
-    """Of sums of the changes of nodes, [numbers, answers or 1].
+    """Return bounds of sums of the changes of nodes, [numbers, answers or 1].
 
     Args:
+        design: the design of the release.
+        heard: weights of the reports.
+        people: number of people who are enrolled.
         arrived, left: for symbols, [numbers, layers, answers]: unbiased estimates of how many of those who report on a
-            node have come to an answer, and have left it; times the square of the weight, added up over the nodes.
+            node have arrived at an answer, and have left it; times the square of the weight, added up over the nodes.
     """
     drawn = _drawn(design, heard, people)
     if isinstance(design.layers[0].randomiser, Signs):
@@ -158,7 +172,13 @@ def of_changes(design: Design, heard: Heard, people: int, arrived: Floats, left:
 
 
 def of_once(design: Design, reports: Ints, people: int) -> Bounds:
-    """Of levels that are reported once, [windows, 1], from so many reports."""
+    """Return bounds of levels that are reported once, [windows, 1].
+
+    Args:
+        design: the design of the release.
+        reports: number of reports on each window, int64 [windows].
+        people: number of people who are enrolled.
+    """
     randomiser, share = design.layers[0].randomiser, design.basis.share
     weight = people / reports[:, None].astype(float)
     if isinstance(randomiser, Signs):
@@ -181,18 +201,24 @@ def of_once(design: Design, reports: Ints, people: int) -> Bounds:
 def shares_of_coins(
     counts: Ints, reports: Ints, randomiser: Symbols, failure: float = FAILURE
 ) -> tuple[Floats, Floats]:
-    """Ends of intervals of shares, by Clopper and Pearson: counts of one symbol among reports.
+    """Return the ends of intervals of shares, by Clopper and Pearson, float64 of the shape of `counts`.
+
+    Args:
+        counts: number of reports with one symbol, int64.
+        reports: number of reports, int64.
+        randomiser: randomised response over the symbols.
+        failure: largest probability that an interval misses.
 
     >>> low, high = shares_of_coins(np.array([30]), np.array([60]), Symbols(count=2, parts=1 << 61))
     >>> low.round(3), high.round(3)
     (array([0.236]), array([0.764]))
     """
-    from scipy.special import betaincinv  # slow to import, and no device needs it
+    from scipy.special import betaincinv  # slow to import, and not needed by devices
 
-    given, n = counts.astype(float), np.maximum(reports, 1).astype(float)  # without reports the ends say nothing
+    given, n = counts.astype(float), np.maximum(reports, 1).astype(float)  # without reports the ends are 0 and 1
     low = np.where(given > 0, betaincinv(np.maximum(given, 1), n - given + 1, failure / 2), 0.0)
     high = np.where(given < n, betaincinv(given + 1, np.maximum(n - given, 1), 1 - failure / 2), 1.0)
-    # Next to the ends Hoeffding's theorem says nothing; that any coin, or not every one, falls so is at most a sum.
+    # Near the ends Hoeffding's theorem does not help; the probability of any coin, or of not all, is at most a sum.
     low = np.where(given == 1, np.minimum(low, failure / 2 / n), low)
     high = np.where(given == n - 1, np.maximum(high, 1 - failure / 2 / n), high)
     p, spread = float(randomiser.other), float(randomiser.spread)

@@ -1,14 +1,13 @@
-"""Levels and changes from all nodes of a tree over time, by least squares: unbiased, and of the least variance where
-nobody changes.
+"""Levels and changes from all nodes of a tree over time, by unbiased least squares.
 
-Nodes are reported on by different people, layer by layer, so a window is seen in each layer anew. With w the inverse of
-a node's variance, the estimate of a sum of windows c weighs node v by w_v s_v, where s minimises
+The variance is the least possible if nobody changes. Different people report on the nodes of different layers, so each
+layer observes a window independently. With w the inverse of
 
     1/2 sum_v w_v s_v^2 - sum_windows c s,    s_v being the sum over the windows of v.
 
-One pass up the tree leaves for each node a function 1/2 a s^2 - b s of its own sum alone; one pass down gives s. No
-matrix of nodes by nodes is made, and where a node has no reports (w = 0) nothing is divided by it: a sum that cannot be
-told from what has been reported is NaN.
+One pass up the tree computes for each node a function 1/2 a s^2 - b s of its own sum alone; one pass down computes s.
+No matrix of nodes by nodes is built, and for a node without reports (w = 0) nothing is divided by w: a sum that the
+reports do not determine is NaN.
 """
 
 from collections.abc import Sequence
@@ -20,16 +19,16 @@ from numpy.typing import NDArray
 from privacy.local.basis import Floats
 
 SLACK = 1e-9
-"""Weights of windows in a sum that are no further apart are the same: they are rounded means of zeros and ones."""
+"""Weights of windows in a sum that differ by at most this are equal: they are rounded means of zeros and ones."""
 
 
 def node_weights(spans: Sequence[int], precisions: Sequence[Floats], sums: Floats) -> list[Floats]:
-    """What each node weighs in each estimate, [sums, nodes] of each layer; NaN where an estimate cannot be made.
+    """Return the weight of each node in each estimate, float64 [sums, nodes] for each layer; NaN without an estimate.
 
     Args:
-        spans: of layers, in windows; each a multiple of the one before, the first 1.
-        precisions: of each layer, [nodes]: inverse variances, 0 for nodes without reports.
-        sums: [sums, windows] which windows are added up.
+        spans: spans of layers, in windows; each a multiple of the one before, the first 1.
+        precisions: for each layer, float64 [nodes]: inverse variances, 0 for nodes without reports.
+        sums: float64 [sums, windows], the weight of each window in each sum.
 
     >>> ones = np.ones(2)
     >>> [each.round(3).tolist() for each in node_weights([1, 2], [ones, ones[:1]], np.array([[1.0, 0.0]]))]
@@ -70,7 +69,14 @@ def node_weights(spans: Sequence[int], precisions: Sequence[Floats], sums: Float
 
 
 def level_variances(spans: Sequence[int], variances: Sequence[float], windows: int) -> Floats:
-    """Of all levels, [windows], where each node of a layer has one variance: from the path to each window's end alone.
+    """Return the variances of all levels, float64 [windows], if all nodes of a layer have the same variance.
+
+    Only the path to each window's end is used.
+
+    Args:
+        spans: spans of layers, in windows.
+        variances: variance of a node of each layer.
+        windows: number of windows.
 
     >>> level_variances([1, 2], [1.0, 1.0], 3).round(3)
     array([0.667, 0.667, 1.667])
@@ -79,7 +85,7 @@ def level_variances(spans: Sequence[int], variances: Sequence[float], windows: i
 
 
 def change_variances(spans: Sequence[int], variances: Sequence[float], windows: int) -> Floats:
-    """The same of the changes in all windows.
+    """Return the variances of the changes in all windows, float64 [windows]. Args: as for `level_variances`.
 
     >>> change_variances([1, 2], [1.0, 1.0], 3).round(3)
     array([0.667, 0.667, 1.   ])
@@ -96,9 +102,9 @@ def _along_paths(
     *,
     all_before: bool,
 ) -> Floats:
-    """The variance of a sum of all windows before a place, or of none of them, and `edge_` times the next one.
+    """Return the variance of a sum of all windows before a place, or of none of them, and `edge_` times the next one.
 
-    Of the nodes of a layer those before that place are in the sum or not; one is in it in part.
+    Each node of a layer that ends before the place is in the sum or not; one node is in it in part.
     """
     total, inside = np.zeros(len(windows_before)), np.ones(len(windows_before), dtype=np.bool_)
     edge = np.full(len(windows_before), edge_)
@@ -111,10 +117,10 @@ def _along_paths(
         children = before % ratio * all_before
         mixed = (children + edge) / ratio
         total += np.where(under, (children + edge**2 - ratio * mixed**2) / a, 0)
-        out = inside & ~under  # at a node that is in no other
+        out = inside & ~under  # at a node that lies in no other
         total += np.where(out, ((before - covered) * all_before + edge**2) / a, 0)
         b = a
-        for higher in range(layer + 1, len(spans)):  # the nodes of layers above it that are in no other lie before it
+        for higher in range(layer + 1, len(spans)):  # the nodes of higher layers that lie in no other lie before it
             b = 1 / variances[higher] + b / _ratio(spans, higher - 1)
             above = windows // spans[higher + 1] * _ratio(spans, higher) if higher + 1 < len(spans) else 0
             total += np.where(out, (windows // spans[higher] - above) * all_before / b, 0)
@@ -129,13 +135,13 @@ def _ratio(spans: Sequence[int], layer: int) -> int:
 
 
 def _inverse(a: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """1 / a, 0 where that is infinite; and where it is."""
+    """Return 1 / a, 0 where it is infinite; and where it is."""
     open_ = a <= 0
     return np.where(open_, 0.0, 1 / np.where(open_, 1.0, a)), open_
 
 
 def _differ(slopes: Floats, open_: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether nodes that nothing is known of would have to be told apart; [sums, parents]."""
+    """Return whether nodes without information would have to be distinguished, bool [sums, parents]."""
     most = np.where(open_, slopes, -np.inf).max(axis=2)
     least = np.where(open_, slopes, np.inf).min(axis=2)
     found: NDArray[np.bool_] = most - least > SLACK

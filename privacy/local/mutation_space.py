@@ -1,10 +1,10 @@
 """The changes that a person can report as symbols: no change, or one of the transitions.
 
-The paper's space (R + null)^2 has a copy of "no change" for each answer; merged, |R| (|R| + 1) + 1 symbols are left,
-which costs nothing and has less variance. Where fewer transitions are declared there are fewer symbols; a change that
-is not declared does not count, and the answer stays what it was until a declared one.
+The paper's space (R + null)^2 has a copy of "no change" for each answer; merged, |R| (|R| + 1) + 1 symbols remain,
+which costs no privacy and has less variance. If fewer transitions are declared, there are fewer symbols; a change that
+is not declared does not count, and the answer stays as it was until a declared change.
 
-Answers are 0 .. |R| - 1, and |R| is none: not there (yet, or any more).
+Answers are 0 .. |R| - 1, and |R| is the absence of an answer: the person is not present (yet, or any more).
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from privacy.local.chance import Flags, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutationSpace:
-    """What can become of an answer.
+    """Possible changes of an answer.
 
     Attributes:
-        answers: |R|.
+        answers: number of answers, |R|.
         transitions: pairs (before, after) in ascending order, each as before * (|R| + 1) + after; None: all.
     """
 
@@ -44,12 +44,12 @@ class MutationSpace:
 
     @property
     def count(self) -> int:
-        """Of symbols; 0 is no change."""
+        """Number of symbols; symbol 0 is no change."""
         n = self.answers
         return 1 + (n * (n + 1) if self.transitions is None else len(self.transitions))
 
     def allowed(self, before: Ints, after: Ints) -> Flags:
-        """Whether a change counts; True where nothing changes."""
+        """Return whether a change counts, bool [changes]; True without a change. Arguments: int64 [changes]."""
         if self.transitions is None:
             return np.ones(len(before), dtype=np.bool_)
         known: Flags = np.isin(before * (self.answers + 1) + after, np.array(self.transitions))
@@ -57,7 +57,7 @@ class MutationSpace:
         return known
 
     def symbols(self, before: Ints, after: Ints) -> Ints:
-        """Of changes that are allowed."""
+        """Return the symbols of allowed changes, int64 [changes], from answers before and after, int64 [changes]."""
         n = self.answers
         if self.transitions is None:
             symbols = 1 + before * n + after - (after > before)
@@ -66,7 +66,7 @@ class MutationSpace:
         return np.where(before == after, 0, symbols).astype(np.int64)
 
     def ends(self, symbols: Ints) -> tuple[Ints, Ints]:
-        """The answers before and after, for symbols that are not 0."""
+        """Return the answers before and after, int64 [symbols] each, for symbols [symbols] that are not 0."""
         n = self.answers
         if self.transitions is None:
             before, after = np.divmod(symbols - 1, n)
@@ -75,7 +75,7 @@ class MutationSpace:
         return before, after
 
     def degrees(self) -> tuple[Ints, Ints]:
-        """For each answer how many symbols lead away from it, and to it."""
+        """Return for each answer the number of symbols that lead away from it, and to it, int64 [answers] each."""
         if self.transitions is None:
             each = np.full(self.answers, self.answers)
             return each, each
@@ -85,7 +85,7 @@ class MutationSpace:
 
 
 def declared(answers: int, pairs: Sequence[tuple[int, int]]) -> MutationSpace:
-    """The space of these transitions alone.
+    """Return the space of these transitions alone.
 
     >>> space = declared(2, [(2, 0), (0, 1), (1, 0)])
     >>> space.count, space.symbols(np.array([2, 0, 0]), np.array([0, 0, 1])).tolist()

@@ -1,26 +1,26 @@
-"""A few signs among fair coins: how a person's changes are reported, one sign for each window.
+"""Signs: how a person's changes are reported, one sign for each window, a few of them among fair coins.
 
 A person's truth is a row of L numbers out of -1, 0 and 1, of which at most k are not 0. Before the first report k signs
-b are drawn, 1 being "as it is" and -1 "turned". The j-th number v that is not 0 is reported as v b_j, and each 0 as a
-fair coin.
+b are drawn, 1 meaning "unchanged" and -1 "turned". The j-th number v that is not 0 is reported as v b_j, and each 0 as
+a fair coin.
 
-    neighbours   any two such rows, all zeros among them
+    neighbours   any two such rows, including all zeros
     guarantee    epsilon for the whole row of L reports
 
 *Proof.* Let f(i) be the probability of one given b with i signs turned; it depends on i alone. A row with k numbers
-that are not 0 gives a report y the probability 2^(k - L) f(i), i being at how many of them y is turned. One with fewer
-gives the average of that over the completions of b. So all lie between 2^(k - L) min f and 2^(k - L) max f, and
-max f / min f <= e^epsilon is enough. Where 2 k <= L two rows with their numbers at different places reach it.
+that are not 0 gives a report y the probability 2^(k - L) f(i), with i the number of them at which y is turned. A row
+with fewer gives the average of this over the completions of b. So all lie between 2^(k - L) min f and 2^(k - L) max f,
+and max f / min f <= e^epsilon is enough. If 2 k <= L, two rows with their numbers at different places reach it.
 
 Each b_j has the same mean, the *gain* c = sum_i binom(k, i) f(i) (k - 2 i) / k, so y / c is unbiased. For given
 max f / min f the gain is a ratio of sums that are linear in f; its maximum takes two values, e^epsilon times the other
-where (k - 2 i) / k > c and the other elsewhere. So the best f is two-valued, with a threshold, found by trying all k.
+if (k - 2 i) / k > c and the other otherwise. So the best f is two-valued, with a threshold, found by trying all k.
 
 Source: Ohrimenko, Wirth, Wu, Randomize the Future: Asymptotically Optimal Locally Private Frequency Estimation Protocol
 for Longitudinal Data, PODS 2022, for signs drawn beforehand, whose error grows with the root of k. They draw b by k
-coins of odds e^(epsilon / (5 sqrt k)), corrected outside of an annulus. The best f in their place is ours; it has
+coins of odds e^(epsilon / (5 sqrt k)), corrected outside of an annulus. The best f instead is our own result; it has
 the form that Duchi, Jordan and Wainwright (2013) use for a vector at once. With k = 1 it is one sign with odds
-e^epsilon; k independent signs with odds e^(epsilon / k) are one f among many, so never better.
+e^epsilon; k independent signs with odds e^(epsilon / k) are a special case of f, so never better.
 """
 
 from bisect import bisect_right
@@ -38,20 +38,20 @@ from privacy.local.chance import WHOLE, Chance, Flags, Ints
 from privacy.upward import exp_below
 
 MOST_SIGNS = 1024
-"""Largest k. A device keeps a bit for each; what signs tell falls with the root of k."""
+"""Largest k. A device keeps a bit for each; the information of signs falls with the root of k."""
 
 WORD = 64
-"""Signs that are kept in one number."""
+"""Number of signs that are stored in one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signs:
-    """The distribution of k signs.
+    """Distribution of k signs.
 
     Attributes:
         most: k.
         threshold: patterns with fewer signs turned than this are the likely ones.
-        parts: their joint probability, times 2^62.
+        parts: joint probability of the likely patterns, times 2^62.
     """
 
     most: int
@@ -66,7 +66,7 @@ class Signs:
             raise ValueError("the patterns with fewer signs turned must be the likely ones")
 
     def probability(self, turned: int) -> Fraction:
-        """Of one pattern with so many signs turned: f."""
+        """Return f, the probability of one pattern with `turned` signs turned."""
         likely = _patterns(self.most, self.threshold)
         if turned < self.threshold:
             return Fraction(self.parts, WHOLE * likely)
@@ -74,18 +74,18 @@ class Signs:
 
     @property
     def ratio(self) -> Fraction:
-        """What no report's probability exceeds for one person, divided by that for another: at most e^epsilon."""
+        """Upper bound of the ratio of a report's probabilities for two people: at most e^epsilon."""
         return self.probability(0) / self.probability(self.most)
 
     @property
     def gain(self) -> Fraction:
-        """The mean of each sign: of patterns with fewer than i turned, binom(k - 1, i - 1) more have one as it is."""
+        """Mean of each sign: of patterns with fewer than i turned, binom(k - 1, i - 1) more have one unchanged."""
         excess = comb(self.most - 1, self.threshold - 1)
         return excess * (self.probability(0) - self.probability(self.most))
 
     @property
     def together(self) -> Fraction:
-        """The mean of the product of two of the signs; 0 if there is one alone."""
+        """Mean of the product of two of the signs; 0 if there is only one."""
         if self.most == 1:
             return Fraction(0)
         k, i = self.most, self.threshold
@@ -95,13 +95,15 @@ class Signs:
 
 @cache
 def _patterns(most: int, threshold: int) -> int:
-    """How many there are with fewer signs turned."""
+    """Return the number of patterns with fewer signs turned."""
     return sum(comb(most, i) for i in range(threshold))
 
 
 @cache
 def best_signs(most: int, epsilon: Fraction) -> Signs:
-    """The largest gain for epsilon.
+    """Return the distribution with the largest gain for epsilon.
+
+    Neighbours: any two rows of a person's changes. Guarantee: epsilon for the whole row (module docstring).
 
     >>> float(best_signs(1, Fraction(1)).gain)  # (e - 1) / (e + 1)
     0.46211715726000974
@@ -115,7 +117,7 @@ def best_signs(most: int, epsilon: Fraction) -> Signs:
     for threshold, likely in enumerate(accumulate(comb(most, i) for i in range(most)), start=1):
         unlikely = (1 << most) - likely
         parts = WHOLE * likely * odds.numerator // (likely * odds.numerator + unlikely * odds.denominator)
-        # The gain of `Signs`, with what all thresholds share left out.
+        # The gain of `Signs`, without the common factor of all thresholds.
         excess = parts * unlikely - (WHOLE - parts) * likely
         if parts < WHOLE and excess > 0:
             gain = Fraction(comb(most - 1, threshold - 1) * excess, likely * unlikely)
@@ -127,14 +129,19 @@ def best_signs(most: int, epsilon: Fraction) -> Signs:
 
 
 def words(most: int) -> int:
-    """Numbers that hold so many signs."""
+    """Return the number of integers that hold `most` signs."""
     return -(-most // WORD)
 
 
 def draw_patterns(signs: Signs, chance: Chance, size: int) -> NDArray[np.uint64]:
-    """For each person k signs, as bits, [size, words]: bit j % 64 of word j // 64 set if the (j + 1)-th is turned.
+    """Return k signs for each person as bits, uint64 [size, words]: bit j % 64 of word j // 64 set if sign j is turned.
 
-    How many are turned comes from exact odds, which ones from uniform integers.
+    The number of turned signs comes from exact odds, their places from uniform integers.
+
+    Args:
+        signs: distribution of the signs.
+        chance: source of randomness.
+        size: number of people.
     """
     weights = np.where(
         chance.likely(signs.parts, size),
@@ -150,7 +157,7 @@ def draw_patterns(signs: Signs, chance: Chance, size: int) -> NDArray[np.uint64]
 
 
 def _drawn_weight(most: int, weights: range, chance: Chance, size: int) -> Ints:
-    """How many signs are turned in a pattern that is uniform among those with so many turned."""
+    """Return the number of turned signs of patterns that are uniform among those with a number in `weights`."""
     ends = list(accumulate(comb(most, i) for i in weights))
     if ends[-1] <= WHOLE:
         return weights.start + np.searchsorted(np.array(ends), chance.below(ends[-1], size), side="right")
@@ -159,7 +166,7 @@ def _drawn_weight(most: int, weights: range, chance: Chance, size: int) -> Ints:
 
 
 def turned(patterns: NDArray[np.uint64], places: Ints) -> Ints:
-    """Of each person the sign at a place: 1 if it is turned. All words are looked at, whatever the place is.
+    """Return for each person the sign at a place, int64 [people]: 1 if it is turned. All words are read for any place.
 
     >>> turned(np.array([[0, 2], [1, 0]], dtype=np.uint64), np.array([65, 65])).tolist()
     [1, 0]

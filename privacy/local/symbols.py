@@ -1,18 +1,18 @@
-"""The optimal randomised response over a finite set: the truth with some probability, else any symbol.
+"""Optimal randomised response over a finite set: the truth with some probability, otherwise any symbol.
 
     neighbours   any two symbols
     guarantee    (epsilon, delta) for one report; exactly the paper's p = (1 - delta) / (m + e^epsilon) for each of the
-                 m other symbols, but for rounding on the side of privacy: with delta the truth is told as it is
+                 m other symbols, except for rounding on the side of privacy: with probability delta the truth is sent
 
 *Proof.* Let t be the probability of telling the truth, p = (1 - t) / (m + 1), q = t + p. The worst set is the true
 symbol, where q - e^epsilon p = delta for t = delta + (1 - delta) (e^epsilon - 1) / (m + e^epsilon); it falls with t.
 
-Of a row of reports d may differ between two people. The row costs at most (d epsilon, 1 - (1 - delta)^d) in all, less
-than (d epsilon, d delta), by composition; and exactly d epsilon without a delta, where at each of d windows one of them
-has changed and the other has not.
+Two people may differ in d reports of a row. The row costs at most (d epsilon, 1 - (1 - delta)^d) in all, less than (d
+epsilon, d delta), by composition; and exactly d epsilon without a delta, if at each of d windows one of them has
+changed and the other has not.
 
-Source: Kairouz, Oh, Viswanath (2014) for the optimum; M. Pan's theorem 5.1 for rows of mutations, where d is 2 k.
-Delta must be far below 1 / n: with n people about n delta of the reports are the truth, in the open.
+Source: Kairouz, Oh, Viswanath (2014) for the optimum; M. Pan's theorem 5.1 for rows of mutations, with d = 2 k.
+Delta must be far below 1 / n: with n people about n delta of the reports are the truth without noise.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Symbols:
     """Randomised response.
 
     Attributes:
-        count: of symbols, m + 1.
-        parts: the probability t of telling the truth, times 2^62.
+        count: number of symbols, m + 1.
+        parts: the probability t of reporting the truth, times 2^62.
     """
 
     count: int
@@ -52,13 +52,20 @@ class Symbols:
         return Fraction(self.parts, WHOLE)
 
     def draw(self, truth: Ints, chance: Chance) -> Ints:
-        """One report for each symbol."""
+        """Return one report for each symbol, int64 [people], from the true symbols, int64 [people].
+
+        Neighbours: any two symbols of one person. Guarantee and proof: module docstring.
+        """
         told = chance.likely(self.parts, len(truth))
         return np.where(told, truth, chance.below(self.count, len(truth)))
 
 
 def best_symbols(count: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Symbols:
-    """The most truth for epsilon and delta.
+    """Return the randomised response with the most truth for epsilon and delta.
+
+    Args:
+        count: number of symbols.
+        epsilon, delta: parameters of one report.
 
     >>> best = best_symbols(3, Fraction(1))
     >>> float((best.other + best.spread) / best.other)

@@ -1,7 +1,7 @@
-"""The two noise distributions on the integers: their exact variance, their samples and their intervals.
+"""The two noise distributions on the integers: their exact variances, samples and confidence intervals.
 
-Values stand on a public grid and one unit here is one step of it. What
-noise costs depends on the sensitivity of what it is added to, see privacy.accounting.
+Values are on a public grid, and the unit here is one grid step. The cost of noise depends on the sensitivity of the
+values that it is added to (privacy.accounting).
 """
 
 import math
@@ -29,6 +29,7 @@ class DiscreteLaplace:
     SIAM J. Comput. 41 (2012), section 2.
 
     Attributes:
+        stable: whether a weighted sum is distributed nearly as one sample of scale b times the L2 norm of the weights.
         scale: b, in steps.
 
     >>> round(DiscreteLaplace(2.0).variance, 4)
@@ -36,6 +37,7 @@ class DiscreteLaplace:
     """
 
     name: ClassVar[str] = "discrete_laplace"
+    stable: ClassVar[bool] = False
     scale: float
 
     def __post_init__(self) -> None:
@@ -47,15 +49,15 @@ class DiscreteLaplace:
         return 2 * math.exp(-1 / self.scale) / math.expm1(-1 / self.scale) ** 2
 
     def noise(self, size: int) -> Integers:
-        """`size` fresh independent samples, in steps."""
+        """Return `size` fresh independent samples, in steps, int64 [size]."""
         return discrete_laplace(scale=self.scale, size=size)
 
     def half_width(self, terms: int, confidence: float = 0.95) -> float:
-        """Whole steps h with Pr[|sum of `terms` samples| <= h] >= confidence.
+        """Return whole steps h with Pr[|sum of `terms` samples| <= h] >= confidence.
 
-        The smallest for one term. For more, the continuous distribution's quantile rounded up, which is a
-        bound: a Laplace variable is a discrete one plus an independent symmetric remainder, and a
-        remainder can only spread a symmetric unimodal sum (docs/proofs/discrete_laplace_sums.md).
+        h is the smallest one for one term. For more, it is the continuous distribution's quantile rounded up, which is
+        a bound: a Laplace variable is a discrete one plus an independent symmetric remainder, and a remainder can only
+        spread a symmetric unimodal sum (docs/proofs/discrete_laplace_sums.md).
 
         >>> DiscreteLaplace(1.0).half_width(1)
         3.0
@@ -80,6 +82,7 @@ class DiscreteGaussian:
     2020, definition 1 and theorem 4.
 
     Attributes:
+        stable: as for `DiscreteLaplace`.
         scale: sigma, in steps; the standard deviation is never larger.
 
     >>> round(DiscreteGaussian(1.0).variance, 6)
@@ -87,6 +90,7 @@ class DiscreteGaussian:
     """
 
     name: ClassVar[str] = "discrete_gaussian"
+    stable: ClassVar[bool] = True
     scale: float
 
     def __post_init__(self) -> None:
@@ -105,16 +109,16 @@ class DiscreteGaussian:
         return float(self.scale**2 * (1 - 4 * (exponents * weights).sum() / (1 + 2 * weights.sum())))
 
     def noise(self, size: int) -> Integers:
-        """`size` fresh independent samples, in steps."""
+        """Return `size` fresh independent samples, in steps, int64 [size]."""
         return discrete_gaussian(scale=self.scale, size=size)
 
     def half_width(self, terms: int, confidence: float = 0.95) -> float:
-        """Whole steps h with Pr[|sum of `terms` samples| <= h] >= confidence.
+        """Return whole steps h with Pr[|sum of `terms` samples| <= h] >= confidence.
 
         At most two steps too wide for scales from 2 on: the normal quantile of sigma sqrt(terms),
         rounded up. A sum of discrete Gaussians is a wider one up to factors
-        1 + O(exp(-pi^2 scale^2)), and whole steps up to h hold more of it than the normal distribution has
-        within h. Tests hold it against exact convolutions from scale 0.3 on.
+        1 + O(exp(-pi^2 scale^2)), and its probability of whole steps up to h is more than that of the normal
+        distribution within h. Tests compare it with exact convolutions from scale 0.3 on.
 
         >>> DiscreteGaussian(10.0).half_width(4)
         40.0
@@ -131,7 +135,7 @@ NoiseDistribution = DiscreteLaplace | DiscreteGaussian
 
 
 def widened(distribution: NoiseDistribution, stretch: float) -> NoiseDistribution:
-    """The same noise, so many times as wide; its scale is rounded upward.
+    """Return noise of the same kind, `stretch` times as wide; its scale is rounded upward.
 
     >>> widened(DiscreteLaplace(2.0), 1.5)
     DiscreteLaplace(scale=3.0)
@@ -141,11 +145,11 @@ def widened(distribution: NoiseDistribution, stretch: float) -> NoiseDistributio
 
 @lru_cache(maxsize=65_536)
 def _laplace_sum_quantile(terms: int, confidence: float) -> float:
-    """Smallest h with Pr[|S| <= h] >= confidence, S the sum of `terms` >= 2 Laplace(1) variables.
+    """Return the smallest h with Pr[|S| <= h] >= confidence, S the sum of `terms` >= 2 Laplace(1) variables.
 
     S is normal with variance 2G for a Gamma(terms) variable G, since its characteristic function
     (1 + w^2)^-terms is that mixture's. So Pr[|S| > h] = E[erfc(h / (2 sqrt G))]: positive and
-    smooth where inverting the characteristic function would oscillate.
+    smooth, whereas inverting the characteristic function would oscillate.
     """
     from scipy.optimize import brentq  # both are slow to import
     from scipy.special import erfc, gammaincinv, gammaln
@@ -168,5 +172,5 @@ def _laplace_sum_quantile(terms: int, confidence: float) -> float:
 
 @lru_cache(maxsize=1)
 def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    """Return Gauss-Legendre nodes and weights on [-1, 1]."""
     return np.polynomial.legendre.leggauss(160)

@@ -1,4 +1,4 @@
-"""The two kinds of noise as objects: everything that differs between them, so that no other code asks for a name.
+"""The two kinds of noise as objects: all differences between them, so that no other code depends on a kind's name.
 
 A release adds noise of one kind. With sensitivity S and scale s of each part, S / s is the part's *ratio*:
 
@@ -17,23 +17,23 @@ Mechanism = Literal["laplace", "gaussian"]
 Accounting = Literal["naive", "advanced", "zcdp", "rdp", "pld", "paper"]
 
 ROUNDING = 1 + Fraction(1, 2**50)
-"""More than roots are rounded by: a budget from `Gaussian.budget_at` never exceeds what `ratio_of` gives back."""
+"""Factor larger than any rounding of roots: a budget from `Gaussian.budget_at` never exceeds the cost of its ratio."""
 
 
 class Laplace:
-    """Discrete Laplace noise: no delta, and L1 sensitivity.
+    """Discrete Laplace noise: needs no delta, uses L1 sensitivity.
 
     Attributes:
-        power: what a part costs is in proportion to this power of its ratio; also the norm of sensitivities.
-        deviation: standard deviation of noise of scale 1, except for the step to whole numbers.
+        power: the cost of a part is proportional to this power of its ratio; also the norm of sensitivities.
+        deviation: standard deviation of noise of scale 1, except for the step to integers.
         pure: whether it needs no delta.
-        fine: whether counts are on the fine grid, so that the step to whole numbers is negligible.
+        fine: whether counts are on the fine grid, so that the step to integers is negligible.
         dense: whether strategies that move many nodes a little are worthwhile.
-        in_advance: whether noise may be used before its node is complete if data react to what is published.
+        in_advance: whether noise may be used before its node is complete if data react to published numbers.
         restarts: whether AboveThreshold samples a new threshold after each answer `above`.
-        unit: in which unit costs are stated.
-        accounting: the usual composition.
-        adaptively: how parts that look at the data compose with the rest; the first is usual.
+        unit: unit of costs.
+        accounting: the default composition.
+        adaptively: how parts that look at the data compose with the rest; the first is the default.
     """
 
     name: ClassVar[Mechanism] = "laplace"
@@ -50,37 +50,45 @@ class Laplace:
     adaptively: ClassVar[tuple[Accounting, ...]] = ("naive",)
 
     def of_norms(self, l1: float, l2: float) -> float:
-        """The sensitivity that counts."""
+        """Return the sensitivity that counts for this kind, of the L1 and L2 one."""
         return l1
 
     def cost(self, ratio: Fraction) -> Fraction:
-        """What a part of this ratio costs, in `unit`."""
+        """Return the cost of a part of this ratio, in `unit`."""
         return ratio
 
     def scale_for(self, cost: Fraction) -> Fraction:
-        """The least scale at which sensitivity 1 costs at most `cost`; rounded up."""
+        """Return the least scale at which sensitivity 1 costs at most `cost`; rounded up."""
         return 1 / cost
 
     def budget_at(self, scale: float) -> float:
-        """What sensitivity 1 costs at this scale; rounded down."""
+        """Return the cost of sensitivity 1 at this scale; rounded down."""
         return below(1 / Fraction(scale))
 
     def ratio_of(self, cost: Fraction) -> Fraction:
-        """The ratio that costs this much; rounded up."""
+        """Return the ratio that has this cost; rounded up."""
         return cost
 
     def mean_size(self, scale: float) -> float:
-        """Mean absolute value of one sample."""
+        """Return the mean absolute value of one sample."""
         inverse = 1 / scale
         return -2 * math.exp(-inverse) / math.expm1(-2 * inverse)  # 1 / sinh(inverse), which may overflow
 
+    def mean_largest(self, scale: float, samples: int) -> float:
+        """Return a bound on the mean of the largest absolute value of `samples` samples, in steps.
+
+        For Laplace variables it is the harmonic number of `samples` times the scale; for Gaussian ones at most
+        sqrt(2 ln(2 samples)) times sigma. Rounding to whole steps adds at most one.
+        """
+        return scale * math.fsum(1 / place for place in range(1, samples + 1)) + 1
+
     def widened(self, scale: Fraction, parts: Fraction) -> Fraction:
-        """The scale of noise that has one of so many equal parts of the budget; rounded up."""
+        """Return the scale of noise that has one of `parts` equal parts of the budget; rounded up."""
         return scale * parts
 
 
 class Gaussian:
-    """Discrete Gaussian noise: needs a delta, L2 sensitivity. Attributes as of `Laplace`."""
+    """Discrete Gaussian noise: needs a delta, uses L2 sensitivity. Attributes as for `Laplace`."""
 
     name: ClassVar[Mechanism] = "gaussian"
     distribution: ClassVar[type[DiscreteGaussian]] = DiscreteGaussian
@@ -113,6 +121,9 @@ class Gaussian:
     def mean_size(self, scale: float) -> float:
         return scale * math.sqrt(2 / math.pi)  # of the continuous distribution: scales are many steps
 
+    def mean_largest(self, scale: float, samples: int) -> float:
+        return scale * math.sqrt(2 * math.log(2 * samples)) + 1
+
     def widened(self, scale: Fraction, parts: Fraction) -> Fraction:
         return Fraction(root_above(scale**2 * parts))
 
@@ -120,4 +131,7 @@ class Gaussian:
 NoiseKind = Laplace | Gaussian
 
 NOISE: dict[Mechanism, NoiseKind] = {"laplace": Laplace(), "gaussian": Gaussian()}
-"""In this order they are tried where the spec leaves the mechanism open."""
+"""Kinds in the order in which they are tried if the spec leaves the mechanism open."""
+
+PURE: Mechanism = next(name for name, kind in NOISE.items() if kind.pure)
+"""The kind that needs no delta."""

@@ -1,8 +1,8 @@
-"""Half widths of weighted sums of discrete Laplace noise by how far their weights are spread, and nothing else.
+"""Half widths of weighted sums of discrete Laplace noise that depend only on the spread of the weights.
 
-What is gathered from nodes over cells (privacy.cells) has other weights in each of a million cells;
-privacy.noise.weighted takes each of them by itself. Let S = sum of a_i Z_i with the squares of a adding up to 1, none
-above 1 / m, m whole.
+Numbers gathered from nodes over cells (privacy.cells) have different weights in each of a million cells, and
+privacy.noise.weighted treats each separately. Let S = sum of a_i Z_i with the squares of a adding up to 1, none above
+1 / m, m an integer.
 
 *Continuous.* Laplace noise of scale b is b sqrt(2 E) N with E exponential of mean 1 and N normal. So the sum is b
 sqrt(2 V) N with V = sum of a_i^2 E_i. Weights (1/m, ..., 1/m) majorise the a_i^2, so V is below G, the mean of m
@@ -10,7 +10,7 @@ exponentials, in convex order (Marshall and Olkin), and for every convex g >= f
 
     Pr[|sum| >= t b sqrt 2] = E f(V) <= E g(V) <= E g(G),    f(v) = erfc(t / sqrt(2 v)).
 
-f is convex up to v = t^2 / 3 and concave beyond, so g is f up to there and its tangent from there on.
+f is convex up to v = t^2 / 3 and concave beyond, so g is f up to that point and its tangent from there on.
 
 *Discrete.* An exponential variable is its floor, which is geometric, and a fraction that is independent of it. So
 continuous noise X is Z + T with T independent of Z, symmetric, the difference of two fractions: by Hoeffding's
@@ -18,7 +18,7 @@ inequality Pr[sum of a_i T_i < -d] <= exp(-d^2), and
 
     Pr[|S| >= t + d] (1 - exp(-d^2)) <= Pr[|sum of a_i X_i| >= t].
 
-For one node it gives away 2 % of the half width and d steps; for many it comes close to the normal distribution's.
+For one node the half width is 2 % and d steps too large; for many nodes it is close to the normal distribution's.
 Proofs: docs/proofs/weighted_laplace_sums.md#by-spread.
 """
 
@@ -28,18 +28,19 @@ from functools import lru_cache
 
 import numpy as np
 
+from privacy.bisection import last_holding
 from privacy.checks import at_least, proportion
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.weighted import Floats, spreads
 
 MOST = 4096
-"""More nodes than these are taken for as many."""
+"""Larger numbers of nodes are treated as this number."""
 
 STEPS = 4000
-"""In so many pieces the convex part is added up, each at its larger end."""
+"""Number of pieces in which the convex part is added up, each at its larger end."""
 
 MARGINS = (1.5, 1.75, 2.0, 2.25, 2.5, 3.0)
-"""d of the discrete step: the best is taken."""
+"""Values of d of the discrete step; the best is used."""
 
 
 def spreads_of_gathered(
@@ -49,21 +50,29 @@ def spreads_of_gathered(
     weights: Callable[[], list[Floats]],
     confidence: float,
 ) -> tuple[Floats, Floats]:
-    """As privacy.noise.weighted.spreads, of numbers that are gathered from several nodes over cells each.
+    """Return standard deviations and half widths, float64 [numbers] each, of numbers gathered from nodes over cells.
 
-    They are for a variance of 1 over cells: that of one cell, or of any linear query of them, multiplies both by its
-    root. No weight of such a number has a larger share of its squares than the largest weight in time.
+    They are for a variance of 1 over cells: the variance of one cell, or of any linear query over cells, multiplies
+    both by its root. No weight of such a number has a larger share of its squares than the largest weight in time.
+
+    Args: as for privacy.noise.weighted.spreads.
     """
-    if isinstance(distribution, DiscreteGaussian):
+    if distribution.stable:
         return spreads(distribution, variances=variances, weights=weights, confidence=confidence)
     spread = [int(1 / (w.max() ** 2 / v) * (1 + 1e-9)) for w, v in zip(weights(), variances, strict=True)]
     half = np.array([half_width_by_spread(distribution, max(1, each), confidence) for each in spread])
     return np.sqrt(variances * distribution.variance), half * np.sqrt(variances)
 
 
-def half_width_by_spread(distribution: DiscreteLaplace, spread: int, confidence: float) -> float:
-    """A number h with Pr[|S| <= h] >= confidence for all weights whose squares add up to 1, none above 1 / spread.
+def half_width_by_spread(distribution: NoiseDistribution, spread: int, confidence: float) -> float:
+    """Return h with Pr[|S| <= h] >= confidence for all weights whose squares add up to 1, none above 1 / spread.
 
+    Args:
+        distribution: the noise of one node.
+        spread: m, a positive integer.
+        confidence: between 0 and 1.
+
+    >>> from privacy.noise.distributions import DiscreteLaplace
     >>> noise = DiscreteLaplace(1000.0)
     >>> [round(half_width_by_spread(noise, spread, 0.95) / 2**0.5) for spread in (1, 10, 100)]
     [2164, 1984, 1964]
@@ -83,18 +92,17 @@ def _half_width(scale: float, spread: int, confidence: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _quantile(spread: int, tail: float) -> float:
-    """Some t, nearly the least, with E g(G) <= tail."""
-    low, high = 0.0, 1.0
+    """Return some t, nearly the least, with E g(G) <= tail."""
+    high = 1.0
     while _bound(high, spread) > tail:
         high *= 2
-    while high - low > 1e-5 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if _bound(middle, spread) <= tail else (middle, high)
-    return high
+    return last_holding(
+        lambda t: _bound(t, spread) <= tail, high, 0.0, near=lambda high, low: high - low <= 1e-5 * high
+    )
 
 
 def _bound(t: float, spread: int) -> float:
-    """E g(G), from above."""
+    """Return E g(G), rounded up."""
     from scipy.special import erfc, gammainc, gammaincc  # slow to import
 
     turn = t * t / 3

@@ -1,17 +1,17 @@
-"""How far a weighted sum of noise can be: standard deviations and half widths of intervals, for any weights.
+"""Standard deviations and half widths of intervals of weighted sums of noise, for any weights.
 
 A published number's noise is S = sum_i w_i Z_i with independent samples Z_i of one distribution and weights w_i > 0,
-equal ones for sums of nodes, any real ones after least squares. Equal weights: the distribution's own half width, times
-the weight.
+equal ones for sums of nodes, any real ones after least squares. For equal weights the half width is the
+distribution's own, times the weight.
 
-Unequal weights are no matter of the continuous distribution (docs/proofs/weighted_laplace_sums.md has a
-counterexample), so S's own characteristic function psi is inverted, by way of Selberg's minorant: on a circle of length
+Unequal weights need more than the continuous distribution (docs/proofs/weighted_laplace_sums.md has a counterexample),
+so S's own characteristic function psi is inverted by means of Selberg's minorant: on a circle of length
 `period` there is a trigonometric polynomial of degree below `degree` that is nowhere above the indicator of [-h, h] and
 whose mean is only 1 / degree smaller than the indicator's. With c_j its coefficients,
 
     Pr[|S| <= h]  >=  c_0 + 2 sum_{0 < j < degree} c_j psi(2 pi j / period)  -  Pr[|S| >= period - h].
 
-This is a bound and not an approximation: nothing is cut off but what is named here. It gives h away by about
+This is a bound and not an approximation: it states every term that is left out. It makes h too large by about
 period / (2 degree). Source: Vaaler, "Some extremal functions in Fourier analysis", Bull. AMS 12 (1985); the polynomial
 as in Montgomery, "Ten lectures on the interface between analytic number theory and harmonic analysis", chapter 1.
 Proofs of the rest: docs/proofs/weighted_laplace_sums.md.
@@ -24,20 +24,21 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.bisection import last_holding
 from privacy.checks import proportion
-from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, NoiseDistribution
+from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FINENESS = 600
-"""Degree for each 2 pi of the period in deviations: Laplace half widths are given away by pi / 600 of one, 0.3 %."""
+"""Degree for each 2 pi of the period in deviations: Laplace half widths are pi / 600 of one too large, 0.3 %."""
 
 SMOOTH = 8.0
 """Scale from which discrete Gaussian noise has the normal characteristic function to 1e-11, up to pi."""
 
 ROUNDING = 1e-10
-"""More than floating point takes from a bound on a probability."""
+"""Upper bound of floating-point errors in a bound on a probability."""
 
 ALIAS, DROPPED = 1e-4, 1e-5
 """Shares of 1 - confidence: for mass beyond the period, and the size below which psi's values are left out."""
@@ -50,13 +51,13 @@ def spreads(
     weights: Callable[[], list[Floats]],
     confidence: float,
 ) -> tuple[Floats, Floats]:
-    """Standard deviations and half widths of published numbers, [numbers] each, in steps of a leaf sum.
+    """Return standard deviations and half widths of published numbers, float64 [numbers] each, in steps of a leaf sum.
 
     Args:
         distribution: the noise of one node, in the same steps.
-        variances: [numbers], as privacy.strategies.base.Strategy gives them.
-        weights: for each number its weights, likewise; not called for Gaussian noise, whose half widths need none.
-        confidence: of each number's interval.
+        variances: float64 [numbers], from privacy.strategies.base.Strategy.
+        weights: returns the weights of each number; not called for Gaussian noise, whose half widths need none.
+        confidence: confidence level of each number's interval.
 
     >>> deviations, widths = spreads(
     ...     DiscreteLaplace(10.0),
@@ -68,7 +69,7 @@ def spreads(
     ([14.14, 15.8], [30.0, 32.6])
     """
     deviations: Floats = np.sqrt(variances * distribution.variance)
-    if isinstance(distribution, DiscreteGaussian):
+    if distribution.stable:
         return deviations, _of_gaussian(distribution.scale, confidence) * np.sqrt(variances)
     return deviations, np.array([half_width(distribution, sizes, confidence) for sizes in weights()])
 
@@ -76,33 +77,35 @@ def spreads(
 def half_width(
     distribution: NoiseDistribution, weights: Floats, confidence: float, *, counts: Ints | None = None
 ) -> float:
-    """A number h with Pr[|sum_i weights_i Z_i| <= h] >= confidence, in units of a weight times a step.
+    """Return h with Pr[|sum_i weights_i Z_i| <= h] >= confidence, in units of a weight times a step.
 
-    Laplace noise: for equal weights that of `DiscreteLaplace.half_width`, else above the smallest such h by some 0.5 %
-    of the noise's standard deviation, and by what the atoms of narrow noise cost. Gaussian noise: the normal quantile,
-    1e-4 of it, and about once the root of the sum of squared weights, which no single weight exceeds; from scale
-    `SMOOTH` on, below it the Chernoff bound, some 40 % wider. Both are made for confidences up to 0.99; beyond
-    0.9999 they become wide, and hold all the same.
+    Laplace noise: for equal weights h is that of `DiscreteLaplace.half_width`; otherwise it exceeds the smallest such h
+    by some 0.5 % of the noise's standard deviation, and by the effect of the atoms of narrow noise. Gaussian noise: h
+    is the normal quantile, plus 1e-4 of it, and about once the root of the sum of squared weights, which no single
+    weight exceeds, for scales from `SMOOTH` on; below that it is the Chernoff bound, some 40 % wider. Both suit
+    confidences up to 0.99; beyond 0.9999 they become wide but remain valid.
 
     Args:
-        weights: positive, in any order.
-        counts: how often each of the weights is there; None: once.
+        distribution: the noise of one sample.
+        weights: positive, in any order, float64 [weights].
+        confidence: between 0 and 1.
+        counts: multiplicity of each weight, int64 [weights]; None: one.
 
     >>> half_width(DiscreteLaplace(1.0), np.array([0.5, 0.5, 0.5]), 0.95)
     2.5
     """
     proportion("confidence", confidence)
     weights = np.asarray(weights, dtype=np.float64)
-    if counts is not None and isinstance(distribution, DiscreteGaussian):
+    if counts is not None and distribution.stable:
         return _of_gaussian(distribution.scale, confidence) * math.sqrt(float(counts @ weights**2))
     if counts is not None:
         if len(weights) == 1:
             return float(weights[0]) * distribution.half_width(int(counts[0]), confidence)
         order = np.argsort(weights)
         return _of_laplace(distribution.scale, weights[order].tobytes(), counts[order].tobytes(), confidence)
-    if isinstance(distribution, DiscreteGaussian):
+    if distribution.stable:
         return _of_gaussian(distribution.scale, confidence) * math.sqrt(float(weights @ weights))
-    # Equal weights may come as a view of one number, which need not be walked along.
+    # Equal weights may come as a view of one number, which need not be read entry by entry.
     if weights.strides == (0,) or weights.min() == weights.max():
         return float(weights[0]) * distribution.half_width(len(weights), confidence)
     sizes, counts = np.unique(weights, return_counts=True)
@@ -111,14 +114,14 @@ def half_width(
 
 @lru_cache(maxsize=2048)
 def _of_laplace(scale: float, sizes: bytes, counts: bytes, confidence: float) -> float:
-    """The half width for `counts` weights of each of the `sizes`, increasing; bytes so that they can be looked up."""
+    """Return the half width for `counts` weights of each of the `sizes`, increasing; as bytes, which are hashable."""
     size, count = np.frombuffer(sizes)[::-1], np.frombuffer(counts, dtype=np.int64)[::-1]
-    # All lengths from here on in deviations of the continuous distribution, which the discrete one's do not exceed.
+    # Lengths below are in deviations of the continuous distribution, which those of the discrete one do not exceed.
     deviation = scale * math.sqrt(2 * float(count @ size**2))
     size = size / deviation
 
     def reach(tail: float) -> float:
-        """Pr[|S| >= reach] <= tail, by Chernoff's bound."""
+        """Return a number with Pr[|S| >= number] <= tail, by Chernoff's bound."""
         exponent = math.log(2 / tail)
         return max(2 * math.sqrt(exponent), math.sqrt(8) * scale * float(size[0]) * exponent)
 
@@ -127,8 +130,8 @@ def _of_laplace(scale: float, sizes: bytes, counts: bytes, confidence: float) ->
     period = top + reach(ALIAS * lost)
     degree = math.ceil(FINENESS * period / (2 * math.pi))
     index = np.arange(1, degree)
-    # psi is the product of 1 / (1 + variance (1 - cos(w u))); the largest weights first, so that where it is next to
-    # nothing the others need not be looked at.
+    # psi is the product of 1 / (1 + variance (1 - cos(w u))); the largest weights come first, so that the others are
+    # not needed where it is negligible.
     twice = 2 * DiscreteLaplace(scale).variance
     logs = np.zeros(degree - 1)
     first = 0
@@ -144,10 +147,10 @@ def _of_laplace(scale: float, sizes: bytes, counts: bytes, confidence: float) ->
 
 @lru_cache(maxsize=1024)
 def _of_gaussian(scale: float, confidence: float) -> float:
-    """The half width for any weights whose squares add up to 1."""
+    """Return the half width for any weights whose squares add up to 1."""
 
     def reach(tail: float) -> float:
-        """Pr[|S| >= reach * scale] <= tail: discrete Gaussian noise is subgaussian."""
+        """Return a number with Pr[|S| >= number * scale] <= tail: discrete Gaussian noise is subgaussian."""
         return math.sqrt(2 * math.log(2 / tail))
 
     lost = 1 - confidence
@@ -155,7 +158,7 @@ def _of_gaussian(scale: float, confidence: float) -> float:
     if scale < SMOOTH:
         return scale * top
     period = top + reach(ALIAS * lost)
-    # psi is taken up to u = pi, where all weights times u are within pi.
+    # psi is evaluated up to u = pi, where all weights times u are within pi.
     degree = math.floor(scale * period / 2)
     index = np.arange(1, min(degree, math.ceil(reach(DROPPED * lost) * period / (2 * math.pi)) + 1))
     psi = np.exp(-((2 * math.pi / period * index) ** 2) / 2)
@@ -164,22 +167,28 @@ def _of_gaussian(scale: float, confidence: float) -> float:
 
 
 def _most(degree: int) -> float:
-    """More than 2 sum |c_j| over 0 < j < degree, since |c_j| <= 1 / (pi j) + 1 / degree."""
+    """Return more than 2 sum |c_j| over 0 < j < degree, since |c_j| <= 1 / (pi j) + 1 / degree."""
     return 2 + 2 / math.pi * (1 + math.log(degree))
 
 
 def _smallest(top: float, wanted: float, period: float, degree: int, index: NDArray[np.int64], psi: Floats) -> float:
-    """About the least h up to `top` for which the minorant's mean is `wanted`; `top` itself holds by another bound."""
-    low, high = 0.0, top
-    while high - low > 1e-5 * top:
-        h = (low + high) / 2
+    """Return nearly the least h up to `top` at which the minorant's mean is `wanted`; `top` holds by another bound."""
+
+    def holds(h: float) -> bool:
         constant, cosines = minorant(h, period=period, degree=degree, index=index)
-        low, high = (low, h) if constant + cosines @ psi >= wanted else (h, high)
-    return high
+        return bool(constant + cosines @ psi >= wanted)
+
+    return last_holding(holds, top, 0.0, near=lambda high, low: high - low <= 1e-5 * top)
 
 
 def minorant(h: float, *, period: float, degree: int, index: NDArray[np.int64]) -> tuple[float, Floats]:
-    """Selberg's minorant of the indicator of [-h, h] on a circle: its c_0, and 2 c_j for the j of `index`.
+    """Return Selberg's minorant of the indicator of [-h, h] on a circle: its c_0, and 2 c_j for the j of `index`.
+
+    Args:
+        h: half width of the interval.
+        period: length of the circle, in the unit of h.
+        degree: degree of the polynomial plus one.
+        index: j, int64 [coefficients].
 
     >>> j = np.arange(1, 64)
     >>> constant, cosines = minorant(1.0, period=8.0, degree=64, index=j)

@@ -1,33 +1,32 @@
-"""What other strategies would cost: computed from a plan whenever somebody asks, and no part of it."""
+"""Errors of other strategies, computed from a plan on request and never stored in it."""
 
 from dataclasses import fields
 
+from privacy.planning.costed import Costed, Option
 from privacy.planning.plan import Plan
-from privacy.planning.planner import Option, Part, Question, nominal, options
+from privacy.planning.planner import PlanningTask, nominal, options
 from privacy.planning.pricing import root_mean_square
 
 
 def alternatives(plan: Plan, query: int, *, adaptive_data: bool = False) -> tuple[Option, ...]:
-    """The option that was taken for a query, then the best one of each other kind, with the least error first.
+    """Return the chosen option of a query, then the best option of each other kind, with the least error first.
 
     Args:
-        plan: of the release.
-        query: its place; not of a query that is published adaptively.
-        adaptive_data: whether data may react to what is published.
+        plan: plan of the release.
+        query: its place; the query must not be published adaptively.
+        adaptive_data: whether data may react to published numbers.
     """
     demand, promise = plan.demands[query], plan.promise
     parts = [
-        Part(**{one.name: getattr(released, one.name) for one in fields(Part)})
-        for released in plan.released
-        if released.query == query
+        Costed(**{one.name: getattr(released, one.name) for one in fields(Costed)}) for released in plan.of_query(query)
     ]
     error = root_mean_square(parts, nominal(promise.windows, demand.series), plan.mechanism, plan.accounting)
     taken = Option(name=plan.strategies[query], parts=tuple(parts), error=error)
-    question = Question(
+    task = PlanningTask(
         demand=demand,
         promise=promise,
         mechanism=plan.mechanism,
-        adaptive=adaptive_data,
+        reacting=adaptive_data,
         accounting=plan.accounting,
     )
-    return (taken, *(option for option in options(question) if option.kind != taken.kind))
+    return (taken, *(option for option in options(task) if option.kind != taken.kind))

@@ -1,11 +1,10 @@
-"""What one privacy unit contributes to a release, and how far that can move the release's nodes."""
+"""Contribution of one privacy unit to a release, and how far it moves the release's nodes."""
 
 import math
 from dataclasses import dataclass
 
 from privacy.cells.corners import Corner
 from privacy.cells.product import Product
-from privacy.constraint import AtOnce
 from privacy.counted import counted
 from privacy.measure import Component
 from privacy.planning.demand import Demand
@@ -16,11 +15,13 @@ from privacy.planning.promise import MISMATCH, Promise
 class Sensitivity:
     """Joint norms of one unit's node vector, in normalised units (component / its largest value).
 
+    Neighbours are as the promise of the release defines them (privacy.protection).
+
     Attributes:
-        l1, l2: over the whole release; where a strategy is not sparse, l1 is by Cauchy and Schwarz.
-        nodes: nodes that the unit can touch.
+        l1, l2: norms over the whole release; if a strategy is not sparse, l1 is by Cauchy and Schwarz.
+        nodes: largest number of nodes that the unit touches.
         node_l1, node_l2: largest norm within one node (all its cells and components).
-        coordinates: numbers that can differ between neighbours.
+        coordinates: largest number of values that differ between neighbours.
     """
 
     l1: float
@@ -32,21 +33,27 @@ class Sensitivity:
 
 
 def charged_as_one(l2: float, *, nodes: int, coordinates: int) -> Sensitivity:
-    """Of a strategy that is not sparse: its nodes as one, in L1 by Cauchy and Schwarz."""
+    """Return the sensitivity of a strategy that is not sparse: its nodes as one, in L1 by Cauchy and Schwarz.
+
+    Args:
+        l2: joint L2 norm, in normalised units.
+        nodes: number of nodes.
+        coordinates: largest number of values that differ between neighbours.
+    """
     l1 = l2 * math.sqrt(coordinates)
     return Sensitivity(l1=l1, l2=l2, nodes=nodes, node_l1=l1, node_l2=l2, coordinates=coordinates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one unit contributes to a query, whatever the strategy.
+    """Contribution of one unit to a query under any strategy in time.
 
     Attributes:
-        promise: its windows are the leaves of the strategy in time.
-        components: of the measure.
-        cells: of the query.
-        over: the strategy over cells; None where each cell has noise of its own.
-        apart: where only a place is protected, how many cells neighbours are apart along each axis, at most.
+        promise: promise whose windows are the leaves of the strategy in time.
+        components: components of the measure.
+        cells: number of cells of the query.
+        over: the strategy over cells; None if each cell has its own noise.
+        apart: largest number of cells along each axis between neighbours, if only a place is protected.
 
     Raises:
         ValueError: the strategy over cells or the distances do not fit the query or the promise.
@@ -60,7 +67,14 @@ class Contribution:
 
     @classmethod
     def of(cls, demand: Demand, promise: Promise, *, leaf: int = 1, over: Product | None = None) -> "Contribution":
-        """The contribution to a query under a strategy whose leaves have `leaf` windows."""
+        """Return the contribution to a query under a strategy whose leaves have `leaf` windows.
+
+        Args:
+            demand: demand of the query.
+            promise: promise of the release.
+            leaf: number of windows in one leaf.
+            over: the strategy over cells; None if each cell has its own noise.
+        """
         return cls(
             promise=promise.in_leaves(leaf),
             components=demand.measure.components,
@@ -71,26 +85,26 @@ class Contribution:
 
     @property
     def columns(self) -> int:
-        """Of the leaves that a strategy in time works on: cells, or nodes of a strategy over cells."""
+        """Number of columns of a strategy in time: cells, or nodes of a strategy over cells."""
         return self.cells if self.over is None else self.over.nodes
 
     @property
     def filled(self) -> int:
-        """In how many columns a state is, at most, or the difference of two that are near each other."""
+        """Largest number of columns in which a state is, or the difference of two near states."""
         each = 1 if self.over is None else self.over.filled
         return 2 * each if self.apart else each
 
     def corners(self, power: int) -> tuple[Corner, ...]:
-        """Of the columns of any two cells; none where each cell counts by itself."""
+        """Return the corners of the columns of any two cells; empty if each cell has its own noise."""
         return () if self.over is None else self.over.corners(power, self.apart or None)
 
     def __post_init__(self) -> None:
         near = self.promise.span is not None and bool(self.promise.span.near)
         if near != bool(self.apart) or (near and (self.over is None or not any(self.apart))):
             raise ValueError("to protect where a unit is, say how many cells are near along each axis, some above 0")
-        if self.promise.span is None and isinstance(self.promise.constraint, AtOnce):
+        if self.promise.span is None and self.promise.constraint.at_once is not None:
             raise ValueError(MISMATCH)
         if self.promise.span is not None and self.over is not None and not self.over.blocks:
-            raise ValueError("a mixed strategy over cells is not for a span of time: its rows fall into no blocks")
+            raise ValueError("a mixed strategy over cells does not support a span of time: its rows share cells")
         if self.over is not None and self.over.cells != self.cells:
             raise ValueError(f"the strategy covers {counted(self.over.cells, 'cell')}, but the query has {self.cells}")

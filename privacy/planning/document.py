@@ -1,31 +1,46 @@
-"""A plan as a JSON document that is kept with its release: made once, public, and read by every later version.
+"""JSON document of a plan, stored with its release: made once, public, and read by every later version.
 
-It holds all that noise was calibrated to, exactly, whatever a later version would plan for the same queries: the
-promise, and for each query its measure with the grid, and its parts with strategy, sensitivity and noise. What other
-strategies would cost is not in it: `privacy.planning.planner` computes that from the plan whenever somebody asks.
+It holds exactly all values to which noise was calibrated, independent of what a later version would plan for the same
+queries: the promise, and for each query its measure with the grid, and its parts with strategy, sensitivity and noise.
+It does not hold the errors of other strategies: `privacy.planning.planner` computes these from the plan on request.
 """
 
-import hashlib
-import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from privacy.accounting.accounting import Budget
-from privacy.cells.along import Along
-from privacy.cells.product import KINDS
-from privacy.codec import Codec, Json
+from privacy.adaptive.base import Policy, Rule
+from privacy.adaptive.table import POLICIES, RULES
+from privacy.cells.base import Along, Sketcher
+from privacy.cells.table import ALONG, SKETCHERS
+from privacy.codec import Codec
+from privacy.json_values import Json, digest_of
 from privacy.measure import Component
-from privacy.noise.kinds import NOISE, Accounting, Mechanism
+from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.adaptive_part import AdaptivePart
 from privacy.planning.demand import Demand
-from privacy.planning.plan import Plan, Released
+from privacy.planning.linear_part import LinearPart
+from privacy.planning.part import Part
+from privacy.planning.plan import Plan
 from privacy.planning.promise import Promise
+from privacy.problems import placed
 from privacy.strategies.base import Strategy
 from privacy.strategies.table import STRATEGIES
 
 VERSION = 1
 
-CODEC = Codec({Strategy: STRATEGIES, Along: KINDS})
+PARTS: dict[str, type[Part]] = {"linear": LinearPart, "adaptive": AdaptivePart}
+
+CODEC = Codec(
+    {
+        Part: PARTS,
+        Strategy: STRATEGIES,
+        Along: ALONG,
+        Policy: POLICIES,
+        Rule: RULES,
+        Sketcher: SKETCHERS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +48,16 @@ class _Query:
     """One query of a document.
 
     Attributes:
-        components: of the measure, on the grid that sums are on.
-        share: of the budget.
-        option: the name of the strategy that was taken.
+        components: components of the measure, on the grid of its sums.
+        share: share of the budget.
+        option: name of the chosen strategy.
     """
 
     demand: Demand
     components: tuple[Component, ...]
     share: float
     option: str
-    parts: tuple[Released, ...] = ()
-    adaptive: AdaptivePart | None = None
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +75,10 @@ class _Document:
 
 
 def plan_to_json(plan: Plan) -> Json:
-    """The document of a plan.
+    """Return the document of a plan.
 
     Raises:
-        ValueError: the plan cannot be read back from it as it is.
+        ValueError: the document would not give back the same plan.
     """
     document = _Document(
         claim=plan.claim,
@@ -80,30 +94,25 @@ def plan_to_json(plan: Plan) -> Json:
                 components=demand.measure.components,
                 share=plan.weights[place],
                 option=plan.strategies[place],
-                parts=_of_query(plan, place),
-                adaptive=plan.adaptive_of(place),
+                parts=plan.of_query(place),
             )
             for place, demand in enumerate(plan.demands)
         ),
     )
-    found = {"version": VERSION, **CODEC.write(document)}
+    found = CODEC.dump(document, version=VERSION)
     if plan_from_json(found) != plan:
         raise ValueError("the plan is not one that its document can hold")
     return found
 
 
 def plan_from_json(document: object) -> Plan:
-    """The plan of a document.
+    """Return the plan of a document.
 
     Raises:
-        ValueError: it is of another version, or a member is missing, unknown or wrong; the message names its place. Or
-            this version of the program puts a query's numbers on another grid.
+        ValueError: the version differs, or a member is missing, unknown or wrong; the message names its place. Or this
+            version of the program uses another grid for a query.
     """
-    if isinstance(document, dict):
-        document = dict(document)
-        if document.pop("version", None) != VERSION:
-            raise ValueError(f"version: not {VERSION}, so it was made by another version of this program; use that one")
-    found: _Document = CODEC.read(_Document, document)
+    found: _Document = CODEC.load(_Document, document, version=VERSION)
     if not found.queries:
         raise ValueError("queries: expected at least one")
     for place, query in enumerate(found.queries):
@@ -111,8 +120,7 @@ def plan_from_json(document: object) -> Plan:
     return Plan(
         promise=found.promise,
         demands=tuple(query.demand for query in found.queries),
-        released=tuple(part for query in found.queries for part in query.parts),
-        adaptive=tuple(query.adaptive for query in found.queries if query.adaptive is not None),
+        parts=tuple(part for query in found.queries for part in query.parts),
         strategies=tuple(query.option for query in found.queries),
         weights=tuple(query.share for query in found.queries),
         mechanism=found.mechanism,
@@ -125,47 +133,39 @@ def plan_from_json(document: object) -> Plan:
 
 
 def digest(plan: Plan) -> str:
-    """SHA-256 of all that noise is sampled by. State that was made under one plan is never used under another."""
+    """Return the SHA-256 of all values that determine noise. State of one plan is never used under another."""
     sampled_by = [
         [
             [demand.name, demand.cells, CODEC.write(demand.measure), CODEC.write(demand.measure.components)],
-            [CODEC.write(replace(part, share=0.0, paper_epsilon=None)) for part in _of_query(plan, place)],
-            None if (part := plan.adaptive_of(place)) is None else CODEC.write(replace(part, share=0.0)),
+            [_noise(part) for part in plan.of_query(place)],
         ]
         for place, demand in enumerate(plan.demands)
     ]
-    return hashlib.sha256(json.dumps(sampled_by, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return digest_of(sampled_by)
+
+
+def _noise(part: Part) -> Json:
+    """Return the document of a part, without members that do not affect its noise."""
+    written: Json = CODEC.write(part)
+    return {name: value for name, value in written.items() if name not in ("share", "paper_epsilon")}
 
 
 def _check(query: _Query, place: int, document: _Document) -> None:
-    """
+    """Refuse parts that do not fit the query or the plan.
+
     Raises:
-        ValueError: the parts do not fit the query or the plan.
+        ValueError: the message names the place.
     """
-    where, components = f"queries[{place}]", query.demand.measure.components
-    adaptive = query.adaptive
-    if any(part.query != place for part in query.parts) or (adaptive is not None and adaptive.query != place):
-        raise ValueError(f"{where}: a part is of another query")
-    if query.components != components:
+    where = f"queries[{place}]"
+    if any(part.query != place for part in query.parts):
+        raise ValueError(f"{where}: a part belongs to another query")
+    if query.components != query.demand.measure.components:
         raise ValueError(
-            f"{where}.components: sums so far are on another grid than this version of the program has for them; go on "
-            "with the version that began the release"
+            f"{where}.components: sums so far are on another grid than this version of the program uses; continue with "
+            "the version that began the release"
         )
-    if (adaptive is None) != (query.demand.adaptive is None):
-        raise ValueError(f"{where}.adaptive: expected only for a query that is published adaptively")
-    if adaptive is not None:
-        composed = document.accounting in NOISE[document.mechanism].adaptively
-        if adaptive.scales.noise != document.mechanism or not composed:
-            raise ValueError(f"mechanism: {document.mechanism}, and what is published adaptively is for another one")
-        return
     if Counter(series for part in query.parts for series in part.series) != Counter(query.demand.series):
         raise ValueError(f"{where}.parts: expected each series of the query once")
     for number, part in enumerate(query.parts):
-        if len(part.noise) != len(components):
-            raise ValueError(f"{where}.parts[{number}].noise: expected one for each of {len(components)} components")
-        if any(noise.name != f"discrete_{document.mechanism}" for noise in part.noise):
-            raise ValueError(f"mechanism: {document.mechanism}, and the noise is another one")
-
-
-def _of_query(plan: Plan, place: int) -> tuple[Released, ...]:
-    return tuple(part for part in plan.released if part.query == place)
+        with placed(f"{where}.parts[{number}]"):
+            part.refuse(query.demand, document.mechanism, document.accounting)

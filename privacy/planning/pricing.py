@@ -1,12 +1,12 @@
-"""The one rule by which noise is priced: to compare options, to calibrate, to say what is spent and what errors are.
+"""Price of noise: one rule to compare options, to calibrate, and to compute spent budget and errors.
 
-For each part of a release its *charged* sensitivity S is what its noise is in proportion to (Measurement.charged). With
-a share w of a budget of one unit, the noise of a node has the standard deviation
+The noise of each part of a release is proportional to its *charged* sensitivity S (Measurement.charged). With a share w
+of a budget of one unit, the noise of a node has the standard deviation
 
     sqrt(2) S / w     Laplace: S / b add up to epsilon
     S / sqrt(w)       Gaussian: (S / sigma)^2 add up
 
-the first but for the step to whole numbers. Parts of one query share its budget evenly. A published number's variance
+the first except for the step to integers. Parts of one query share its budget evenly. A published number's variance
 is that of a node times the sum of squares of its weights (privacy.strategies.base).
 """
 
@@ -22,25 +22,25 @@ from privacy.strategies.base import Floats
 
 
 class Priced(Protocol):
-    """A part, with its noise or without."""
+    """Interface of a part, with or without noise."""
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of all its nodes."""
+        """Sensitivity of all its nodes."""
         ...
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """What is published from it, in windows."""
+        """Series that it publishes, in windows."""
         ...
 
     def variances(self, series: Series, windows: int) -> Floats:
-        """[numbers]: sums of squares of weights."""
+        """Return the sums of squares of weights, float64 [numbers]."""
         ...
 
 
 def measured(sensitivity: Sensitivity, weight: float = 1.0) -> Measurement:
-    """A part as it is composed, with its share of the budget."""
+    """Return a part as a measurement, with its share of the budget."""
     return Measurement(
         l1=sensitivity.l1,
         l2=sensitivity.l2,
@@ -53,11 +53,12 @@ def measured(sensitivity: Sensitivity, weight: float = 1.0) -> Measurement:
 
 
 def share(query: int, weights: Sequence[float], queries: Sequence[int]) -> float:
-    """Of the budget, for one part of a query.
+    """Return the share of the budget of one part of a query.
 
     Args:
-        weights: the share of each query.
-        queries: of each part of the release.
+        query: place of the query.
+        weights: share of each query.
+        queries: query of each part of the release.
 
     >>> share(1, [0.5, 0.5], [0, 1, 1])
     0.25
@@ -66,12 +67,12 @@ def share(query: int, weights: Sequence[float], queries: Sequence[int]) -> float
 
 
 def share_for(deviation: float, mechanism: Mechanism) -> float:
-    """In proportion to this a budget is split where standard deviations at a whole one are to become equal."""
+    """Return the value to which shares are proportional if standard deviations are to become equal."""
     return math.pow(deviation, NOISE[mechanism].power)
 
 
 def split_deviation(parts: float, mechanism: Mechanism) -> float:
-    """How much larger standard deviations are if so many parts share a budget.
+    """Return the factor by which standard deviations grow if `parts` parts share a budget.
 
     >>> split_deviation(4, "laplace"), split_deviation(4, "gaussian")
     (4.0, 2.0)
@@ -80,16 +81,23 @@ def split_deviation(parts: float, mechanism: Mechanism) -> float:
 
 
 def node_deviation(sensitivity: Sensitivity, mechanism: Mechanism, accounting: Accounting) -> float:
-    """Standard deviation of one node's noise for a whole budget of one unit, in normalised units."""
+    """Return the standard deviation of one node's noise for a whole budget of one unit, in normalised units.
+
+    Args:
+        sensitivity: sensitivity of the part.
+        mechanism: kind of noise.
+        accounting: how parts are composed.
+    """
     charged = float(measured(sensitivity).charged_exactly(mechanism, accounting))
     return NOISE[mechanism].deviation * charged
 
 
 def total_variance(parts: Iterable[tuple[Priced, float]], windows: int) -> tuple[float, int]:
-    """Sum of the variances of all published numbers, and how many there are.
+    """Return the sum of the variances of all published numbers, and the number of these.
 
     Args:
-        parts: with the variance of one node's noise.
+        parts: parts with the variance of one node's noise.
+        windows: number of windows.
     """
     squares, numbers = 0.0, 0
     for part, node in parts:
@@ -101,7 +109,17 @@ def total_variance(parts: Iterable[tuple[Priced, float]], windows: int) -> tuple
 
 
 def root_mean_square(parts: Sequence[Priced], windows: int, mechanism: Mechanism, accounting: Accounting) -> float:
-    """Error over all numbers of parts that share a budget of one unit, in normalised units; infinite without any."""
+    """Return the error over all numbers of parts that share a budget of one unit; infinite without parts.
+
+    Args:
+        parts: the parts.
+        windows: number of windows.
+        mechanism: kind of noise.
+        accounting: how parts are composed.
+
+    Returns:
+        Root mean square error in normalised units.
+    """
     nodes = [node_deviation(part.sensitivity, mechanism, accounting) for part in parts]
     squares, numbers = total_variance([(part, node * node) for part, node in zip(parts, nodes, strict=True)], windows)
     split = len(parts) ** (2 // NOISE[mechanism].power)

@@ -1,20 +1,20 @@
-"""What a release promises: whom it protects, from what, over which windows, and the bound that is enforced for it."""
+"""Promise of a release: the protected units and activity, the windows, and the enforced bound."""
 
 from dataclasses import dataclass, replace
 
-from privacy.constraint import AtOnce, Constraint, Within, parts
+from privacy.constraint import Constraint
 from privacy.protection import EVERYTHING, Protection, Span
-from privacy.strategies.touched import Touched, touched
+from privacy.touched import Touched
 
 MISMATCH = (
-    "a span of time is bounded by what a unit is at once, and everything that it ever does by its changes: give AtOnce "
-    "with a Span, and another constraint without"
+    "a span of time needs a bound of what a unit is at once, and protection of everything a bound of its changes: give "
+    "AtOnce with a Span, and another constraint without"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """The terms that noise is calibrated to. Made once, and one argument of everything that plans.
+    """Terms that noise is calibrated to. Made once, and an argument of all planning functions.
 
     Attributes:
         constraint: contribution bound that is enforced on each privacy unit.
@@ -39,17 +39,18 @@ class Promise:
     def __post_init__(self) -> None:
         if self.span is None:
             return
-        if not isinstance(self.constraint, AtOnce):
+        at_once = self.constraint.at_once
+        if at_once is None:
             raise ValueError(MISMATCH)
-        if self.constraint.block is not None and self.constraint.block < self.span.length + self.slack:
+        if at_once.block is not None and at_once.block < self.span.length + self.slack:
             raise ValueError("a block in which changes are counted is at least as long as the span")
-        if self.constraint.changes is not None and self.span.near:
-            raise ValueError("at_most: units that are near each other may use up their changes at different times")
+        if at_once.changes is not None and self.span.near:
+            raise ValueError("at_most: near units may use up their changes at different times")
 
     @property
     def span(self) -> Span | None:
         """The span of time that is protected; None if everything is."""
-        return self.protects if isinstance(self.protects, Span) else None
+        return self.protects.span
 
     @property
     def boundaries(self) -> int | None:
@@ -59,22 +60,32 @@ class Promise:
     @property
     def touched(self) -> tuple[Touched, ...]:
         """The windows that an entry can move, for each part of a constraint on changes."""
-        return tuple(touched(part, self.window, self.slack) for part in parts(self.constraint))
+        return tuple(part.touched(self.window, self.slack) for part in self.constraint.parts)
 
     @property
     def counts_changes(self) -> bool:
-        """Whether the number of a unit's changes is bounded, for ever or in blocks of time."""
-        return not isinstance(self.constraint, AtOnce) or self.constraint.changes is not None
+        """Whether the number of a unit's changes is bounded, in total or in blocks of time."""
+        return self.constraint.at_once is None or self.constraint.at_once.changes is not None
 
     @property
     def counts_windows(self) -> bool:
-        """Whether noise is scaled to how many windows some time touches, and so to how short they may be."""
-        return self.span is not None or (
-            not isinstance(self.constraint, AtOnce) and any(isinstance(part, Within) for part in parts(self.constraint))
-        )
+        """Whether noise depends on the number of windows that a time touches, and so on their least length."""
+        if self.constraint.at_once is not None:
+            return self.span is not None
+        return any(part.span is not None for part in self.constraint.parts)
+
+    @property
+    def near(self) -> bool:
+        """Whether only the place of a unit is protected."""
+        return self.span is not None and bool(self.span.near)
+
+    @property
+    def renewed(self) -> bool:
+        """Whether the changes of a unit are bounded in blocks of time, after which a deferred change takes effect."""
+        return self.span is not None and self.counts_changes
 
     def in_leaves(self, windows: int) -> "Promise":
-        """The same promise, with `windows` windows merged into each.
+        """Return the same promise, with `windows` windows merged into each.
 
         >>> from privacy.constraint import AtMost
         >>> Promise(constraint=AtMost(4), window=10, windows=9, owner=False).in_leaves(2).window

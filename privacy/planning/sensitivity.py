@@ -1,38 +1,38 @@
-"""How far one privacy unit's whole bounded changelog can move the nodes of a release.
+"""Sensitivity of the nodes of a release to one privacy unit's whole bounded changelog.
 
 Neighbours: two changelogs that differ by all mutations of one privacy unit (add or remove). The difference of
 their exact node vectors is the unit's own node vector, since a release is a sum over units. Norms are taken
-over all nodes, cells and components together, each component divided by its largest value (its unit here). Where a span
-of time is protected instead, neighbours are others: privacy.planning.sensitivity_in_span.
+over all nodes, cells and components together, each component divided by its largest value (its unit here). If a span
+of time is protected instead, neighbours differ: see privacy.planning.sensitivity_in_span.
 
 A *family* is a set of leaf sums:
 
     net       net change of the query per window and cell, and the initial level
-    entered   entries that came to satisfy the query in a cell, once per entry, window and cell
-    left      entries that ceased to, the same way
+    entered   entries that begin to satisfy the query in a cell, once per entry, window and cell
+    left      entries that cease to satisfy it, once per entry, window and cell
 
-For `net`, what one entry can do is known to the strategy (privacy.strategies.base). An owner of several entries shares
-one k among them. Entry e with j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle
+For `net`, the strategy bounds what one entry can do (privacy.strategies.base). Several entries of an owner share one k.
+Entry e with j_e changes has a vector of norm at most g(j_e), the bound for k = j_e; by the triangle
 inequality the owner's is at most
 
     max { g(j_1) + g(j_2) + ... : j_1 + j_2 + ... = k }                                                            (3)
 
-reached for disjoint windows when equal entries move together. If at most n of them are there at once, at the end of
-any instant, then visits that do not overlap can be seen as those of one entry, and n such tracks hold them all: a sum
-of at most n terms in (3), and only g(k) for n = 1 (docs/proofs/strategies.md#owners).
+which is reached for disjoint windows if equal entries move together. If at most n of them are present at once, at the
+end of any instant, then visits that do not overlap can be seen as those of one entry, and n such tracks contain all
+visits: a sum of at most n terms in (3), and only g(k) for n = 1 (docs/proofs/strategies.md#owners).
 
 Proof for `entered` and `left`. Each event adds a vector of norm <= r to one coordinate block (window, cell), and an
-entry at most one to each block. N events of one entry stand in N different blocks; a node of a tree with c^i leaves
+entry at most one to each block. N events of one entry are in N different blocks; a node of a tree with c^i leaves
 holds at most c^i of them in one cell. So in each layer L1 <= N r, and the sum of squares is the largest when they fill
 nodes: floor(N / c^i) full ones and the rest in one more. Events of different entries of an owner may share a block: L2
-<= N r in each layer. With k changes and one cell, entering and leaving take turns, entering first: N = ceil(k/2) and
+<= N r in each layer. With k changes and one cell, entering and leaving alternate, entering first: N = ceil(k/2) and
 floor(k/2); but an owner's k changes may all be insertions, so there N = k enter (the usual count is for one entry), or
 floor((k + n)/2) if at most n entries are there at once, since no more than n have not left yet.
 With several cells a move both leaves and enters: N = k and k - 1. With a time span every block of the touched windows
 may be met: N = windows x cells.
 
-Under a strategy S over cells an event is S e_c, and several of one entry in one window add up in the nodes that hold
-them: L1 <= N r as before, and L2 <= N r in each layer, as for owners.
+Under a strategy S over cells an event is S e_c, and several events of one entry in one window add up in the nodes that
+contain them: L1 <= N r as before, and L2 <= N r in each layer, as for owners.
 """
 
 import math
@@ -42,36 +42,45 @@ from typing import Literal
 
 import numpy as np
 
-from privacy.constraint import AtMost, Within, parts
+from privacy.constraint import AtMost, Within
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_span import events_apart, fullest, net_apart, squared_apart
 from privacy.series import Family
 from privacy.states import States, in_l1, in_l2_squared
 from privacy.strategies.base import Strategy
-from privacy.strategies.touched import touched
 from privacy.upward import above, root_above
 
 MOST_OF_OWNER = 10_000
-"""Most changes of an owner: the worst split of them among entries, (3), takes time in the square of their number."""
+"""Largest number of changes of an owner: the worst split among entries, (3), takes time in the square of it."""
 
 MOST_TRACKS = 16
-"""Of an owner's entries at once; more are charged as if there were no limit."""
+"""Largest number of an owner's entries at once; more are charged as if there were no limit."""
 
 
 def of_family(family: Family, strategy: Strategy, unit: Contribution) -> Sensitivity:
-    """Sensitivity of the nodes that are made from one family of leaf sums."""
+    """Return the sensitivity of the nodes of one family of leaf sums.
+
+    Args:
+        family: `net`, `entered` or `left`.
+        strategy: the strategy in time.
+        unit: contribution of one unit, in leaves of the strategy.
+    """
     return of_net(strategy, unit) if family == "net" else of_events(family, strategy, unit)
 
 
 def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
-    """Sensitivity of net changes under a strategy.
+    """Return the sensitivity of the nodes of net changes to one unit, in normalised units.
 
     Args:
-        closely: whether it may take longer to be smaller, where the strategy is certifiable.
+        strategy: the strategy in time.
+        unit: contribution of one unit, in leaves of the strategy.
+        closely: whether the computation may take longer for a smaller bound, if the strategy is certifiable.
+
+    Source: module docstring, and docs/proofs/strategies.md#owners for owners.
 
     >>> from privacy.measure import Component
     >>> from privacy.planning.promise import Promise
-    >>> from privacy.strategies.tree import Tree
+    >>> from privacy.strategies.tree.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> promise = Promise(constraint=AtMost(4), window=1, windows=None, owner=False)
     >>> unit = Contribution(promise=promise, components=count, cells=1)
@@ -100,7 +109,7 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
     nodes, coordinates = max(each.nodes for each in moved), max(each.coordinates for each in moved)
     if not strategy.sparse:
         return charged_as_one(l2, nodes=nodes, coordinates=coordinates)
-    together = max(_together(part) for part in parts(unit.promise.constraint)) if unit.promise.owner else 1
+    together = max(part.together() for part in unit.promise.constraint.parts) if unit.promise.owner else 1
     return Sensitivity(
         l1=_worst(strategy, unit, in_one, above, closely),
         l2=l2,
@@ -112,11 +121,21 @@ def of_net(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> 
 
 
 def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Contribution) -> Sensitivity:
-    """Sensitivity of the entries that entered or left, per node and cell.
+    """Return the sensitivity of entered or left entries to one unit, in normalised units.
+
+    Args:
+        family: `entered` or `left`.
+        strategy: the strategy in time; its nodes must count single windows.
+        unit: contribution of one unit, in leaves of the strategy.
+
+    Raises:
+        ValueError: the strategy is not of disjoint layers, or a unit never leaves.
+
+    Source: proof for `entered` and `left` in the module docstring.
 
     >>> from privacy.measure import Component
     >>> from privacy.planning.promise import Promise
-    >>> from privacy.strategies.tree import Tree
+    >>> from privacy.strategies.tree.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> promise = Promise(constraint=AtMost(5), window=1, windows=None, owner=False)
     >>> unit = Contribution(promise=promise, components=count, cells=1)
@@ -130,7 +149,7 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
     _refuse_spans_of_owners(unit)
     r1 = in_l1(unit.components, unit.cells, unit.corners(1)).radius
     r2_squared = in_l2_squared(unit.components, unit.cells, unit.corners(2)).radius
-    most = max(_events(family, part, strategy.windows, unit) for part in parts(unit.promise.constraint))
+    most = max(_events(family, part, strategy.windows, unit) for part in unit.promise.constraint.parts)
     if most == 0:
         raise ValueError(f"{family}: a unit that may change at most once never leaves; use at_most: 2 or more")
     shared = unit.promise.owner or unit.over is not None  # events may fall into one node
@@ -148,7 +167,7 @@ def of_events(family: Literal["entered", "left"], strategy: Strategy, unit: Cont
 
 
 def entry_squared(strategy: Strategy, unit: Contribution) -> float:
-    """Squared L2 norm of what one entry moves, but for rounding; near enough for owners to choose by."""
+    """Return the squared L2 norm of what one entry moves, without rounding: accurate enough to choose by for owners."""
     if unit.promise.span is not None:
         return squared_apart(strategy, unit)
     states = _states(unit, 2)
@@ -163,51 +182,46 @@ def _states(unit: Contribution, power: int) -> States:
 def _worst(
     strategy: Strategy, unit: Contribution, states: States, length: Callable[[Fraction], float], closely: bool
 ) -> float:
-    """The unit's norm: `length` of one entry's bounds, or the worst split of changes among an owner's entries."""
+    """Return the unit's norm: `length` of one entry's bounds, or the worst split of changes among entries."""
     worst = 0.0
-    for part, leaves in zip(parts(unit.promise.constraint), unit.promise.touched, strict=True):
-        if not unit.promise.owner or isinstance(part, Within):
+    for part, leaves in zip(unit.promise.constraint.parts, unit.promise.touched, strict=True):
+        if not unit.promise.owner or part.changes is None:
             bound = strategy.norm(states, leaves, closely=closely)
             worst = max(worst, length(bound))
             continue
         if part.changes > MOST_OF_OWNER:
             raise ValueError(f"at_most={part.changes} is too many for an owner; at most {MOST_OF_OWNER:,} are allowed")
         bounds = strategy.norms(states, part.changes, closely=closely)
-        worst = max(worst, _best_split([length(bound) for bound in bounds], _together(part)))
+        worst = max(worst, _best_split([length(bound) for bound in bounds], part.together()))
     return worst
 
 
 def _events(family: Literal["entered", "left"], part: AtMost | Within, windows: int | None, unit: Contribution) -> int:
-    """N of the proof."""
+    """Return N of the proof."""
     nodes = math.inf if windows is None else windows
-    if isinstance(part, Within):
-        return touched(part, unit.promise.window, unit.promise.slack).nodes(1, nodes).appearing * unit.cells
+    if part.changes is None:
+        return part.touched(unit.promise.window, unit.promise.slack).nodes(1, nodes).appearing * unit.cells
     k = part.changes
     if unit.cells == 1:
-        events = (k + (_together(part) if unit.promise.owner else 1)) // 2 if family == "entered" else k // 2
+        events = (k + (part.together() if unit.promise.owner else 1)) // 2 if family == "entered" else k // 2
     else:
         events = k if family == "entered" else k - 1
     return events if unit.promise.owner else int(min(events, nodes * unit.cells))
 
 
-def _together(part: AtMost | Within) -> int:
-    """How many entries of an owner can be there at once, or move in one leaf."""
-    assert isinstance(part, AtMost)
-    return part.changes if part.entries is None else min(part.entries, part.changes)
-
-
 def _refuse_spans_of_owners(unit: Contribution) -> None:
-    if unit.promise.owner and any(isinstance(part, Within) for part in parts(unit.promise.constraint)):
-        raise ValueError("a time span does not bound an owner's entries; use at_most")
+    if unit.promise.owner:
+        for part in unit.promise.constraint.parts:
+            part.together()
 
 
 def _best_split(gain: list[float], parts: int) -> float:
-    """Largest gain[j_1 - 1] + gain[j_2 - 1] + ..., at most `parts` of them, j_1 + j_2 + ... = len(gain); rounded up.
+    """Return the largest sum of gain[j - 1] over at most `parts` j that add up to len(gain); rounded up.
 
     >>> _best_split([1.0, 1.5, 3.0], 3), _best_split([1.0, 1.75, 2.0], 2), _best_split([1.0, 1.75, 2.0], 1)
     (3.0, 2.75, 2.0)
     """
-    # In whole multiples of a power of two, so that sums are exact: they stay below 2^62.
+    # Values are integers times a power of two, so that sums are exact: they stay below 2^62.
     digits = 62 - math.frexp(max(gain) * len(gain))[1]
     gains = np.array([math.ceil(math.ldexp(g, digits)) for g in gain], dtype=np.int64)
     best = np.zeros(len(gain) + 1, dtype=np.int64)

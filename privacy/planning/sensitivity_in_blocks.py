@@ -1,27 +1,29 @@
-"""How far one privacy unit can move a release in a span of time, where its changes are counted block by block.
+"""Sensitivity of a release to one privacy unit in a span of time, if its changes are counted block by block.
 
-Under `AtOnce(n, changes=k, block=v)` time is cut into blocks of v windows, no shorter than the span, from the start on.
-What counts of a unit follows its state for k - 1 changes in a block, is held then, and at the block's last end of a
-window it is the state again, which is a change too: k in a block at most. Neighbours (privacy.protection.Span) have the
-same states at all ends of windows but some in a row, which lie in two blocks in a row. So what counts is the same but
-within these two blocks, and there the two courses x and x' change at most 2 k times each; both can be there at once.
+Under `AtOnce(n, changes=k, block=v)` time is divided into blocks of v windows, no shorter than the span, from the start
+on. The counted state of a unit follows its state for k - 1 changes in a block and is then held; at the end of the
+block's last window it is the state again, which is a change too: at most k in a block. Neighbours
+(privacy.protection.Span) have the same states at all ends of windows except some consecutive ones, which lie in two
+consecutive blocks. So the counted states are the same outside these two blocks, and inside them the two courses x and
+x' change at most 2 k times each; the unit can be present in both at once.
 
 Their difference C (x - x') is bounded in two ways, and the smaller is charged (docs/proofs/strategies.md#blocks):
 
-    by changes      g(2 k) + g(2 k - 1), g(m) the norm of one entry with m changes whose states are as far apart as can
-                    be (radius = diameter): both change at most 2 k times, and in the last leaf where they differ one
-                    change does for both. With one component in one cell, where one jumps between two ends, both have as
-                    many changes but for an even number: the larger of 2 g(2 k - 1) and g(2 k) + g(2 k - 2).
+    by changes      g(2 k) + g(2 k - 1), with g(m) the norm of one entry with m changes whose states are as far apart as
+                    possible (radius = diameter): both change at most 2 k times, and in the last leaf in which they
+                    differ one change serves both. With one component in one cell, whose state jumps between two ends,
+                    the numbers of changes of both differ by an even number: the larger of 2 g(2 k - 1) and g(2 k) +
+                    g(2 k - 2).
     by boundaries   they are apart at 2 v - 1 ends of windows, charged as 2 v: the norm of such a span (norm_apart). Its
                     states are differences: of two entries at once, or in one cell as long as the interval.
 
 An owner's n entries change at the ends of the same at most 2 k windows. So its course is the sum of those of n entries,
-each of which is bounded as above, and all norms are n times as large: n entries that move together reach that.
+each of which is bounded as above, and all norms are n times as large: n entries that move together reach this.
 
 `entered` and `left`: each course has at most 2 k events of each entry, in as many windows, so that both are charged as
 two entries, or 2 n.
 
-Source: ours; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
+Source: own result; the norms are those of privacy.planning.sensitivity and privacy.planning.sensitivity_in_span.
 """
 
 from collections.abc import Callable
@@ -31,20 +33,22 @@ from privacy.constraint import AtOnce
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.states import States, apart_in_l1, apart_in_l2_squared, in_l1, in_l2_squared
 from privacy.strategies.base import Strategy
-from privacy.strategies.touched import at_most
+from privacy.touched import at_most
 from privacy.upward import above, root_above
 
 
 def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
-    """Sensitivity of net changes.
+    """Return the sensitivity of the nodes of net changes, in normalised units, for neighbours as above.
 
     Args:
-        unit: of an owner, the entries that count at once.
+        strategy: the strategy in time.
+        unit: contribution of one unit; of an owner, the entries that count at once.
+        closely: whether the computation may take longer for a smaller bound, if the strategy is certifiable.
 
     >>> from privacy.measure import Component
     >>> from privacy.planning.promise import Promise
     >>> from privacy.protection import Span
-    >>> from privacy.strategies.tree import Tree
+    >>> from privacy.strategies.tree.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> constraint = AtOnce(changes=2, block=365)
     >>> promise = Promise(constraint=constraint, window=1, windows=None, owner=False, protects=Span(365))
@@ -60,7 +64,7 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
     l1 = above(entries * strategy.norm_apart(_differences(unit, in_one), boundaries)) if strategy.sparse else 0.0
     l2 = root_above(entries**2 * strategy.norm_apart(_differences(unit, in_two), boundaries)) + apart.rounding
     nodes, coordinates = apart.nodes, apart.coordinates
-    if not _levels(strategy):
+    if not strategy.of_levels:
         counted = strategy.moved(at_most(changes), cells=unit.columns, each=unit.filled, largest=largest, shared=False)
         nodes, coordinates = min(nodes, 2 * counted.nodes), min(coordinates, 2 * entries * counted.coordinates)
         l2 = min(l2, _by_changes(strategy, unit, in_two, root_above, closely) + 2 * entries * counted.rounding)
@@ -78,22 +82,17 @@ def net_in_blocks(strategy: Strategy, unit: Contribution, *, closely: bool = Fal
 
 
 def squared_in_blocks(strategy: Strategy, unit: Contribution) -> float:
-    """Squared L2 norm of net changes, but for rounding."""
+    """Return the squared L2 norm of net changes, without rounding."""
     in_two = _states(unit, in_l2_squared, 2)
     _, boundaries = _blocks(unit)
     bound = float(_entries(unit) ** 2 * strategy.norm_apart(_differences(unit, in_two), boundaries))
-    return bound if _levels(strategy) else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
+    return bound if strategy.of_levels else min(bound, _by_changes(strategy, unit, in_two, root_above, False) ** 2)
 
 
 def events_in_blocks(unit: Contribution) -> tuple[int, int]:
-    """How many windows hold events of one unit at most, and as how many entries the two courses are charged."""
+    """Return the largest number of windows with events of one unit, and the number of entries charged for both."""
     changes, boundaries = _blocks(unit)
     return min(changes, boundaries), 2 * _entries(unit)
-
-
-def _levels(strategy: Strategy) -> bool:
-    """Whether each level is a node: whoever changes once and stays moves all of them."""
-    return strategy.name == "direct"
 
 
 def _states(unit: Contribution, of: Callable[..., States], power: int) -> States:
@@ -117,7 +116,7 @@ def _by_changes(
 
 
 def _differences(unit: Contribution, states: States) -> States:
-    """Sizes of the difference of two states that may both be there."""
+    """Return the sizes of the difference of two states that may both be present."""
     if states.hulls:
         sign = 4 if states.squared else 2
         length = sum(states.hulls, Fraction(0))
@@ -128,12 +127,12 @@ def _differences(unit: Contribution, states: States) -> States:
 
 
 def _entries(unit: Contribution) -> int:
-    """How many entries of a unit count at once."""
+    """Return the number of entries of a unit that count at once."""
     return _at_once(unit).entries
 
 
 def _blocks(unit: Contribution) -> tuple[int, int]:
-    """How many changes there are in two blocks, and at most how many ends of leaves."""
+    """Return the number of changes in two blocks, and the largest number of ends of leaves."""
     constraint = _at_once(unit)
     assert constraint.changes is not None
     assert constraint.block is not None
@@ -141,5 +140,5 @@ def _blocks(unit: Contribution) -> tuple[int, int]:
 
 
 def _at_once(unit: Contribution) -> AtOnce:
-    assert isinstance(unit.promise.constraint, AtOnce)
-    return unit.promise.constraint
+    assert unit.promise.constraint.at_once is not None
+    return unit.promise.constraint.at_once

@@ -1,33 +1,35 @@
-"""How far one privacy unit can move the nodes of a release in a span of time (privacy.protection.Span).
+"""Sensitivity of the nodes of a release to one privacy unit in a span of time (privacy.protection.Span).
 
-Neighbours: all units are in the same states at the ends of all windows, but for one unit at w boundaries in a row, w =
+Neighbours: all units have the same states at the ends of all windows, except one unit at w consecutive boundaries, w =
 ceil(span / window), where it is in the query with at most n entries in one of the two, and not at all in the other.
-What is published is a function of the states at these boundaries alone (privacy.constraint.AtOnce), so nothing else
-differs. Norms are as in privacy.planning.sensitivity, for every strategy its own (Strategy.norm_apart).
+Published numbers are a function of the states at these boundaries alone (privacy.constraint.AtOnce), so nothing else
+differs. Norms are as in privacy.planning.sensitivity, from each strategy's Strategy.norm_apart.
 
-Where only the place of a unit is protected (Span.near), neighbours are in each query by both or by neither, with the
-same values, in cells that are near. The difference of two states is v (S e_a - S e_b): r is the largest norm of these
-for near cells a and b, and r, 2 r and w are all that the norms use (docs/proofs/cells.md#distance).
+If only the place of a unit is protected (Span.near), neighbours are in each query in both changelogs or in neither,
+with the same values, in cells that are near. The difference of two states is v (S e_a - S e_b): r is the largest norm
+of these for near cells a and b, and the norms use only r, 2 r and w (docs/proofs/cells.md#distance).
 
-`entered` and `left`. An entry entered in a window if it is in a cell at its end in which it was not at the end of the
-window before; so an entry has one event in a window at most. Let a window lie in the span if its end is a boundary of
-it, and one more follow. In each of these w + 1 windows the events of the two trajectories differ by n at most:
+`entered` and `left`. An entry enters in a window if at its end it is in a cell in which it was not at the end of the
+window before; so an entry has at most one event in a window. Let a window lie in the span if its end is a boundary of
+the span, and add the window after it. In each of these w + 1 windows the events of the two trajectories differ by at
+most n:
 
-    inside         one of them is none at its end, so only the other can have entered: at most n have. In all windows
-                   but the first, one of them was none before, so only the other can have left; in the first, both were
-                   the same before, and what left of one that is none now are all of these, of the other some
-    the one after  both are the same now, and one was none before: what entered of that one are all of these, of the
-                   other some, and only the other can have left
+    inside         one of them has no state at its end, so only the other can have entered: at most n entries have. In
+                   all windows except the first, one of them had no state before, so only the other can have left; in
+                   the first, both had the same states before, and all of these left the one without state now, and some
+                   of them left the other
+    the one after  both have the same states now, and one had none before: all of these entered that one, and some of
+                   them entered the other, and only the other can have left
 
-So N = w + 1 events of each of n entries, in as many windows. A node of s windows holds at most s of an entry's, and the
-sum of squares is the largest when they fill nodes; events of different entries may share a node and a cell.
+So there are N = w + 1 events of each of n entries, in as many windows. A node of s windows contains at most s of an
+entry's events, and the sum of squares is largest if they fill nodes; events of different entries may share a node and a
+cell.
 
-Source: maths of event-level and w-event privacy, Kellaris, Papadopoulos, Xiao, Papadias, VLDB 2014; norms ours.
+Source: event-level and w-event privacy, Kellaris, Papadopoulos, Xiao, Papadias, VLDB 2014; the norms are own results.
 """
 
 import math
 
-from privacy.constraint import AtOnce
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_blocks import events_in_blocks, net_in_blocks, squared_in_blocks
 from privacy.states import States, apart_in_l1, apart_in_l2_squared, near_in_l1, near_in_l2_squared
@@ -35,16 +37,22 @@ from privacy.strategies.base import Strategy
 from privacy.upward import above, root_above
 
 MOST_FULL = 10_000
-"""More full nodes than these are charged as one number of at least their sum of squares."""
+"""For more full nodes, one number of at least their sum of squares is charged."""
 
 
 def net_apart(strategy: Strategy, unit: Contribution, *, closely: bool = False) -> Sensitivity:
-    """Sensitivity of net changes.
+    """Return the sensitivity of the nodes of net changes, in normalised units, for neighbours as above.
 
+    Args:
+        strategy: the strategy in time.
+        unit: contribution of one unit, in leaves of the strategy.
+        closely: not used; no bound in a span of time needs it.
+
+    >>> from privacy.constraint import AtOnce
     >>> from privacy.measure import Component
     >>> from privacy.planning.promise import Promise
     >>> from privacy.protection import Span
-    >>> from privacy.strategies.direct import Direct
+    >>> from privacy.strategies.direct.direct import Direct
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> promise = Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(14))
     >>> unit = Contribution(promise=promise, components=count, cells=9)
@@ -71,27 +79,28 @@ def net_apart(strategy: Strategy, unit: Contribution, *, closely: bool = False) 
 
 
 def squared_apart(strategy: Strategy, unit: Contribution) -> float:
-    """Squared L2 norm of net changes, but for rounding."""
+    """Return the squared L2 norm of net changes, without rounding."""
     if _renewed(unit):
         return squared_in_blocks(strategy, unit)
     return float(strategy.norm_apart(_states(unit, 2), _apart(unit)[0]))
 
 
 def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
-    """Sensitivity of the entries that entered or left, per node and cell.
+    """Return the sensitivity of entered or left entries, in normalised units, for neighbours as above.
 
+    >>> from privacy.constraint import AtOnce
     >>> from privacy.measure import Component
     >>> from privacy.planning.promise import Promise
     >>> from privacy.protection import Span
-    >>> from privacy.strategies.tree import Tree
+    >>> from privacy.strategies.tree.tree import Tree
     >>> count = (Component(name="count", grid=1.0, low=1, high=1),)
     >>> promise = Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(14))
     >>> unit = Contribution(promise=promise, components=count, cells=9)
     >>> events_apart(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
     15.0
 
-    In each window the events of n entries at once differ, all of one sign: by one of the two it is not there, or was
-    not. Under a strategy over cells they are n r long at most, whichever cells these are.
+    In each window the events of n entries at once differ, all of one sign: in one of the two changelogs the unit is
+    absent, or was absent. Under a strategy over cells their norm is at most n r, for any cells.
     """
     if unit.apart:
         raise ValueError("what entered and left depends on where a unit was before, which may be near or not")
@@ -115,7 +124,7 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
 
 
 def fullest(events: int, size: int) -> list[int]:
-    """How many of an entry's events stand in each node of `size` windows where their squares add up to the most.
+    """Return the number of an entry's events in each node of `size` windows that maximises the sum of their squares.
 
     >>> fullest(15, 4)
     [4, 4, 4, 3]
@@ -127,7 +136,7 @@ def fullest(events: int, size: int) -> list[int]:
 
 
 def _states(unit: Contribution, power: int) -> States:
-    """Sizes of the difference of two trajectories while they are apart."""
+    """Return the sizes of the difference of two trajectories while they are apart."""
     _, entries = _apart(unit)
     if unit.apart:
         near = near_in_l1 if power == 1 else near_in_l2_squared
@@ -138,12 +147,12 @@ def _states(unit: Contribution, power: int) -> States:
 
 
 def _renewed(unit: Contribution) -> bool:
-    """Whether changes are counted block by block, so that what counts may differ for longer."""
+    """Return whether changes are counted block by block, so that counted states may differ for longer."""
     return unit.promise.counts_changes
 
 
 def _apart(unit: Contribution) -> tuple[int, int]:
-    """w and n."""
+    """Return w and n."""
     assert unit.promise.boundaries is not None
-    assert isinstance(unit.promise.constraint, AtOnce)
-    return unit.promise.boundaries, unit.promise.constraint.entries
+    assert unit.promise.constraint.at_once is not None
+    return unit.promise.boundaries, unit.promise.constraint.at_once.entries

@@ -1,19 +1,19 @@
-"""What sanitised records tell of the records themselves: shares, joint shares and means, unbiased and with intervals.
+"""Estimates from sanitised records: shares, joint shares and means, unbiased and with intervals.
 
-Of an attribute with few values the counts of outputs are, on average, P^T times those of inputs, P being the table of
-its response. So a linear map makes unbiased estimates of them: here (`Channel`) along one axis of a table of counts, so
-that joint shares of several attributes are one map after the other, and the table of all combinations of inputs and
-outputs is never made. For randomised response the map is a multiple and a shift, however many values there are.
+For an attribute with few values the expected counts of outputs are P^T times those of inputs, P being the table of its
+response. So a linear map gives unbiased estimates of the counts of inputs. Here (`Channel`) it acts along one axis of a
+table of counts, so joint shares of several attributes are one map after the other, and the table of all combinations of
+inputs and outputs is never built. For randomised response the map is a multiple and a shift, for any number of values.
 
-Every estimate is a mean over records of a score, which is unbiased for each record by itself, and scores are
-independent. Nothing is private here: sanitised records and public parameters alone are read.
+Every estimate is a mean over records of a score, which is unbiased for each record separately, and scores are
+independent. No private data are read: only sanitised records and public parameters.
 
-Intervals hold for two readings of the truth: the records that are there, and the population from which they were drawn
-independently. Those of randomised response (`shares`) are never too short, however few records there are: the count of
-a value is a sum of independent coins, whose spread is at most that of a binomial number of the same mean (Hoeffding
-1956, theorem 5), for which Clopper and Pearson's interval holds. Those of means hold as often for the records that are
-there, since their noise has a known distribution. For the population, and for other shares, intervals are normal, with
-the scores' own variance: right for hundreds of records, and nearly so for fewer.
+Intervals hold for two readings of the truth: the given records, and the population from which they were drawn
+independently. Those of randomised response (`shares`) are never too short, for any number of records: the count of a
+value is a sum of independent coins, whose spread is at most that of a binomial number of the same mean (Hoeffding 1956,
+theorem 5), for which Clopper and Pearson's interval holds. Those of means have the stated coverage for the given
+records, since their noise has a known distribution. For the population, and for other shares, intervals are normal,
+with the scores' own variance: accurate for hundreds of records, and nearly so for fewer.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64] | Floats
 
 WORST_CONDITION = 1e6
-"""Of a table: beyond it outputs hardly tell inputs apart, and estimates would be noise and rounding."""
+"""Largest condition number of a table: beyond it outputs hardly distinguish inputs, and estimates would be noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Estimates with their standard deviations and intervals; all of one shape."""
+    """Estimates with their standard deviations and intervals; float64 arrays of one shape."""
 
     value: Floats
     stddev: Floats
@@ -48,13 +48,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """From counts of outputs to estimates of counts of inputs: a table, or `same` for an output's own value and
-    `other` for the rest.
+    """Linear map from counts of outputs to estimates of counts of inputs.
+
+    It is a table, or `same` for an output's own value and `other` for the rest.
 
     Attributes:
-        scores: [inputs, 3]: of a record that has the value the mean squared score; the least mean of the squares among
-            records that have another value; how far the highest score is from the lowest.
-        inverse: [inputs, outputs]; None where two numbers say it.
+        scores: float64 [inputs, 3]: for a record that has the value, the mean squared score; the least mean of the
+            squares among records that have another value; the distance of the highest score from the lowest.
+        inverse: float64 [inputs, outputs]; None if two numbers suffice.
     """
 
     scores: Floats
@@ -64,7 +65,8 @@ class Channel:
 
     @staticmethod
     def of(response: RandomisedResponse | MetricResponse) -> "Channel":
-        """
+        """Return the map of a response.
+
         Raises:
             ValueError: outputs hardly depend on inputs.
 
@@ -81,7 +83,7 @@ class Channel:
         table = response.table / PARTS
         if np.linalg.cond(table) > WORST_CONDITION:
             raise ValueError(
-                "what comes out hardly depends on what went in, so shares cannot be told; leave out the distances, "
+                "outputs hardly depend on inputs, so shares cannot be estimated; leave out the distances, "
                 "or take a larger epsilon"
             )
         inverse = np.asarray(np.linalg.inv(table.T), dtype=np.float64)
@@ -90,21 +92,22 @@ class Channel:
         return Channel(scores=np.stack([np.diag(of_all), others, np.ptp(inverse, axis=1)], axis=1), inverse=inverse)
 
     def unbiased(self, counts: Counts, *, axis: int = -1) -> Floats:
-        """Estimates along one axis."""
+        """Return estimates of counts of inputs along one axis, float64 of the shape of `counts`."""
         return _mapped(counts, axis, self.same, self.other, self.inverse)
 
     def squares(self, counts: Counts, *, axis: int = -1) -> Floats:
-        """The same with all coefficients squared: sums of squared scores."""
+        """Return the map with squared coefficients, for sums of squared scores, float64 of the shape of `counts`."""
         inverse = None if self.inverse is None else self.inverse**2
         return _mapped(counts, axis, self.same**2, self.other**2, inverse)
 
 
 def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: float = 0.95) -> Estimate:
-    """Shares of all combinations of several attributes' values among the records.
+    """Return the shares of all combinations of several attributes' values among the records.
 
     Args:
-        counts: how often each combination came out; an axis for each attribute.
-        channels: one for each axis.
+        counts: number of records with each combination of outputs; an axis for each attribute.
+        channels: map of each axis.
+        confidence: confidence level of the intervals.
     """
     records = float(counts.sum())
     if records < 1:
@@ -119,18 +122,20 @@ def joint_shares(counts: Counts, channels: Sequence[Channel], *, confidence: flo
             *((c.scores[:, 0], c.scores[:, :2].min(axis=1), c.scores[:, 2]) for c in channels), strict=True
         )
     )
-    # A score varies as much as noise makes it at the least, however alike the records came out.
+    # The variance of a score is at least that of the noise, even if the records had equal outputs.
     variance = np.maximum((squares - value**2) * records / max(records - 1, 1), np.clip(own - 1, 0, least))
     found = _normal(value, np.sqrt(variance / records), confidence)
-    # One record's score further to either side: scores of few records are far from normal.
+    # Each end is moved by one record's score: scores of few records are far from normal.
     return replace(found, low=found.low - reach / records, high=found.high + reach / records)
 
 
 def shares(counts: Counts, attribute: Category, *, confidence: float = 0.95) -> Estimate:
-    """The share of each value of a category among the records.
+    """Return the share of each value of a category among the records.
 
     Args:
-        counts: how often each came out.
+        counts: number of records with each output, [values].
+        attribute: the category.
+        confidence: confidence level of the intervals.
     """
     if isinstance(attribute.response, MetricResponse):
         return joint_shares(counts, [Channel.of(attribute.response)], confidence=confidence)
@@ -138,22 +143,26 @@ def shares(counts: Counts, attribute: Category, *, confidence: float = 0.95) -> 
 
 
 def element_shares(counts: Counts, records: int, attribute: Subset, *, confidence: float = 0.95) -> Estimate:
-    """For each element of sets, the share of records whose bounded set has it.
+    """Return, for each element of sets, the share of records whose bounded set contains it.
 
     Args:
-        counts: how many of the sanitised sets have each element.
+        counts: number of sanitised sets that contain each element, [elements].
+        records: number of records.
+        attribute: the sets.
+        confidence: confidence level of the intervals.
     """
     coin = RandomisedResponse(values=2, other=attribute.response.turned)
     return _of_coins(counts, float(records), coin, confidence)
 
 
 def means(values: Floats, noise: NoiseDistribution, step: float, *, confidence: float = 0.95) -> Estimate:
-    """Means of sanitised numbers, or of each point of curves.
+    """Return means of sanitised numbers, or of each point of curves.
 
     Args:
-        values: [records] or [records, points].
-        noise: of each number, in steps of a grid; the sum of as many as there are records has known quantiles.
-        step: of the grid.
+        values: float64 [records] or [records, points].
+        noise: noise of each number, in grid steps; the sum over all records has known quantiles.
+        step: length of a grid step.
+        confidence: confidence level of the intervals.
     """
     records = len(values)
     if records < 1:
@@ -166,21 +175,21 @@ def means(values: Floats, noise: NoiseDistribution, step: float, *, confidence: 
 
 
 def _of_coins(counts: Counts, records: float, response: RandomisedResponse, confidence: float) -> Estimate:
-    """Of values that come out of a record with odds `keep` if they are its own, and `other` if not."""
+    """Return shares of values that a record outputs with odds `keep` if it has them, and `other` if not."""
     from scipy.special import betaincinv  # slow to import
 
     if records < 1:
         raise ValueError("no records, so no estimate")
     keep, other = response.keep / PARTS, response.other / PARTS
     found = np.asarray(counts, dtype=np.float64)
-    # One count further to either side, so that the mean itself is never left out of Hoeffding's theorem.
+    # Each end is moved by one count, so that the mean itself is always covered by Hoeffding's theorem.
     fewer, more = np.maximum(found - 1, 0), np.minimum(found + 1, records)
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore"):
         low = np.where(fewer > 0, betaincinv(np.maximum(fewer, 1), records - fewer + 1, tail), 0.0)
         high = np.where(more < records, betaincinv(more + 1, np.maximum(records - more, 1), 1 - tail), 1.0)
     share = found / records
-    likely = np.clip(share, other, keep)  # what comes out cannot be rarer, or more common
+    likely = np.clip(share, other, keep)  # outputs cannot be rarer, or more common
     deviation = np.sqrt(likely * (1 - likely) / records)
     return Estimate(
         value=(share - other) / (keep - other),

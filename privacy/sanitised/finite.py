@@ -1,13 +1,13 @@
-"""What any mechanism with finitely many inputs and outputs costs, exactly: all pairs of inputs, and of sets the worst.
+"""Exact cost of any mechanism with finitely many inputs and outputs: all pairs of inputs, with the worst set for each.
 
-A mechanism is a table of probabilities, a row for each input. Inputs are what one record (or one attribute of it) may
-be, and any two of them are neighbours. Of all sets S of outputs Pr[i in S] - e^epsilon Pr[j in S] is largest where S
-holds exactly the outputs that raise it, so that
+A mechanism is a table of probabilities, a row for each input. Inputs are the possible values of one record (or of one
+attribute of it), and any two of them are neighbours. Pr[i in S] - e^epsilon Pr[j in S] is largest if S contains exactly
+the outputs that increase it, so that
 
     delta(i, j) = sum over outputs o of max(0, P[i, o] - e^epsilon P[j, o])
 
 and the mechanism is (epsilon, delta)-differentially private if and only if delta(i, j) <= delta for all i and j.
-No set need be tried. Sums are over integers and fractions; only e^epsilon is rounded, downward, in the 50th digit.
+Sets are not enumerated. Sums are over integers and fractions; only e^epsilon is rounded, downward, in the 50th digit.
 """
 
 import math
@@ -22,21 +22,21 @@ from numpy.typing import NDArray
 from privacy.upward import above, exp_below, log_above
 
 Exact = int | str | Fraction
-"""A probability or a distance as it is meant: '0.3' is three tenths, where the float 0.3 is not."""
+"""A probability or a distance in exact form: '0.3' is three tenths, unlike the float 0.3."""
 
 LARGEST_EPSILON = 1_000_000
-"""What is asked about; with more e^epsilon would be beyond all decimals."""
+"""Largest epsilon; beyond it e^epsilon would exceed the range of decimals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What a mechanism costs at one epsilon, and where.
+    """Cost of a mechanism at one epsilon, and the inputs and outputs that reach it.
 
     Attributes:
-        delta: never below what is true, and above it by less than one part in 10^40.
-        pair: two inputs between which it is that large.
-        outputs: the worst set: those whose probability under the first is more than e^epsilon times that under the
-            second.
+        delta: never below the exact value, and above it by less than one part in 10^40.
+        pair: two inputs that reach it.
+        outputs: the worst set: outputs whose probability under the first input is more than e^epsilon times that under
+            the second.
     """
 
     delta: Fraction
@@ -46,7 +46,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class FiniteMechanism:
-    """Probabilities of outputs, by input: [inputs][outputs].
+    """Finite mechanism, given by probabilities of outputs by input: [inputs][outputs].
 
     Raises:
         ValueError: rows of unequal length, a negative probability, or a row that does not add up to exactly 1.
@@ -74,24 +74,24 @@ class FiniteMechanism:
 
     @staticmethod
     def of(rows: Sequence[Sequence[Exact]]) -> "FiniteMechanism":
-        """From fractions, integers, or texts such as '1/3' and '0.25'."""
+        """Return the mechanism from fractions, integers, or texts such as '1/3' and '0.25'."""
         try:
             return FiniteMechanism(tuple(tuple(Fraction(cell) for cell in row) for row in rows))
         except ZeroDivisionError:
             raise ValueError("a probability is divided by zero") from None
 
     def least_delta(self, epsilon: float) -> Loss:
-        """The least delta with which the mechanism is (epsilon, delta)-differentially private, for epsilon >= 0."""
+        """Return the least delta with which the mechanism is (epsilon, delta)-private, for epsilon >= 0."""
         if not 0 <= epsilon <= LARGEST_EPSILON:
             raise ValueError(f"epsilon={epsilon} must be at least 0 and at most {LARGEST_EPSILON:,}")
         return self._worst(exp_below(epsilon))
 
     def least_epsilon(self, delta: Exact | float = 0) -> float:
-        """The least epsilon with which it is (epsilon, delta)-private, rounded up; infinite if there is none.
+        """Return the least epsilon with which it is (epsilon, delta)-private, rounded up; infinite without one.
 
-        As a function of t = e^epsilon, delta(i, j) is linear between the ratios P[i, o] / P[j, o], so that the t at
-        which it meets delta is a fraction. From t = 1 on, that of the worst pair is taken until none is too much: no
-        pair comes up twice, and few do at all.
+        As a function of t = e^epsilon, delta(i, j) is linear between the ratios P[i, o] / P[j, o], so the t at which it
+        equals delta is a fraction. Starting from t = 1, the t of the worst pair is taken until no pair exceeds delta:
+        no pair occurs twice, and few occur at all.
         """
         allowed, factor = Fraction(delta), Fraction(1)
         while (loss := self._worst(factor)).delta > allowed:
@@ -103,7 +103,7 @@ class FiniteMechanism:
         return above(log_above(factor))
 
     def _worst(self, factor: Fraction) -> Loss:
-        """The loss at e^epsilon = `factor`."""
+        """Return the loss at e^epsilon = `factor`."""
         parts, counts = factor.denominator, factor.numerator
         scaled = self._numerators * parts
         worst, pair = -1, (0, 0)
@@ -131,7 +131,7 @@ class FiniteMechanism:
 
 
 def _least_factor(p: Sequence[Fraction], q: Sequence[Fraction], delta: Fraction) -> Fraction | None:
-    """The least t >= 1 with sum of max(0, p - t q) <= delta; None if there is none."""
+    """Return the least t >= 1 with sum of max(0, p - t q) <= delta; None without one."""
     lost = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
     if lost > delta:
         return None
@@ -146,16 +146,3 @@ def _least_factor(p: Sequence[Fraction], q: Sequence[Fraction], delta: Fraction)
         if of_p - max(following, Fraction(1)) * of_q > delta:
             return (of_p - delta) / of_q
     return Fraction(1)
-
-
-def worst_error(mechanism: FiniteMechanism, distances: Sequence[Sequence[Exact]]) -> Fraction:
-    """The largest expected distance, over the inputs, of what comes out from what went in.
-
-    Args:
-        distances: [inputs][outputs].
-    """
-    errors = [
-        sum((p * Fraction(d) for p, d in zip(row, far, strict=True)), Fraction(0))
-        for row, far in zip(mechanism.rows, np.asarray(distances).tolist(), strict=True)
-    ]
-    return max(errors)

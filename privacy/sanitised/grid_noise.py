@@ -1,15 +1,15 @@
-"""Discrete Laplace noise on a bounded number that stands on a grid: the least scale for (epsilon, delta).
+"""Discrete Laplace noise on a bounded number on a grid: the least scale for (epsilon, delta).
 
 A record's number is one of 0, ..., D, in steps of a public grid, and any two of them are neighbours. Noise N with
-Pr[N = n] = (1 - q) / (1 + q) q^|n|, q = exp(-1 / b), is added. The worst two are 0 and D, and the worst set holds all
-that comes out below a point:
+Pr[N = n] = (1 - q) / (1 + q) q^|n|, q = exp(-1 / b), is added. The worst pair is 0 and D, and the worst set contains
+all outputs below a point:
 
     delta(b) = 0                                              if D <= b epsilon
-               1 - (q^(k + 1) + e^epsilon q^(D - k)) / (1 + q)    else, with k = ceil((D - b epsilon) / 2) - 1.
+               1 - (q^(k + 1) + e^epsilon q^(D - k)) / (1 + q)    otherwise, with k = ceil((D - b epsilon) / 2) - 1.
 
 Source: Holohan, Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015), example 5, for
-continuous noise. That is not tight; exactly, continuous noise has 1 - exp((epsilon - D / b) / 2), so that
-b = D / (epsilon - 2 ln(1 - delta)) is enough, and needed. On the grid it is a little more. Proofs:
+continuous noise. That bound is not tight; exactly, continuous noise has 1 - exp((epsilon - D / b) / 2), so
+b = D / (epsilon - 2 ln(1 - delta)) is sufficient and necessary. On the grid b is slightly larger. Proofs:
 docs/proofs/sanitised.md.
 """
 
@@ -17,16 +17,20 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from privacy.bisection import last_holding
 from privacy.checks import at_least, positive
 from privacy.upward import above, exp_above, exp_below
 
 
 def delta_of(scale: float, steps: int, *, epsilon: float) -> Fraction:
-    """What delta such noise costs: never below what is true, and above it by less than one part in 10^40.
+    """Return the exact delta of such noise: never below it, and above it by less than one part in 10^40.
+
+    Neighbours: any two numbers of one record. Sensitivity: `steps` in L1.
 
     Args:
-        scale: b, in steps.
-        steps: D, how many of them lie between the least and the greatest number.
+        scale: b, in grid steps.
+        steps: D, the number of steps between the least and the greatest number.
+        epsilon: at least 0.
 
     >>> float(delta_of(10.0, 10, epsilon=1.0)), round(float(delta_of(9.0, 10, epsilon=1.0)), 4)
     (0.0, 0.0555)
@@ -38,21 +42,20 @@ def delta_of(scale: float, steps: int, *, epsilon: float) -> Fraction:
         return Fraction(0)
     k = math.ceil(room / 2) - 1
     left = Fraction(1) / Fraction(scale)
-    # Numerator downward, denominator upward: what is taken from 1 is never too much.
+    # The numerator is rounded downward, the denominator upward: the amount subtracted from 1 is never too large.
     lost = exp_below(-(k + 1) * left) + exp_below(Fraction(epsilon) - (steps - k) * left)
     return 1 - lost / (1 + exp_above(-left))
 
 
-def continuous_scale(diameter: float, *, epsilon: float, delta: float = 0.0) -> float:
-    """The least scale of continuous Laplace noise: D / (epsilon - 2 ln(1 - delta)). What a grid costs is beyond it."""
-    return diameter / (epsilon - 2 * math.log1p(-delta))
-
-
 @lru_cache(maxsize=256)
 def least_scale(steps: int, *, epsilon: float, delta: float = 0.0) -> float:
-    """The least scale, in steps, with which the noise is (epsilon, delta)-private, to one part in 10^12.
+    """Return the least scale, in grid steps, at which the noise is (epsilon, delta)-private, to one part in 10^12.
 
-    More noise never costs more: wide discrete Laplace noise is narrow noise with other noise added to it.
+    More noise never costs more: wide discrete Laplace noise is narrow noise plus other noise.
+
+    Args:
+        steps: D, the number of steps between the least and the greatest number.
+        epsilon, delta: privacy parameters.
 
     >>> least_scale(10, epsilon=1.0), round(least_scale(1000, epsilon=1.0, delta=0.1), 2)
     (10.0, 825.95)
@@ -66,10 +69,9 @@ def least_scale(steps: int, *, epsilon: float, delta: float = 0.0) -> float:
     bad = good
     while delta_of(bad, steps, epsilon=epsilon) <= allowed and bad > 2.0**-40:
         good, bad = bad, bad / 2
-    while good - bad > 1e-12 * good:
-        middle = (good + bad) / 2
-        if delta_of(middle, steps, epsilon=epsilon) <= allowed:
-            good = middle
-        else:
-            bad = middle
-    return good
+    return last_holding(
+        lambda scale: delta_of(scale, steps, epsilon=epsilon) <= allowed,
+        good,
+        bad,
+        near=lambda good, bad: good - bad <= 1e-12 * good,
+    )

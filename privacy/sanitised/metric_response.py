@@ -1,9 +1,9 @@
-"""Responses in a finite metric space: likelier values are nearer ones, and the worst expected distance is small.
+"""Responses in a finite metric space: nearer values are likelier, and the worst expected distance is small.
 
-With probability delta the true value comes out, else what a pure mechanism chooses: one in whose table no two odds of a
-column differ by more than the factor e^epsilon. Of these the one with the least worst error is found by a linear
-programme (up to `MOST_SOLVED` values); beside it stand odds that fall exponentially with the distance, and randomised
-response. What is taken is rounded to exact odds, and these are checked, whatever a solver says.
+With probability delta the true value is the output, otherwise the choice of a pure mechanism: one in whose table no two
+odds of a column differ by more than the factor e^epsilon. The one with the least worst error is found by a linear
+programme (up to `MOST_SOLVED` values); it is compared with odds that fall exponentially with the distance, and with
+randomised response. The best is rounded to exact odds, which are checked, so the guarantee does not depend on a solver.
 
 Source of the exponential odds: McSherry, Talwar, "Mechanism Design via Differential Privacy" (FOCS 2007), with the rate
 that the check allows instead of the theorem's. The mixture with the truth is optimal for the discrete metric: Holohan,
@@ -20,6 +20,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.bisection import last_holding
 from privacy.noise.odds import PARTS, Integers, choose
 from privacy.sanitised.finite import Exact, FiniteMechanism
 from privacy.upward import above, exp_below, shown
@@ -27,28 +28,28 @@ from privacy.upward import above, exp_below, shown
 Floats = NDArray[np.float64]
 
 MOST_SOLVED = 60
-"""Values for which the linear programme is solved, in about half a second."""
+"""Largest number of values for which the linear programme is solved, in about half a second."""
 
 MOST_COMPARED = 100
-"""Values of which all pairs can be compared, each by all outputs, in about a second."""
+"""Largest number of values of which all pairs are compared, each by all outputs, in about a second."""
 
 MOST_VALUES = 1000
-"""A table of as many rows and columns fits into memory with ease."""
+"""Largest number of values, whose table easily fits into memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricResponse:
-    """Odds of each output, by input: [values][values], of `privacy.noise.odds.PARTS`.
+    """Response given by odds of each output, by input: [values][values], in parts of `privacy.noise.odds.PARTS`.
 
     Neighbours: one record with any two of the values. Guarantee: (epsilon, delta)-differential privacy, which is
-    checked here: less `truth` on the diagonal, the largest of a column is at most e^epsilon times the least; or else
+    checked here: without `truth` on the diagonal, the largest of a column is at most e^epsilon times the least; or else
     over all pairs.
 
     Attributes:
-        truth: what of the odds on the diagonal is the truth by delta.
+        truth: part of the odds on the diagonal that outputs the truth by delta.
 
     Raises:
-        ValueError: odds that do not add up, or do not have the guarantee.
+        ValueError: the odds do not add up, or do not have the guarantee.
     """
 
     epsilon: float
@@ -68,10 +69,14 @@ class MetricResponse:
 
     @staticmethod
     def own(rows: Sequence[Sequence[Exact]], *, epsilon: float, delta: float = 0.0) -> "MetricResponse":
-        """A table of somebody's own, in fractions of 2^62: what is lost to rounding goes to the largest of each row.
+        """Return the response of a given table, in parts of 2^62; rounding errors go to the largest entry of each row.
+
+        Args:
+            rows: probabilities, [values][values].
+            epsilon, delta: privacy parameters that the table must have.
 
         Raises:
-            ValueError: no square table of probabilities, or one that costs more.
+            ValueError: the table is not a square table of probabilities, or costs more.
         """
         mechanism = FiniteMechanism.of(rows)
         if len(rows) != len(mechanism.rows[0]):
@@ -102,11 +107,11 @@ class MetricResponse:
         return np.array(self.odds, dtype=np.int64)
 
     def error(self, distances: Floats) -> float:
-        """The largest expected distance between what goes in and what comes out."""
+        """Return the largest expected distance between input and output, for distances float64 [values, values]."""
         return float((self.table / PARTS * distances).sum(axis=1).max())
 
     def sample(self, codes: Integers) -> Integers:
-        """Another value for each, or the same. A second call samples anew."""
+        """Return the response for each code, int64 [records]. A second call samples again."""
         return choose(self.table, codes)
 
     def mechanism(self) -> FiniteMechanism:
@@ -114,9 +119,10 @@ class MetricResponse:
 
 
 def refuse_no_metric(distances: Floats) -> None:
-    """
+    """Refuse distances, float64 [values, values], that are not a metric.
+
     Raises:
-        ValueError: not square, not symmetric, not zero exactly where a value meets itself, or against the triangle.
+        ValueError: not square, not symmetric, not zero exactly on the diagonal, or against the triangle inequality.
     """
     if distances.ndim != 2 or distances.shape[0] != distances.shape[1] or len(distances) < 2:
         raise ValueError("distances are a square table, a row for each of at least two values")
@@ -131,15 +137,16 @@ def refuse_no_metric(distances: Floats) -> None:
         if len(wrong):
             one, other = (int(place) for place in wrong[0])
             raise ValueError(
-                f"values {one} and {other} are further from each other than by way of value {middle}: that is no metric"
+                f"values {one} and {other} are further apart than by way of value {middle}: this is not a metric"
             )
 
 
 def best_response(distances: Floats, *, epsilon: float, delta: float = 0.0) -> MetricResponse:
-    """The response with the least worst error of those that are known: without a delta, up to `MOST_SOLVED`, of all.
+    """Return the response with the least worst error of the known ones; without a delta, up to `MOST_SOLVED`, of all.
 
     Args:
-        distances: [values, values], a metric.
+        distances: float64 [values, values], a metric.
+        epsilon, delta: privacy parameters.
 
     Raises:
         ValueError: not a metric, or too many values.
@@ -170,31 +177,29 @@ def _flattened(weights: Floats) -> Floats:
 
 
 def _exponential(distances: Floats, epsilon: float) -> Floats:
-    """Odds proportional to exp(-rate distance), with the largest rate that epsilon allows."""
+    """Return odds proportional to exp(-rate distance), with the largest rate that epsilon allows."""
 
     def loss(rate: float) -> float:
         odds = _flattened(np.exp(-rate * distances))
         return float(np.log(odds.max(axis=0) / odds.min(axis=0)).max())
 
-    low, high = 0.0, 50.0 / float(distances.max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if loss(middle) <= epsilon * (1 - 1e-9) else (low, middle)
-    return _flattened(np.exp(-low * distances))
+    highest = 50.0 / float(distances.max())
+    rate = last_holding(lambda rate: loss(rate) <= epsilon * (1 - 1e-9), 0.0, highest, near=lambda *_: False, steps=60)
+    return _flattened(np.exp(-rate * distances))
 
 
 @lru_cache(maxsize=64)
 def _solved(distances: bytes, values: int, epsilon: float) -> Floats | None:
-    """The table with the least worst error of all: variables are its cells, the least of each column, and the error.
+    """Return the table with the least worst error; variables are its cells, the least of each column, and the error.
 
-    Of those with the same worst error one with a small mean error is taken. None if the solver gives up.
+    Among tables with the same worst error it chooses one with a small mean error. None if the solver fails.
     """
     from scipy.optimize import linprog  # slow to import
     from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
     far = np.frombuffer(distances).reshape(values, values)
     cells, columns = values * values, eye_array(values)
-    least = kron(np.ones((values, 1)), columns)  # of each cell its column
+    least = kron(np.ones((values, 1)), columns)  # the column of each cell
     none = coo_array((cells, 1))
     rows = kron(columns, np.ones((1, values)))
     of_rows = kron(columns, np.ones((1, values))).multiply(far.reshape(1, -1))
@@ -213,7 +218,7 @@ def _solved(distances: bytes, values: int, epsilon: float) -> Floats | None:
 
 
 def _rounded(pure: Floats, epsilon: float, delta: float) -> MetricResponse:
-    """Exact odds near these floats: with a little of uniform odds in them, as little as the check lets pass."""
+    """Return exact odds near these floats, mixed with as little of uniform odds as the check requires."""
     values = len(pure)
     truth = math.floor(Fraction(delta) * PARTS)
     for uniform in (0.0, *(10.0**-power for power in range(12, -1, -1))):
@@ -225,11 +230,11 @@ def _rounded(pure: Floats, epsilon: float, delta: float) -> MetricResponse:
             return MetricResponse(
                 epsilon=epsilon, delta=delta, truth=truth, odds=tuple(tuple(row) for row in exact.tolist())
             )
-    raise ValueError(f"epsilon={epsilon} is too small for {values} values: all of them would be alike")
+    raise ValueError(f"epsilon={epsilon} is too small for {values} values: all of them would be equally likely")
 
 
 def _is_pure(odds: Integers, epsilon: float) -> bool:
-    """Whether in no column the largest is more than e^epsilon times the least; in integers."""
+    """Return whether in each column the largest is at most e^epsilon times the least; in integers."""
     factor = exp_below(epsilon)
     most, least = odds.max(axis=0).tolist(), odds.min(axis=0).tolist()
     return min(least) >= 0 and all(

@@ -1,4 +1,4 @@
-"""Optimal randomised response: the true value, or any of the others, with exact odds.
+"""Optimal randomised response: the true value, or any other value, with exact odds.
 
 Source: Holohan, Leith, Mason, "Differential Privacy in Metric Spaces" (Information Sciences 305, 2015), example 6;
 without a delta, Kairouz, Oh, Viswanath, "Extremal Mechanisms for Local Differential Privacy" (JMLR 17, 2016).
@@ -22,11 +22,11 @@ class RandomisedResponse:
     Neighbours: one record with any two of the values. Guarantee: (epsilon, `delta_at(epsilon)`)-differential privacy.
 
     Attributes:
-        values: how many there are, at least 2.
-        other: of `privacy.noise.odds.PARTS`.
+        values: number of values, at least 2.
+        other: odds of each other value, in parts of `privacy.noise.odds.PARTS`.
 
     Raises:
-        ValueError: odds by which another value is likelier than the true one.
+        ValueError: another value is likelier than the true one.
     """
 
     values: int
@@ -36,16 +36,20 @@ class RandomisedResponse:
         at_least("values", self.values, 2)
         at_least("other", self.other, 0)
         if self.other >= self.keep:
-            raise ValueError(f"other={self.other} of {PARTS} is too much for {self.values} values: it hides everything")
+            raise ValueError(f"other={self.other} of {PARTS} is too much for {self.values} values: it hides all")
 
     @staticmethod
     def optimal(values: int, *, epsilon: float, delta: float = 0.0) -> "RandomisedResponse":
-        """The likeliest truth that (epsilon, delta) allows: others have (1 - delta) / (values - 1 + e^epsilon) each.
+        """Return the response with the likeliest truth: others have (1 - delta) / (values - 1 + e^epsilon) each.
 
-        Rounded up to the next part, so that the guarantee is exact.
+        The odds are rounded up to the next part, so that the guarantee is exact.
+
+        Args:
+            values: number of values.
+            epsilon, delta: privacy parameters.
 
         Raises:
-            ValueError: an epsilon so small that nothing would be left of the truth.
+            ValueError: epsilon is so small that nothing of the truth would remain.
 
         >>> two = RandomisedResponse.optimal(2, epsilon=1.0)
         >>> round(two.keep / two.other, 9), two.delta_at(1.0)
@@ -61,22 +65,22 @@ class RandomisedResponse:
         return int(PARTS - (self.values - 1) * self.other)
 
     def delta_at(self, epsilon: float) -> Fraction:
-        """Of two inputs only the first's own value is likelier under it: max(0, keep - e^epsilon other)."""
+        """Return max(0, keep - e^epsilon other): of two inputs only the first's own value is likelier under it."""
         return max(Fraction(0), self.keep - exp_below(epsilon) * self.other) / PARTS
 
     @property
     def error(self) -> float:
-        """Probability of another value than the true one: its error where all values are 1 apart."""
+        """Probability of another value than the true one: the error if all distances are 1."""
         return (self.values - 1) * self.other / PARTS
 
     def sample(self, codes: Integers) -> Integers:
-        """Another value for each, or the same. A second call samples anew."""
+        """Return the response for each code, int64 [records]. A second call samples again."""
         points = uniform(len(codes))
         others = (points - self.keep) // max(self.other, 1)
         return np.where(points < self.keep, codes, others + (others >= codes))
 
     def mechanism(self) -> FiniteMechanism:
-        """As a table, for few values."""
+        """Return the response as a table, for few values."""
         keep, other = Fraction(self.keep, PARTS), Fraction(self.other, PARTS)
         return FiniteMechanism(
             tuple(tuple(keep if i == j else other for j in range(self.values)) for i in range(self.values))

@@ -1,4 +1,4 @@
-"""All that is done to one record, and what it costs."""
+"""Sanitisation of one record, and its cost."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,10 +9,10 @@ from privacy.upward import above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sanitisation:
-    """What is done to each record: its attributes, and nothing else of it comes out.
+    """Sanitisation of each record: its attributes, and no other part of the record is published.
 
     Neighbours: two data sets of as many records that differ in one of them, by any values. Guarantee: (`epsilon`,
-    `delta`)-differential privacy of all that is ever made of the sanitised records, if each is sanitised once.
+    `delta`)-differential privacy of everything computed from the sanitised records, if each is sanitised once.
     Source: Holohan, Leith, Mason (Information Sciences 305, 2015), theorem 4 (identity query) and theorem 5 (products
     of records); epsilons and deltas of attributes add up (docs/proofs/sanitised.md).
     """
@@ -22,17 +22,17 @@ class Sanitisation:
     def __post_init__(self) -> None:
         names = [attribute.name for attribute in self.attributes]
         if not names or len(set(names)) < len(names):
-            raise ValueError("a record has at least one attribute, each with a name of its own")
+            raise ValueError("a record has at least one attribute, each with its own name")
         columns = [c for one in self.attributes for c in (one.points if isinstance(one, Curve) else (one.name,))]
         if len(set(columns)) < len(columns):
             raise ValueError("a column is sanitised twice; it is one attribute's, or one point's of a curve")
 
     @property
     def epsilon(self) -> float:
-        """Of a record: the sum, rounded up."""
+        """Epsilon of a record: the sum, rounded up."""
         return above(sum((Fraction(attribute.epsilon) for attribute in self.attributes), Fraction(0)))
 
     @property
     def delta(self) -> float:
-        """The same."""
+        """Delta of a record: the sum, rounded up."""
         return above(sum((Fraction(attribute.delta) for attribute in self.attributes), Fraction(0)))

@@ -1,8 +1,8 @@
-"""How the noise of published numbers goes together: numbers that share noisy nodes have noise in common.
+"""Covariance of the noise of published numbers: numbers that share noisy nodes have correlated noise.
 
-A published number is A x + W z (privacy.strategies.base), with W known to everyone and z independent noise of one
-variance, so the covariance of the numbers' noise is W W^T times that variance. W is what the strategy's own step makes
-of unit vectors in the place of noise, so any strategy will do whose nodes have noise of one width.
+A published number is A x + W z (privacy.strategies.base), with W public and z independent noise of one variance, so the
+covariance of the numbers' noise is W W^T times that variance. The strategy's step computes W from unit vectors in place
+of noise, so this works for every strategy whose nodes have noise of one width.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,19 @@ from privacy.smoothing.segments import Segment
 from privacy.strategies.base import Floats, Nodes, Strategy
 
 COLUMNS = 512
-"""Nodes that are looked at in one go."""
+"""Number of nodes that are processed at a time."""
 
 UNIT = 2**20
-"""What stands for one in the place of noise: strategies may count in fractions of it."""
+"""Value that represents one in place of noise: strategies may compute fractions of it."""
 
 
 def noise_covariances(strategy: Strategy, series: Series, parts: Sequence[Segment]) -> list[Floats]:
-    """W W^T of the numbers of each segment, [last - first, last - first].
+    """Return W W^T of the numbers of each segment, float64 [last - first, last - first].
 
     Args:
-        series: in the strategy's windows.
+        strategy: the strategy that publishes the series.
+        series: the series, in the strategy's windows.
+        parts: segments of the series.
 
     >>> from privacy.strategies.sliding import Sliding
     >>> each_by_itself = Sliding(width=7, every=1, windows=None)
@@ -47,9 +49,14 @@ def noise_covariances(strategy: Strategy, series: Series, parts: Sequence[Segmen
 
 
 def noise_weights(strategy: Strategy, series: Series, numbers: Sequence[int]) -> Floats:
-    """The rows of W of some numbers of a series, [numbers, nodes] and then zeros; `series` in the strategy's windows.
+    """Return the rows of W of some numbers of a series, float64 [numbers, nodes], followed by zero columns.
 
-    >>> from privacy.strategies.direct import Direct
+    Args:
+        strategy: the strategy that publishes the series.
+        series: the series, in the strategy's windows.
+        numbers: indices of the numbers.
+
+    >>> from privacy.strategies.direct.direct import Direct
     >>> noise_weights(Direct(windows=4), Series(kind="change"), [2])[:, :4].tolist()
     [[0.0, 0.0, -1.0, 1.0]]
     """
@@ -66,7 +73,7 @@ def noise_weights(strategy: Strategy, series: Series, numbers: Sequence[int]) ->
 
 
 class _Unit:
-    """Noise that is known: one for node `begin` in the first column, for the next in the second, and so on."""
+    """Known noise: one for node `begin` in the first column, for the next node in the second, and so on."""
 
     def __init__(self, begin: int) -> None:
         self.begin, self.asked = begin, 0

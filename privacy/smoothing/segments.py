@@ -1,8 +1,8 @@
-"""Which published numbers a smoothed number is made from: those of its segment, up to itself.
+"""Segments of a series: a smoothed number uses the published numbers of its segment, up to itself.
 
-A segment has 2 `MEMORY` numbers, and its later half, of the first segment both, is smoothed in it. So each number is
-made from the last 128 to 256 (the first ones from all before them), and the work grows with the numbers and not with
-their square. Where segments lie depends on nothing but the schedule: a number that is smoothed stays as it is.
+A segment has 2 `MEMORY` numbers; it smooths those of its later half, and the first segment smooths both halves. So each
+number uses the last 128 to 256 numbers (the first ones use all before them), and the work is linear in the number of
+numbers. Segments depend only on the schedule: a smoothed number does not change.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ class Segment:
 
 
 def segments(numbers: int, horizon: int | None) -> list[Segment]:
-    """Those of the first so many numbers of a series, each whole: it may hold numbers that are not published yet.
+    """Return the segments of the first `numbers` numbers of a series; the last one may include unpublished numbers.
 
     Args:
-        horizon: how many numbers there will ever be; None without end.
+        numbers: number of published numbers.
+        horizon: final number of numbers; None if the release has no end.
 
     >>> [(s.first, s.kept, s.last) for s in segments(300, 365)]
     [(0, 0, 256), (128, 256, 365)]

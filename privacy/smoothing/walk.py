@@ -1,29 +1,29 @@
-"""The best guess at each number of a series from the published ones up to it, if the true number walks at random.
+"""Best estimate of each number of a series from the published ones up to it, if the true number is a random walk.
 
-Post-processing: a function of published numbers, of the public covariance of their noise and of nothing else. It costs
-no privacy, and a smoothed number never changes, since no later one is used.
+Post-processing: a function of published numbers and of the public covariance of their noise only. It costs no privacy,
+and a smoothed number never changes, since it does not use later ones.
 
-*The model.* From number to number the truth moves by independent steps of one variance q, beginning anywhere. For a
-given q, published y_0, ..., y_t and noise n with covariance K, all that can be known of the noise is in the contrasts
-d_s = y_s - y_0 = (x_s - x_0) + (n_s - n_0): the estimate is y_t - E[n_t | d_1, ..., d_t]. Where K is diagonal this is
-the Kalman filter with a diffuse beginning; elsewhere it knows what numbers have in common. With S = L L^T the
-covariance of d, the innovations are L^-1 d, and what the numbers up to t say of n_t is a sum over the innovations up to
-t.
+*The model.* From number to number the truth moves by independent steps of one variance q, from any starting value. For
+a given q, published y_0, ..., y_t and noise n with covariance K, all information on the noise is in the contrasts d_s =
+y_s - y_0 = (x_s - x_0) + (n_s - n_0): the estimate is y_t - E[n_t | d_1, ..., d_t]. If K is diagonal, this is the
+Kalman filter with a diffuse start; otherwise it also uses the common noise of numbers. With S = L L^T the covariance of
+d, the innovations are L^-1 d, and the estimate of n_t from the numbers up to t is a sum over the innovations up to t.
 
-*The steps' size* is not known. A grid of `SPEEDS` is tried side by side, and the estimates are averaged with the
-likelihood of what was published so far as weights. Where each number has noise of its own, a little weight, `RESTART`,
-is dealt out anew at each number, so that a calm series that jumps is followed. Not where numbers share noise: a size
-that is too small takes part of a jump for shared noise, which agrees with all that follows, so weight must not come
-back to it. Sources: Magill, "Optimal adaptive estimation of sampled stochastic processes", IEEE Transactions on
-Automatic Control 10 (1965), for the average; Herbster and Warmuth, "Tracking the best expert", Machine Learning 32
-(1998), for what is dealt out.
+*The size of steps* is not known. The values of a grid, `SPEEDS`, are tried in parallel, and the estimates are averaged
+with the likelihood of the published numbers so far as weights. If each number has independent noise, a small weight,
+`RESTART`, is redistributed at each number, so that the estimate follows a calm series that jumps. It is not
+redistributed if numbers share noise: a size that is too small takes part of a jump for shared noise, which agrees with
+all later numbers, so weight must not return to it. Sources: Magill, "Optimal adaptive estimation of sampled stochastic
+processes", IEEE Transactions on Automatic Control 10 (1965), for the average; Herbster and Warmuth, "Tracking the best
+expert", Machine Learning 32 (1998), for the redistribution.
 
-*If the model is wrong*, and nobody can tell from noisy numbers alone, the estimate is biased. So
+*If the model is wrong*, which noisy numbers alone cannot show, the estimate is biased. So
 
-- it is kept inside the published interval of its number, which holds the truth as often as it says whatever the data
-  do. Whenever it does, the estimate is off by no more than that interval's width. Source: Efron and Morris, "Limiting
-  the risk of Bayes and empirical Bayes estimators", Journal of the American Statistical Association 66 (1971).
-- the interval of the model is named so and stands beside the published one, not in its place. No interval that holds
+- it is kept inside the published interval of its number, which contains the truth at its stated confidence for any
+  data. Whenever it does, the error of the estimate is at most that interval's width. Source: Efron and Morris,
+  "Limiting the risk of Bayes and empirical Bayes estimators", Journal of the American Statistical Association 66
+  (1971).
+- the interval of the model is labelled as such and is published in addition to the other one. No interval that holds
   for any data can be much shorter than the published one: under normal noise none is shorter by more than 15 % on
   average, even for the data that it suits best (Pratt, "Length of confidence intervals", Journal of the American
   Statistical Association 56 (1961)).
@@ -38,25 +38,25 @@ from privacy.estimates import CONFIDENCE, Floats
 from privacy.smoothing.segments import Segment
 
 SPEEDS = 4.0 ** np.arange(-6, 5)
-"""Variances of a step, in those of the noise of one number: from all but at rest to next to no smoothing."""
+"""Variances of a step, in units of the noise variance of one number: from almost constant to almost no smoothing."""
 
 RESTART = 1 / 200
-"""Share of the weights that is dealt out anew at each number, where each has noise of its own."""
+"""Share of the weights that is redistributed at each number if each number has independent noise."""
 
 LEAST = 1e-300
-"""The same where numbers share noise: so little that it only keeps weights from rounding to nothing."""
+"""Share that is redistributed if numbers share noise: it only keeps weights from rounding to zero."""
 
 BLOCK = 256
-"""Cells that are smoothed in one go."""
+"""Number of cells that are smoothed at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Smoothed:
-    """Smoothed numbers, arrays of one shape.
+class SmoothedNumbers:
+    """Smoothed numbers, float64 arrays of one shape.
 
     Attributes:
         value: the estimate, within the published interval.
-        low, high: the interval of the model; only data that move as it says are in it as often as `CONFIDENCE`.
+        low, high: the interval of the model; it has the coverage `CONFIDENCE` only for data that follow the model.
     """
 
     value: Floats
@@ -66,13 +66,13 @@ class Smoothed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Filter:
-    """What one size of steps makes of the contrasts of a segment.
+    """Filter of the contrasts of a segment for one size of steps.
 
     Attributes:
-        whiten: [contrasts, contrasts], L^-1.
-        scale: [contrasts], the innovations' standard deviations, as steps of L.
-        gain: [numbers, contrasts], what the contrasts up to each number say of its noise.
-        variance: [numbers], of what they leave open.
+        whiten: float64 [contrasts, contrasts], L^-1.
+        scale: float64 [contrasts], standard deviations of the innovations, as steps of L.
+        gain: float64 [numbers, contrasts], weights of the contrasts up to each number in the estimate of its noise.
+        variance: float64 [numbers], remaining variance of the noise.
     """
 
     whiten: Floats
@@ -83,14 +83,14 @@ class _Filter:
 
 def smooth(
     published: Floats, low: Floats, high: Floats, *, parts: Sequence[Segment], covariances: Sequence[Floats]
-) -> Smoothed:
-    """Smooth all cells of a series.
+) -> SmoothedNumbers:
+    """Return the smoothed numbers of all cells of a series.
 
     Args:
-        published: [numbers, cells].
-        low, high: their published intervals, likewise.
-        parts: see privacy.smoothing.segments.
-        covariances: of the numbers' noise, of each part, in the square of the numbers' unit.
+        published: float64 [numbers, cells].
+        low, high: published intervals, float64 [numbers, cells].
+        parts: segments of the series (privacy.smoothing.segments).
+        covariances: covariance of the numbers' noise in each segment, in the square of the numbers' unit.
 
     >>> level, part = np.array([[9.0], [11.0], [10.0]]), Segment(first=0, kept=0, last=3)
     >>> found = smooth(level, level - 2, level + 2, parts=[part], covariances=[np.eye(3)])
@@ -114,11 +114,11 @@ def smooth(
             deviation[part.kept : part.last, block] = spread[kept]
     value = np.clip(mean, low, high)
     reach = float(ndtri((1 + CONFIDENCE) / 2)) * deviation
-    return Smoothed(value=value, low=np.minimum(mean - reach, value), high=np.maximum(mean + reach, value))
+    return SmoothedNumbers(value=value, low=np.minimum(mean - reach, value), high=np.maximum(mean + reach, value))
 
 
 def _filters(covariance: Floats) -> Iterator[_Filter]:
-    """One for each of `SPEEDS`; none where all noise is the same, so that contrasts are exact."""
+    """Yield a filter for each of `SPEEDS`; no filter if all noise is equal, so that contrasts are exact."""
     from scipy.linalg import solve_triangular  # slow to import
 
     numbers = len(covariance)
@@ -139,9 +139,9 @@ def _filters(covariance: Floats) -> Iterator[_Filter]:
 
 
 def _noise(known: Floats, filters: Sequence[_Filter], numbers: int, restart: float) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each number's noise, by the model, [known numbers, cells].
+    """Return mean and standard deviation of each number's noise, by the model, float64 [known numbers, cells].
 
-    All arithmetic is that of the whole segment, so that it is the same, to the last bit, whatever is published of it.
+    The arithmetic is that of the whole segment, so the result is equal, bit by bit, however many numbers are published.
     """
     if not filters:
         return np.zeros_like(known), np.zeros_like(known)

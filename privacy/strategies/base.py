@@ -1,21 +1,22 @@
-"""The strategies: which sums get noise, and how published numbers are made from them.
+"""Strategies: which sums get noise, and how published numbers are computed from the noisy sums.
 
-A strategy is a linear map C from leaf sums (the initial level and the windows, one column a cell) to nodes, each with
-independent noise, and for each series a linear map W back with W C = A, where A is what the series asks for:
+A strategy is a linear map C from leaf sums (the initial level and the windows, one column for each cell) to nodes, each
+with independent noise, and for each series a linear map W back with W C = A, where A defines the numbers of the series:
 
     published = W (C x + z) = A x + W z
 
-so that what is published is the exact number plus noise that depends on no data, and is a function of noisy nodes
-alone. W may use a node that is not complete yet: only A x + W z is published then, and the node itself once it is
-complete. Together all that is ever published is a function of C x + z, so it costs what C x + z costs
+so each published number is the exact number plus noise that depends on no data, and is a function of noisy nodes alone.
+W may use a node that is not complete yet: until then only A x + W z is published, and the node itself once it is
+complete. Everything that is ever published is a function of C x + z, so it costs what C x + z costs
 (privacy.planning.sensitivity).
 
-Publishing goes by steps: from the leaves that closed now, and what an earlier step carried over, to noisy nodes,
-numbers and what the next step needs. When a node's noise is sampled is the strategy's own choice: it is one row, used
-wherever the node is, and carried as long as something later uses it. Many steps give what one gives, to the last bit.
+Publication proceeds in steps. A step takes the leaves that closed now and the carry of the previous step, and returns
+noisy nodes, numbers and the next carry. Each strategy decides when it samples the noise of a node: this noise is one
+row, used wherever the node is used, and carried until no later number uses it. Many steps give the same result as one
+step, bit by bit.
 
-The claim holds for a changelog that reacts to what was published, but where numbers use Gaussian noise of nodes that
-are not complete: there it is for one that does not react (docs/proofs/strategies.md#adaptive).
+The claim holds for a changelog that reacts to published numbers, with one exception: if numbers use Gaussian noise of
+nodes that are not complete, it holds only for a changelog that does not react (docs/proofs/strategies.md#adaptive).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,20 +29,20 @@ from numpy.typing import NDArray
 
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.touched import Touched
+from privacy.touched import Touched
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """Nodes by what they are: their layer and the windows between two boundaries.
+    """Nodes, each given by its layer and the boundaries between which its windows lie.
 
-    The initial level, where it is released as a node, begins at series.BEFORE_ALL and ends at 0.
+    The initial level, if it is released as a node, begins at series.BEFORE_ALL and ends at 0.
 
     Attributes:
-        layer: [nodes], 0 for leaves.
-        begin, end: [nodes], boundaries.
+        layer: int64 [nodes], 0 for leaves.
+        begin, end: int64 [nodes], boundaries.
     """
 
     layer: Ints
@@ -49,21 +50,21 @@ class Nodes:
     end: Ints
 
     def of(self, rows: NDArray[np.bool_]) -> "Nodes":
-        """Some of them."""
+        """Return the nodes that a mask bool [nodes] selects."""
         return Nodes(layer=self.layer[rows], begin=self.begin[rows], end=self.end[rows])
 
 
-Sample = Callable[[Nodes], Ints]
-"""Fresh noise for nodes, [nodes, cells]. Each node is asked for once; where noise comes from is not the strategy's."""
+SampleNodes = Callable[[Nodes], Ints]
+"""Fresh noise for nodes, int64 [nodes, cells]. A strategy requests each node once; the caller supplies the noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carry:
-    """What a step leaves for the next one: what later numbers need, and no more. Private.
+    """Private state that a step leaves for the next one: only what later numbers need.
 
     Attributes:
-        windows: how many have closed, leaves of the strategy.
-        integers, floats: by a name of the strategy's own, [rows, cells]; how many rows follows from `windows`.
+        windows: number of closed windows, in leaves of the strategy.
+        integers, floats: arrays [rows, cells] by names of the strategy; the number of rows follows from `windows`.
     """
 
     windows: int
@@ -72,23 +73,23 @@ class Carry:
 
 
 Stepped = tuple[Ints, tuple[Floats, ...], Carry]
-"""Noisy nodes [nodes, cells], the numbers of each series [numbers, cells], and the carry."""
+"""Noisy nodes int64 [nodes, cells], numbers float64 [numbers, cells] of each series, and the carry."""
 
 
 def before_each(leaves: Ints) -> Ints:
-    """Sums of the rows before each boundary, [1 + rows, cells]."""
+    """Return the sums of the rows before each boundary, [1 + rows, cells], for leaves [rows, cells]."""
     sums: Ints = np.concatenate([np.zeros_like(leaves, shape=(1, leaves.shape[1])), np.cumsum(leaves, axis=0)])
     return sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What a unit can move of a strategy's nodes, beside their norms.
+    """Bounds, other than norms, for how far one unit moves the nodes of a strategy.
 
     Attributes:
-        nodes: how many; 1 where the strategy is not sparse, since they are then charged as one.
-        coordinates: numbers that differ at most between neighbours, over all cells and components.
-        rounding: how far rounded nodes can be from exact ones between neighbours, in L2 and normalised units.
+        nodes: number of nodes that change; 1 if the strategy is not sparse, since all its nodes are charged as one.
+        coordinates: largest number of values that differ between neighbours, over all cells and components.
+        rounding: largest distance of rounded nodes from exact ones between neighbours, in L2 and normalised units.
     """
 
     nodes: int
@@ -97,25 +98,28 @@ class Moved:
 
 
 def of_one_width(strategy: "Strategy") -> bool:
-    """Whether all its nodes have noise of one width."""
+    """Return whether all nodes of a strategy have noise of one width."""
     none = np.zeros(0, dtype=np.int64)
     return strategy.stretch(Nodes(layer=none, begin=none, end=none)) is None
 
 
 class Strategy(Protocol):
-    """What every strategy offers; `windows` is always how many have closed, `cells` any number of columns."""
+    """Interface of all strategies; `windows` is always the number of closed windows, `cells` any number of columns."""
 
     kind: ClassVar[str]
-    """Of all strategies of its class; see privacy.strategies.table."""
+    """Kind of all strategies of this class, as in documents (privacy.strategies.table)."""
 
     sparse: ClassVar[bool]
-    """Whether a change moves few nodes: only then is an L1 norm of use, and can each node be charged alone."""
+    """Whether a change moves few nodes: only then is an L1 norm useful, and can each node be charged separately."""
+
+    of_levels: ClassVar[bool]
+    """Whether each node is a level: a unit that changes once and stays moves all later ones."""
 
     certifiable: ClassVar[bool]
     """Whether `closely` makes a norm smaller, for states in one cell."""
 
     def __hash__(self) -> int:
-        """Strategies are values."""
+        """Strategies are values, so they are hashable."""
         ...
 
     @property
@@ -125,24 +129,24 @@ class Strategy(Protocol):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What was chosen, for plans: JSON values."""
+        """Chosen parameters, as JSON values of a plan."""
         ...
 
     @property
     def windows(self) -> int | None:
-        """The horizon, in leaves; None without end."""
+        """Horizon, in leaves; None if the release has no end."""
         ...
 
     @property
     def variant(self) -> str:
-        """How it differs from others of its name but for numbers, in the spec's words; empty if nothing does."""
+        """Variant among strategies of the same name, other than by numbers, in the spec's words; empty if only one."""
         ...
 
     def node_name(self, series: Sequence[Series]) -> str:
-        """A name for its nodes beside those of a query's other parts, which publish other series; empty without need.
+        """Return a name that separates its nodes from those of the query's other parts; empty if it needs none.
 
         Args:
-            series: what is published from it, in windows.
+            series: the series that it publishes, in windows.
         """
         ...
 
@@ -152,110 +156,135 @@ class Strategy(Protocol):
         ...
 
     def settled(self) -> "Strategy":
-        """The strategy with all numbers written out that a later version might compute otherwise."""
+        """Return the strategy with all numbers written out that a later version might compute otherwise."""
         ...
 
     @property
     def bounded(self) -> bool:
-        """Whether the carry stays of one size however long the release goes on."""
+        """Whether the size of the carry stays bounded however long the release runs."""
         ...
 
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
-        """Which nodes are published by then, in the order of their ends, then layers.
+        """Return the nodes that are published once `windows` windows have closed, ordered by end, then by layer.
 
         Args:
-            since: not those that were published when so many windows had closed; None: all, the initial level first.
+            windows: number of closed windows.
+            since: leaves out the nodes that were published when `since` windows had closed; None: all nodes, beginning
+                with the initial level.
         """
         ...
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
-        """Nodes and numbers that end with these leaves. Everything is in steps of a leaf sum.
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+        """Return the nodes and numbers that end with these leaves, in steps of a leaf sum, and the next carry.
 
         Args:
-            carry: what the step before left; None in the first, where row 0 of `leaves` is the initial level.
-            leaves: [rows, cells].
-            series: what is published, the same in all steps.
-            sample: noise for nodes.
+            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
+            leaves: int64 [rows, cells].
+            series: the published series, equal in all steps.
+            sample: returns fresh noise for nodes.
         """
         ...
 
     def carried(self, windows: int, series: Sequence[Series]) -> int:
-        """How many rows the carry has after so many windows: numbers for each cell."""
+        """Return the number of rows of the carry after `windows` windows; each row has one number for each cell."""
         ...
 
     def stretch(self, nodes: Nodes) -> Floats | None:
-        """How many times as wide as the part's the noise of each of these nodes is; None where all have the part's.
+        """Return how many times as wide as the part's noise the noise of each node is, float64 [nodes].
 
-        A strategy whose nodes differ publishes each as a number, in order; norms are then in widths of their noise.
+        None if all nodes have the part's noise. A strategy whose nodes differ publishes each node as a number, in
+        order; its norms are then in widths of their noise.
         """
         ...
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
-        """[numbers]: the sum of squares of each row of W: how often the variance of one node is in a number.
+        """Return the sum of squares of each row of W, float64 [numbers]: a number's variance in units of one node's.
 
-        Where nodes have noise of several widths, very nearly: of a wider one, that is its variance in the part's.
+        If nodes have noise of several widths, this is approximate: the variance of a wider node, in units of the
+        part's.
 
-        Of the numbers that end after `since` windows and by `windows`.
+        Args:
+            series: the series of the numbers.
+            windows: numbers that end by this boundary are included.
+            since: numbers that end by this boundary are left out.
         """
         ...
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
-        """For each of these numbers the sizes of the non-zero entries of its row of W, in any order."""
+        """Return the sizes of the non-zero entries of the row of W of each number, in any order.
+
+        Args:
+            series, windows, since: select the numbers, as in `variances`.
+        """
         ...
 
     @property
     def disjoint_layers(self) -> tuple[int, ...]:
-        """If its nodes are layers of disjoint windows, how many leaves a node of each has; else empty.
+        """Number of leaves in a node of each layer if the nodes are layers of disjoint windows; otherwise empty.
 
-        Only such nodes can count what entered and left.
+        Only such nodes can count entered and left entries.
         """
         ...
 
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
-        """A bound for one entry's nodes: their L1 norm or squared L2 norm, as `states` are.
+        """Return a bound for the nodes that one entry moves: their L1 norm or squared L2 norm, as `states` are.
 
-        Nothing else of what is protected is asked: r and D are in `states`, m in `leaves`. Where the strategy is not
-        sparse, the norm is L2.
+        Neighbours differ in one entry. The result depends on the protection only by r and D in `states` and by m in
+        `leaves`. If the strategy is not sparse, the norm is L2.
 
         Args:
-            leaves: those that the entry can move.
-            closely: whether it may take longer, where `certifiable`.
+            states: sizes of an entry's states, in normalised units.
+            leaves: leaves that the entry can move.
+            closely: whether the computation may take longer, if the strategy is `certifiable`.
         """
         ...
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
-        """The same for entries of 1, 2, ..., `changes` changes, wherever these lie."""
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            changes: the largest number of changes.
+            closely: as in `norm`.
+        """
         ...
 
     def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
-        """What else a unit can move.
+        """Return the bounds of a unit's effect on nodes that norms do not state.
 
         Args:
-            leaves: those that one entry can move.
-            cells: of the query, or nodes of its strategy over cells: columns.
-            each: in how many of them one state is, at most; 1 for cells.
-            largest: steps in one normalised unit, for each component.
+            leaves: leaves that one entry can move.
+            cells: number of cells of the query, or of nodes of its strategy over cells: columns.
+            each: largest number of columns that one state is in; 1 for cells.
+            largest: grid steps in one normalised unit, for each component.
             shared: whether several entries of an owner share these changes, so that some move one leaf together.
         """
         ...
 
     def norm_apart(self, states: States, boundaries: int) -> Fraction:
-        """The same norm for one unit's trajectories that are apart at so many boundaries in a row, at most.
+        """Return the norm for two trajectories of one unit that differ at consecutive boundaries.
 
-        At each of them one of the two is none (privacy.protection.Span).
+        At each differing boundary, one of the two trajectories has no state (privacy.protection.Span).
 
         Args:
-            states: sizes of their difference (privacy.states).
+            states: sizes of their difference (privacy.states), in normalised units.
+            boundaries: largest number of consecutive boundaries at which the trajectories differ.
         """
         ...
 
     def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
-        """What else such a unit can move, of at most `entries` entries at once."""
+        """Return the bounds of such a unit's effect on nodes that norms do not state.
+
+        Args:
+            boundaries: largest number of consecutive boundaries at which the trajectories differ.
+            cells, each, largest: as in `moved`.
+            entries: largest number of entries that the unit has at one time.
+        """
         ...
 
     def so_far(self, leaves: int) -> "Strategy | None":
-        """The strategy of all nodes that numbers may use when so many leaves have closed; None if there are none.
+        """Return the strategy of all nodes that numbers may use when `leaves` leaves have closed; None if no node.
 
-        What was published by then is a function of these nodes (privacy.planning.spent).
+        Everything published by then is a function of these nodes (privacy.planning.spent).
         """
         ...

@@ -1,9 +1,12 @@
-"""What the planner asks of a kind of strategy, and what it gets: candidates for the numbers of net changes."""
+"""What the planner passes to each kind of strategy, and the candidates that it gets for numbers of net changes."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from privacy.noise.kinds import Accounting, Mechanism
+from privacy.problems import RuleError
 from privacy.series import Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import Choice
@@ -11,11 +14,11 @@ from privacy.strategies.choice import Choice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A strategy and what is published from it.
+    """A strategy and the series that it publishes.
 
     Attributes:
-        leaf: windows that are merged into one leaf of the strategy.
-        series: in windows.
+        leaf: number of windows that form one leaf of the strategy.
+        series: published series, in windows.
     """
 
     leaf: int
@@ -24,25 +27,25 @@ class Piece:
 
 
 Candidate = tuple[Piece, ...]
-"""One way to publish numbers. What its pieces leave out is published window by window."""
+"""One way to publish numbers. Series that no piece publishes are published window by window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What candidates are made for.
+class Needs:
+    """Needs for which candidates are made.
 
     Attributes:
-        series: of net changes, in windows.
+        series: series of net changes, in windows.
         windows: the horizon, or None if the release has no end.
-        nominal: over how many windows errors are averaged.
-        initial_level: whether it is published.
-        choice: what the spec says.
-        boundaries: at how many ends of windows in a row neighbours can differ, where a span of time is protected; None
-            where all that a unit ever does is.
-        counted: whether the changes of an entry are bounded, in all or in each block of time.
-        power: of a ratio, that a part costs (privacy.noise.kinds).
-        squared_norm: of one entry's nodes in L2, under a strategy of leaves of so many windows.
-        error: the root mean square error of a candidate, to compare it with others.
+        nominal: number of windows over which errors are averaged.
+        initial_level: whether the initial level is published.
+        choice: settings of the spec.
+        boundaries: if a span of time is protected, the number of consecutive window ends at which neighbours can
+            differ; None if everything that a unit ever does is protected.
+        counted: whether the changes of an entry are bounded, in total or in each block of time.
+        power: power of a ratio of widths that a part costs (privacy.noise.kinds).
+        squared_norm: squared L2 norm of one entry's nodes, for a strategy and the number of windows in its leaf.
+        error: root mean square error of a candidate, for comparison with others.
     """
 
     series: tuple[Series, ...]
@@ -58,7 +61,7 @@ class Asked:
 
     @property
     def leaf(self) -> int:
-        """Windows in one leaf, if all series are made from one strategy."""
+        """Number of windows in one leaf, if one strategy publishes all series."""
         return leaf_of(self.series)
 
     @property
@@ -67,32 +70,75 @@ class Asked:
         return self.boundaries is not None
 
     def horizon(self, leaf: int) -> int | None:
-        """In leaves."""
+        """Return the horizon in leaves of `leaf` windows; None if the release has no end."""
         return None if self.windows is None else self.windows // leaf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """How candidates of one name come about; privacy.strategies.table has all of them.
+class QueryNumbers:
+    """Properties of a query's published numbers on which rules depend.
 
     Attributes:
-        sparse: as its strategies are.
-        candidates: those that a choice allows and that are worth a look.
-        lacking: what is missing where there are none; names the `form` that was asked for.
+        name: name of the query.
+        levels: whether it publishes levels and nothing else.
+        slides: whether it publishes sliding sums.
+    """
+
+    name: str
+    levels: bool
+    slides: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyTerms:
+    """Terms on which the rules of strategies depend.
+
+    Attributes:
+        published: the numbers of each query to which the choice applies.
+        windows: the horizon; None if the release has no end.
+        everything: whether everything that a unit ever does is protected.
+        renewed: whether changes of a unit are bounded in blocks of time.
+        mechanism: kind of noise; `auto` for any.
+        delta: whether the budget has a delta.
+        accounting: how parts are composed; None for the default.
+    """
+
+    published: tuple[QueryNumbers, ...]
+    windows: int | None
+    everything: bool
+    renewed: bool
+    mechanism: Mechanism | Literal["auto"]
+    delta: bool
+    accounting: Accounting | None
+
+
+def no_problems(choice: Choice, terms: StrategyTerms) -> Iterator[RuleError]:
+    """Yield no rule, for strategies that support any query."""
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """How candidates of one strategy name are made; privacy.strategies.table lists all offers.
+
+    Attributes:
+        sparse: `Strategy.sparse` of its strategies.
+        candidates: yields the allowed candidates that are worth comparing.
+        problems: yields the rules that a choice of this name breaks.
     """
 
     sparse: bool
-    candidates: Callable[[Asked], Iterator[Candidate]]
-    lacking: str
+    candidates: Callable[[Needs], Iterator[Candidate]]
+    problems: Callable[[Choice, StrategyTerms], Iterator[RuleError]] = no_problems
 
 
 def leaf_of(series: Sequence[Series]) -> int:
-    """Windows in one leaf: all that sliding windows ever need, if nothing else is published."""
+    """Return the number of windows in one leaf: above 1 only if every series is a sliding sum."""
     if any(s.kind != "sliding" for s in series):
         return 1
     return math.gcd(*(length for s in series for length in (s.width, s.every)))
 
 
-def whole(asked: Asked, strategy: Strategy) -> Candidate:
-    """All series from one strategy."""
+def whole(asked: Needs, strategy: Strategy) -> Candidate:
+    """Return the candidate that publishes all series from one strategy."""
     return (Piece(leaf=asked.leaf, strategy=strategy, series=asked.series),)

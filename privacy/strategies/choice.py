@@ -1,40 +1,38 @@
-"""What a spec can say of strategies: their names and settings. The one list of these words."""
+"""Settings of strategies in a spec. For their names, see privacy.strategies.table."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Name = Literal["auto", "disjoint", "sliding", "tree", "factorised", "direct"]
 Refine = Literal["none", "subtraction", "bottom_up", "least_squares"]
 Form = Literal["square_root", "leaky", "window", "arma"]
 
-NAMES: tuple[Name, ...] = get_args(Name)
 REFINES: tuple[Refine, ...] = get_args(Refine)
-FORMS: tuple[Form, ...] = get_args(Form)
 
 
 MOST_WEIGHTS = 4096
-"""Longer lists are refused: a solver's minute, and a page of a spec."""
+"""Largest number of weights in a list; a longer list would need minutes to solve and fill a page of the spec."""
 
 LARGEST = 1e9
-"""Only how many times a weight is another one counts; squares of these are far from the ends of all floats."""
+"""Only the ratios of weights matter; within this bound their squares are far from the limits of floating point."""
 
 WIDEST = 1000.0
-"""The largest weight is at most so many times the smallest, so that all shares are far from 0."""
+"""Largest ratio of the largest weight to the smallest, so that all shares are far from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the spec says of the strategy; None is left to the planner.
+    """Strategy settings of the spec; the planner decides what is None.
 
     Attributes:
-        branching, height, refine: of a tree.
-        form: of a Toeplitz factorisation.
-        weights: of the windows, for levels by themselves; from the first one again where there are more windows.
+        name: `auto`, or a key of privacy.strategies.table.OFFERS.
+        branching, height, refine: parameters of a tree.
+        form: form of a Toeplitz factorisation.
+        weights: weights of the windows, for direct levels; the list repeats if there are more windows.
     """
 
-    name: Name = "auto"
+    name: str = "auto"
     branching: int | None = None
     height: int | None = None
     refine: Refine | None = None
@@ -43,9 +41,13 @@ class Choice:
 
 
 def check_weights(weights: Sequence[float]) -> None:
-    """
+    """Refuse weights by which no budget can be divided.
+
+    Args:
+        weights: weights of the windows, positive.
+
     Raises:
-        ValueError: weights that no budget is spread by.
+        ValueError: too many weights, one outside the allowed range, or a ratio that is too large.
     """
     if not 1 <= len(weights) <= MOST_WEIGHTS:
         raise ValueError(f"weights: expected 1 to {MOST_WEIGHTS:,} of them, not {len(weights):,}")

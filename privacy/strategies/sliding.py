@@ -1,9 +1,9 @@
-"""Sliding windows by themselves (SWCR): every one is a node of its own, and a published number is one node.
+"""Sliding windows as nodes (SWCR): each sliding window is a node, and each published number is one node.
 
-Sliding windows overlap, so a change lies in up to ceil(width / every) nodes: against a tree on the windows this pays
-off where few overlap.
-A node's noise is sampled when its first window closes: what is carried of each open node is a noisy sum, `noisy`, that
-is published once it is complete, and nothing exact.
+Sliding windows overlap, so a change lies in up to ceil(width / every) nodes. Compared with a tree on the windows this
+is better if few windows overlap.
+A node's noise is sampled when its first window closes. The carry of an open node is its noisy sum, `noisy`, which is
+published once the node is complete; the carry holds no exact sum.
 Source: M. Pan, "Differentially-private Continual Releases against Dynamic Databases", section 4.
 """
 
@@ -16,18 +16,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privacy.checks import at_least
+from privacy.problems import RuleError
 from privacy.series import Ints, Series
 from privacy.states import States
-from privacy.strategies.base import Carry, Floats, Moved, Nodes, Sample, Stepped, before_each
-from privacy.strategies.candidates import Asked, Candidate, Offer, Piece, leaf_of
-from privacy.strategies.touched import Touched, at_most
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped, before_each
+from privacy.strategies.candidates import Candidate, Needs, Offer, Piece, StrategyTerms, leaf_of
+from privacy.strategies.choice import Choice
+from privacy.touched import Touched, at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sliding:
-    """A strategy, see privacy.strategies.base.Strategy; `width` and `every` in windows, as in privacy.series.Series.
+    """Strategy of sliding windows (privacy.strategies.base.Strategy); `width` and `every` as in privacy.series.Series.
 
-    It publishes that series alone. `windows` is the horizon, None if there is none.
+    It publishes that series alone. `windows` is the horizon, None if the release has no end.
 
     >>> weekly = Sliding(width=7, every=7, windows=None)
     >>> weekly.nodes(30).end.tolist()
@@ -35,7 +37,13 @@ class Sliding:
     """
 
     kind: ClassVar[str] = "sliding"
+    name: ClassVar[str] = "sliding"
+    variant: ClassVar[str] = ""
+    in_advance: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
+    disjoint_layers: ClassVar[tuple[int, ...]] = ()
     sparse: ClassVar[bool] = True
+    of_levels: ClassVar[bool] = False
     certifiable: ClassVar[bool] = False
     width: int
     every: int
@@ -48,39 +56,31 @@ class Sliding:
             at_least("windows", self.windows, self.width)
 
     @property
-    def name(self) -> str:
-        return "sliding"
-
-    @property
     def parameters(self) -> dict[str, Any]:
         return {"width": self.width, "every": self.every}
-
-    @property
-    def variant(self) -> str:
-        return ""
 
     def node_name(self, series: Sequence[Series]) -> str:
         (own,) = series
         return f"sliding-{own.width}-{own.every}"
 
-    @property
-    def in_advance(self) -> bool:
-        return False
-
     def settled(self) -> "Sliding":
         return self
-
-    @property
-    def bounded(self) -> bool:
-        return True
 
     def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
         return self._nodes(self._complete(since or 0), self._complete(windows))
 
-    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: Sample) -> Stepped:
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
+
+        Args:
+            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
+            leaves: int64 [rows, cells], in steps of a leaf sum.
+            series: the published series, equal in all steps.
+            sample: returns fresh noise for nodes, int64 [nodes, cells].
+        """
         for one in series:
             self._own(one)
-        if carry is None:  # row 0 is the initial level, which no sliding window holds
+        if carry is None:  # row 0 is the initial level, which is in no sliding window
             start, leaves, noisy = 0, leaves[1:], leaves[:0]
         else:
             start, noisy = carry.windows, carry.integers["noisy"]
@@ -101,27 +101,60 @@ class Sliding:
         return None
 
     def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
+        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`).
+
+        Args:
+            series: series of the numbers.
+            windows: numbers that end by this boundary, in leaves, are included.
+            since: numbers that end by this boundary are left out.
+        """
         self._own(series)
         return np.ones(self._complete(windows) - self._complete(since))
 
     def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
+
+        Args:
+            series: series of the numbers.
+            windows: numbers that end by this boundary, in leaves, are included.
+            since: numbers that end by this boundary are left out.
+        """
         self._own(series)
         return [np.broadcast_to(1.0, 1)] * (self._complete(windows) - self._complete(since))
 
-    @property
-    def disjoint_layers(self) -> tuple[int, ...]:
-        return ()
-
     def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        """Return a bound for the nodes that one entry moves (`Strategy.norm`).
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            leaves: leaves that the entry can move.
+            closely: has no effect for this strategy.
+        """
         met = self._touched(leaves)
         appearing = self._overlap * (states.radius + (met.appearing - 1) * states.diameter)
         present = self._overlap * met.present * states.diameter
         return min(max(appearing, present), self._nodes_met(leaves) * states.diameter)
 
     def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            changes: the largest number of changes.
+            closely: has no effect for this strategy.
+        """
         return [self.norm(states, at_most(j)) for j in range(1, changes + 1)]
 
     def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
+        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
+
+        Args:
+            leaves: leaves that one entry can move.
+            cells: number of columns: cells of the query, or nodes of its strategy over cells.
+            each: largest number of columns that one state is in.
+            largest: grid steps in one normalised unit, for each component.
+            shared: whether several entries of an owner share these changes.
+        """
         nodes = self._nodes_met(leaves)
         places = leaves.appearing * self._overlap if shared else nodes
         return Moved(nodes=nodes, coordinates=places * min(cells, 2 * each) * len(largest))
@@ -134,6 +167,13 @@ class Sliding:
         return min(bound, self._complete(self.windows) * states.diameter)
 
     def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
+        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
+
+        Args:
+            boundaries: largest number of consecutive boundaries at which the trajectories differ.
+            cells, each, largest: as in `moved`.
+            entries: largest number of entries that the unit has at one time.
+        """
         nodes = 2 * -(-boundaries // self.every)
         if self.windows is not None:
             nodes = min(nodes, self._complete(self.windows))
@@ -144,23 +184,23 @@ class Sliding:
 
     @property
     def _overlap(self) -> int:
-        """In so many sliding windows a leaf lies at most: G(a, a) of pairing."""
+        """Largest number of sliding windows that one leaf lies in: G(a, a) of pairing."""
         return -(-self.width // self.every)
 
     def _touched(self, leaves: Touched) -> Touched:
         return leaves.nodes(1, math.inf if self.windows is None else self.windows)
 
     def _nodes_met(self, leaves: Touched) -> int:
-        """How many sliding windows one entry can move."""
+        """Return the number of sliding windows that one entry can move."""
         moved = self._touched(leaves).appearing
         met = -(-(self.width + moved - 1) // self.every) if leaves.in_a_row else self._overlap * moved
         return met if self.windows is None else min(met, self._complete(self.windows))
 
     def _ends(self, boundaries: int) -> tuple[int, int]:
-        """How many sliding windows have one end, and how many both, among so many boundaries in a row, at worst.
+        """Return how many sliding windows have one end, and how many both, among consecutive boundaries, at worst.
 
-        Among these are at most ceil(boundaries / every) beginnings and as many ends, and a node with both costs no less
-        than two with one.
+        At most ceil(boundaries / every) windows begin among these boundaries and as many end, and a node with both ends
+        among them costs no less than two nodes with one end.
         """
         ends = 2 * -(-boundaries // self.every)
         both = max(0, -(-(boundaries - self.width) // self.every))
@@ -171,13 +211,13 @@ class Sliding:
             raise ValueError(f"sliding windows of {self.width} every {self.every} hold no other numbers than their own")
 
     def _complete(self, windows: int) -> int:
-        """How many nodes end by a boundary."""
+        """Return the number of nodes that end by a boundary."""
         if self.windows is not None and windows > self.windows:
             raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
         return max(0, (windows - self.width) // self.every + 1)
 
     def _begun(self, windows: int) -> int:
-        """How many nodes that will be complete begin before a boundary."""
+        """Return the number of nodes that begin before a boundary and will be complete within the horizon."""
         begun = -(-windows // self.every)
         return begun if self.windows is None else min(begun, self._complete(self.windows))
 
@@ -186,8 +226,8 @@ class Sliding:
         return Nodes(layer=np.zeros_like(begin), begin=begin, end=begin + self.width)
 
 
-def _candidates(asked: Asked) -> Iterator[Candidate]:
-    """Every sliding series by itself."""
+def _candidates(asked: Needs) -> Iterator[Candidate]:
+    """Yield a strategy for each sliding series."""
     pieces = []
     for series in asked.series:
         if series.kind == "sliding":
@@ -198,4 +238,9 @@ def _candidates(asked: Asked) -> Iterator[Candidate]:
         yield tuple(pieces)
 
 
-SLIDING = Offer(sparse=Sliding.sparse, candidates=_candidates, lacking="no sliding numbers are published")
+def _problems(choice: Choice, terms: StrategyTerms) -> Iterator[RuleError]:
+    if not any(query.slides for query in terms.published):
+        yield RuleError("no sliding numbers are published; add {sliding: 7d} to publish, or use auto")
+
+
+SLIDING = Offer(sparse=Sliding.sparse, candidates=_candidates, problems=_problems)

@@ -1,24 +1,25 @@
-"""How a budget is spread over windows that matter differently: public weights in, a share for each window out.
+"""How a budget is divided over windows of different importance, from public weights to a share for each window.
 
-Let noise in window t be 1 / s_t times as wide as that of a window which gets all of the budget. With weights a_t the
-weighted squared error is in proportion to the sum of a_t^2 / s_t^2, and any w windows in a row cost, in shares of the
+Let noise in window t be 1 / s_t times as wide as the noise of a window that gets the whole budget. With weights a_t the
+weighted squared error is proportional to the sum of a_t^2 / s_t^2, and any w consecutive windows cost, in shares of the
 budget,
 
     Laplace     the sum of s_t          epsilon: a level that moves by r under noise of scale b / s_t costs r s_t / b
     Gaussian    the sum of s_t^2        rho
 
-So with x_t = s_t or s_t^2 the sum of a_t^2 / x_t^2 or a_t^2 / x_t is to be least while no w windows in a row have more
-than 1: a convex problem over second-order cones, which Clarabel solves. What comes out is rounded down to whole parts
-of 2^32, and that no w windows exceed 1 is checked in whole numbers (`most`): that is all that privacy rests on. How
-good the shares are rests on nothing that the solver says either. For any lambda_j >= 0, one for each run j of w
-windows, and L_t = the sum of lambda over the runs that t is in, no shares have a smaller sum than
+With x_t = s_t or s_t^2, the sum of a_t^2 / x_t^2 or a_t^2 / x_t is minimised under the constraint that no w consecutive
+windows sum to more than 1: a convex problem over second-order cones, which Clarabel solves. The result is rounded down
+to whole multiples of 2^-32, and `most` checks in exact integers that no w windows exceed 1: privacy depends on this
+check alone. The quality bound does not depend on the solver either. For any lambda_j >= 0, one for each run j of w
+windows, and L_t = the sum of lambda over the runs that contain t, no shares have a smaller sum than
 
     sum over t of min over x of (a_t^2 / x^p + L_t x)  -  sum of lambda        p = 2 or 1
 
-(weak duality), and the best multiple of lambda makes this 4/27 G^3 / M^2 with G = 3 / 4^(1/3) sum (a_t L_t)^(2/3), or
-1/4 G^2 / M with G = 2 sum a_t L_t^(1/2); M = sum of lambda. The solver's dual is taken for lambda (`least`).
+(weak duality), and the best multiple of lambda gives 4/27 G^3 / M^2 with G = 3 / 4^(1/3) sum (a_t L_t)^(2/3), or
+1/4 G^2 / M with G = 2 sum a_t L_t^(1/2); M = sum of lambda. lambda is the solver's dual (`least`).
 
-Source: event-level budgets of Kellaris et al., VLDB 2014, and Fang, Chang 2014, spread as a convex programme; ours.
+Source: event-level budgets of Kellaris et al., VLDB 2014, and Fang, Chang 2014; the division by a convex programme
+is an own result.
 """
 
 import math
@@ -33,16 +34,16 @@ from privacy.strategies.base import Floats
 from privacy.strategies.choice import check_weights
 
 WHOLE = 1 << 32
-"""Parts of the width: a share of all of them is the whole budget."""
+"""Number of parts of the full width: a share of `WHOLE` parts is the whole budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """What windows get, in parts of `WHOLE`.
+    """Shares of windows, in parts of `WHOLE`.
 
     Attributes:
-        parts: of each window of the list.
-        least: no shares have a smaller sum of squared errors, in squares of weights (a proved bound).
+        parts: share of each window of the list.
+        least: proved lower bound of the sum of squared errors of any shares, in squares of weights.
     """
 
     parts: tuple[int, ...]
@@ -51,15 +52,16 @@ class Shares:
 
 @lru_cache(maxsize=16)
 def best_shares(weights: tuple[float, ...], among: int, *, repeated: bool, power: int) -> Shares:
-    """Shares with the least weighted squared error of which any `among` windows in a row have no more than one budget.
+    """Return the shares with the least weighted squared error if `among` consecutive windows may cost one budget.
 
     Args:
-        weights: a, of as many windows.
-        repeated: whether the list goes on and on, or is all there is.
-        power: what a share of the width costs is this power of it: 1 for epsilon, 2 for rho.
+        weights: weight a of each window.
+        among: number of consecutive windows that share one budget.
+        repeated: whether the list repeats without end, or covers all windows.
+        power: power of a share of the width that it costs: 1 for epsilon, 2 for rho.
 
     Raises:
-        ValueError: too many weights, one that is not above 0, or too small beside the largest.
+        ValueError: too many weights, a weight that is not positive, or one too small compared with the largest.
 
     >>> parts = best_shares((1.0, 8.0), 2, repeated=True, power=1).parts
     >>> round(parts[1] / parts[0], 3), sum(parts) <= WHOLE  # 8^(2/3)
@@ -82,11 +84,13 @@ def best_shares(weights: tuple[float, ...], among: int, *, repeated: bool, power
 
 
 def most(parts: Sequence[int], among: int, windows: int | None, *, squared: bool = False) -> int:
-    """The most that `among` windows in a row have of all, exactly; of their squares with `squared`.
+    """Return the largest sum, exactly, of the parts of `among` consecutive windows; of their squares with `squared`.
 
     Args:
-        parts: of the windows 1, 2, ..., and then from the first one again.
-        windows: how many there are; None without end.
+        parts: shares of the windows 1, 2, ..., in parts of `WHOLE`; the list repeats.
+        among: number of consecutive windows.
+        windows: number of windows of the release; None if it has no end.
+        squared: whether squares of the parts are summed.
 
     >>> most([1, 5, 2], 2, None), most([1, 5, 2], 4, None), most([1, 5, 2], 4, 3), most([2, 1, 9], 2, 2, squared=True)
     (7, 13, 8, 5)
@@ -103,17 +107,17 @@ def most(parts: Sequence[int], among: int, windows: int | None, *, squared: bool
 
 
 def squared_error(weights: Sequence[float], parts: Sequence[int]) -> float:
-    """The sum of squares of weights over shares, what `Shares.least` is a bound of."""
+    """Return the sum of squares of weights over shares; `Shares.least` is its lower bound."""
     return math.fsum((a * WHOLE / part) ** 2 for a, part in zip(weights, parts, strict=True))
 
 
 def _solved(a: Floats, among: int, *, repeated: bool, power: int) -> tuple[Floats, Floats]:
-    """x and the dual of its runs, as near as a solver in floating point comes.
+    """Return x and the dual values of its runs, as accurately as a floating-point solver computes them.
 
-    Unknown are c_t = x_1 + ... + x_t, so that each run has a few terms, and u_t >= 1 / x_t: |(u - x, 2)| <= u + x. What
-    is least is the sum of a_t^2 u_t, or of a_t^2 u_t^2. A run has `among`, so that x and u are about 1.
+    The unknowns are c_t = x_1 + ... + x_t, so that each run has few terms, and u_t >= 1 / x_t: |(u - x, 2)| <= u + x.
+    The objective is the sum of a_t^2 u_t, or of a_t^2 u_t^2. A run sums to `among`, so that x and u are about 1.
     """
-    import clarabel  # slow to import, and seldom needed
+    import clarabel  # slow to import, and rarely needed
     from scipy import sparse
 
     n = len(a)
@@ -122,7 +126,7 @@ def _solved(a: Floats, among: int, *, repeated: bool, power: int) -> tuple[Float
     entries: list[tuple[int, int, float]] = []
 
     def add(row: int, total: int, sign: float) -> None:
-        """sign times c_total; c_0 = 0, and beyond n they go on by c_n."""
+        """Add sign times c_total to a row; c_0 = 0, and beyond n the sums are c_(n+k) = c_n + c_k."""
         entries.extend((row, which - 1, sign * times) for which, times in ((total % n, 1), (n, total // n)) if which)
 
     for start in range(starts):
@@ -151,7 +155,7 @@ def _solved(a: Floats, among: int, *, repeated: bool, power: int) -> tuple[Float
 
 
 def _lower_bound(a: Floats, dual: Floats, among: int, repeated: bool, power: int) -> float:
-    """`least` for weights a, by the duals of runs."""
+    """Return `Shares.least` for weights a, from dual values of the runs."""
     n = len(a)
     rounds, rest = divmod(among if repeated else min(among, n), n)
     on = np.zeros(n)

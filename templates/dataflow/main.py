@@ -1,8 +1,8 @@
-"""The Flex Template's program: a Dataflow job of one step, in which one worker is the driver of a release.
+"""Program of the Flex Template: a Dataflow job of one step, in which one worker is the driver of a release.
 
-A Flex Template's launcher builds a job and ends before it starts, so it cannot publish when a run has ended. Here the
-job itself is `slackwater run`: it computes on its worker and then publishes. Dataflow may run a step twice, or again
-after a failure, which is what the release store is made for: one attempt at an epoch is committed, ever.
+A Flex Template's launcher builds a job and ends before the job starts, so it cannot publish after a run. Here the job
+itself is `slackwater run`: it computes on its worker and then publishes. Dataflow may run a step twice, or again after
+a failure. The release store allows this: it commits only one attempt at an epoch.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 
 def drive(command: Sequence[str]) -> None:
-    """Run the driver in a process of its own.
+    """Run the driver in a separate process.
 
     Raises:
-        RuntimeError: it failed, with what it said; a value of the data is never part of that.
+        RuntimeError: the driver failed; the text is its message, which never holds a value of the data.
     """
     done = subprocess.run([sys.executable, "-m", "pipelines", *command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -27,7 +27,7 @@ def drive(command: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Build the job; the other arguments, which the launcher adds, are Beam's."""
+    """Build the job. The launcher adds other arguments, which are Beam's."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--spec", required=True)
     parser.add_argument("--until")

@@ -1,7 +1,7 @@
-"""Flink and Beam's job server for it: fetched once into a cache outside the project, and checked by digest.
+"""Fetch Flink and Beam's job server once into a cache outside the project, and check their digests.
 
-Flink comes from PyPI (requirements.txt beside this file), the job server by Maven (job-server.xml). What is in the
-cache was whole and right when it was put there under its name.
+Flink comes from PyPI (requirements.txt in this folder), the job server from Maven (job-server.xml). A folder gets its
+name in the cache only after it is complete and checked.
 """
 
 import hashlib
@@ -20,35 +20,40 @@ DIGESTS = HERE / "job-server.sha256"
 
 
 class FlinkError(Exception):
-    """One line that says what is wrong and what to do."""
+    """A failure with Flink; its text is one line that states what is wrong and what to do."""
 
 
 def flink_home() -> Path:
-    """The folder with Flink's `bin`, `conf` and `lib`."""
+    """Return the folder with Flink's `bin`, `conf` and `lib`."""
     return _cached("flink", REQUIREMENTS.read_bytes(), _install_flink) / "pyflink"
 
 
 def job_server_jars() -> Path:
-    """The folder with the jars of Beam's job server, `FlinkJobServerDriver` among them."""
+    """Return the folder with the jars of Beam's job server, including `FlinkJobServerDriver`."""
     return maven_jars("job-server", POM, DIGESTS)
 
 
 def maven_jars(name: str, pom: Path, digests: Path) -> Path:
-    """The folder with the jars that a pom asks for, if all of them have these digests.
+    """Return the folder with the jars of a pom, after a check of their digests.
+
+    Args:
+        name: of the folder in the cache.
+        pom: file for Maven.
+        digests: file with a line for each jar: its SHA-256 and its name.
 
     Raises:
-        FlinkError: Maven cannot have them, or they are others.
+        FlinkError: Maven cannot fetch the jars, or a digest differs.
     """
     return _cached(name, pom.read_bytes() + digests.read_bytes(), lambda target: _copy_jars(target, pom, digests))
 
 
 def missing() -> str | None:
-    """The program that is needed and not there."""
+    """Return a required program that is missing, or None."""
     return next((name for name in ("java", "mvn") if shutil.which(name) is None), None)
 
 
 def _cached(name: str, asked: bytes, fill: Callable[[Path], None]) -> Path:
-    """A folder of the cache that is named after what is asked for, so that another version is another folder."""
+    """Return a folder of the cache, filled if it is new; its name holds a digest of `asked`, the versions."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
     folder = cache / f"{name}-{hashlib.sha256(asked).hexdigest()[:16]}"
     if folder.exists():
@@ -60,13 +65,13 @@ def _cached(name: str, asked: bytes, fill: Callable[[Path], None]) -> Path:
         try:
             (Path(draft) / name).rename(folder)
         except OSError:
-            if not folder.exists():  # else somebody else was faster
+            if not folder.exists():  # otherwise another process was faster
                 raise
     return folder
 
 
 def _install_flink(target: Path) -> None:
-    """pip checks the digests; Python's version is that of the wheel with the digest, whichever runs this."""
+    """Install with pip, which checks the digests."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--require-hashes"]
     _do(*pip, "--no-deps", "--no-compile", "--target", str(target), "-r", str(REQUIREMENTS))
 
@@ -74,14 +79,16 @@ def _install_flink(target: Path) -> None:
 def _copy_jars(target: Path, pom: Path, digests: Path) -> None:
     lacking = missing()
     if lacking is not None:
-        raise FlinkError(f"{lacking} is not to be found: install Java 11 or 17 and Maven 3")
+        raise FlinkError(f"{lacking} is not installed: install Java 11 or 17 and Maven 3")
     maven = ["mvn", "--batch-mode", "--quiet", f"--file={pom}"]
     _do(*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in target.iterdir()}
     wanted = {name: digest for digest, name in (line.split() for line in digests.read_text().splitlines())}
     wrong = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
     if wrong:
-        raise FlinkError(f"{wrong[0]}: not what {digests.name} says, nor are {len(wrong) - 1} more; nothing is kept")
+        raise FlinkError(
+            f"{wrong[0]}: differs from {digests.name}, and so do {len(wrong) - 1} more files; nothing was kept"
+        )
 
 
 def _do(*command: str) -> None:

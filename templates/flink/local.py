@@ -1,12 +1,12 @@
 """A real Flink cluster on this machine, and releases on it.
 
-    python -m templates.flink.local                       stay up until interrupted; say which flags lead there
-    python -m templates.flink.local run SPEC [FLAG ...]   start, `slackwater run SPEC` there, stop
+    python -m templates.flink.local                       run until interrupted, and print the flags of a run on it
+    python -m templates.flink.local run SPEC [FLAG ...]   start, run `slackwater run SPEC` on it, stop
 
-A job manager, a task manager with two slots, Beam's job server and a pool that starts Python workers: each a process
-of its own. Flink and the workers listen on loopback; Beam's job server cannot be kept from listening on all networks.
-Paths in the spec must mean the same to all of them; here relative ones start in the current folder. Logs hold exact
-facts, so they go into a folder that only its owner can read.
+A job manager, a task manager with two slots, Beam's job server and a pool that starts Python workers run as separate
+processes. Flink and the workers listen on loopback; Beam's job server always listens on all networks. Paths in the spec
+must be valid for all of them; here relative paths start in the current folder. Logs hold exact facts, so they are in a
+folder that only its owner can read.
 """
 
 import os
@@ -24,36 +24,40 @@ from pathlib import Path
 from templates.flink.distribution import FlinkError, flink_home, job_server_jars
 
 PATIENCE = 60.0
-"""Seconds for a process to answer; they take about five each when nothing else runs."""
+"""Seconds until a process must answer; it takes about five on an idle machine."""
 
 SLOTS = 2
 MEMORY = {"jobmanager": "1g", "job server": "512m"}
 TASK_MEMORY = {
     "taskmanager.memory.process.size": "3g",
-    # Beam hands a stage's input to its Python worker without waiting for it, so that much of a slot's rows is in
-    # buffers at once, packed: ten million mutations need more than the 128 MB that there are otherwise.
+    # Beam sends a stage's input to its Python worker without waiting, so many rows of a slot are in buffers at once,
+    # packed: ten million mutations need more than the default of 128 MB.
     "taskmanager.memory.task.off-heap.size": "768m",
     "taskmanager.memory.managed.fraction": "0.25",
 }
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A process that lives for minutes spends most of them on compiling itself well."""
+"""Options for short-lived processes, which would otherwise spend most of their time on compilation."""
 
 RESTARTS = {
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": "3",
-    # Longer than workers are kept for the next stage: one that died is kept as well, and would be asked again.
+    # Longer than workers are kept for the next stage: a dead worker is kept too, and would be used again.
     "restart-strategy.fixed-delay.delay": "10 s",
-    "heartbeat.interval": "2000",  # a task manager that was killed is missed after two of these
+    "heartbeat.interval": "2000",  # a killed task manager is noticed after two of these
 }
 
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster that runs.
+    """A running cluster.
 
     Attributes:
         folder: of logs, and of files that Flink and Beam keep while it runs.
+        rest: port of Flink's REST interface.
+        rpc: port of the job manager.
+        jobs: port of Beam's job server.
+        workers: port of the pool of Python workers.
         processes: by name: `jobmanager`, `taskmanager`, `jobs` and `workers`.
     """
 
@@ -74,12 +78,18 @@ class Cluster:
             f"--environment_config=127.0.0.1:{self.workers}",
             "--parallelism=2",
             "--sdk_worker_parallelism=2",  # workers of a task manager
-            "--environment_cache_millis=5000",  # or else each stage starts new ones
-            "--experiments=disable_logging_submission_environment",  # nobody needs the list of installed packages
+            "--environment_cache_millis=5000",  # otherwise each stage starts new ones
+            "--experiments=disable_logging_submission_environment",  # omits the list of installed packages
         ]
 
     def start(self, name: str, *command: str, environment: dict[str, str] | None = None) -> None:
-        """Start a process with a log of its own, and a group of its own, so that what it starts ends with it."""
+        """Start a process with a separate log and process group, so that its child processes end with it.
+
+        Args:
+            name: of the process and its log.
+            *command: to run.
+            environment: additional variables.
+        """
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 command,
@@ -91,7 +101,13 @@ class Cluster:
             )
 
     def start_flink(self, name: str, script: str, **settings: str) -> None:
-        """Start one of Flink's two kinds of processes by its own script."""
+        """Start one of Flink's two kinds of processes by its script.
+
+        Args:
+            name: of the process and its log.
+            script: in Flink's `bin`.
+            **settings: of Flink.
+        """
         home = flink_home()
         common = {
             "rest.address": "127.0.0.1",
@@ -103,8 +119,8 @@ class Cluster:
             "taskmanager.host": "127.0.0.1",
             "taskmanager.bind-host": "127.0.0.1",
             "taskmanager.numberOfTaskSlots": str(SLOTS),
-            # One copy of Beam for all jobs, from the class path below: with a copy of its own, as Flink likes it, a job
-            # ends its workers after each stage all the same.
+            # One copy of Beam for all jobs, from the class path below: with a copy for each job, Flink's default, a job
+            # ends its workers after each stage despite `environment_cache_millis`.
             "classloader.resolve-order": "parent-first",
             "io.tmp.dirs": str(self.folder / "tmp"),
             "state.checkpoints.dir": f"file://{self.folder}/checkpoints",  # of streams; the job manager's heap is small
@@ -121,17 +137,22 @@ class Cluster:
                 "FLINK_CONF_DIR": str(home / "conf"),
                 "FLINK_LOG_DIR": str(self.folder),
                 "FLINK_PID_DIR": str(self.folder),
-                "HADOOP_CLASSPATH": _class_path(job_server_jars()),  # which stands for any jars beside Flink's own
+                "HADOOP_CLASSPATH": _class_path(job_server_jars()),  # Flink adds these jars to its own
                 "JAVA_TOOL_OPTIONS": QUICK_START,  # also for the virtual machines with which scripts compute memory
             },
         )
 
     def start_task_manager(self) -> None:
-        """Start the task manager; also in place of one that is gone."""
+        """Start the task manager, or another one after it has ended."""
         self.start_flink("taskmanager", "taskmanager.sh", **TASK_MEMORY)
 
     def wait_for(self, port: int, name: str) -> None:
-        """
+        """Wait until a process listens on its port.
+
+        Args:
+            port: of the process.
+            name: of the process.
+
         Raises:
             FlinkError: the process ended, or does not answer.
         """
@@ -160,15 +181,15 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """A cluster for as long as the `with` block runs.
+    """Run a cluster for as long as the `with` block runs.
 
     Args:
-        folder: for logs; made anew.
+        folder: for logs; an existing folder is removed first.
 
     Raises:
-        FlinkError: a part of it cannot be had, or does not start.
+        FlinkError: a part of it cannot be fetched, or does not start.
     """
-    flink_home(), job_server_jars()  # so that nothing runs while they are fetched
+    flink_home(), job_server_jars()  # fetches them before any process starts
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
     rest, rpc, jobs, workers = free_ports(4)
@@ -206,8 +227,11 @@ def _class_path(jars: Path) -> str:
 
 
 def _unsent(folder: Path) -> Path:
-    """The job server's jars in a folder from which it sends none along with a job: Flink has them all, and would get
-    150 MB each time. Beam has no option for that, but leaves out what it takes for Gradle's own."""
+    """Link the job server's jars in a folder from which it sends none along with a job.
+
+    Flink has all of them, and would receive 150 MB with each job. Beam has no option for that, but leaves out jars in
+    Gradle's folder.
+    """
     links = folder / "gradle/wrapper"
     links.mkdir(parents=True)
     for jar in job_server_jars().glob("*.jar"):
@@ -219,7 +243,7 @@ def _unsent(folder: Path) -> Path:
 
 
 def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Return ports on which no process listens now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [int(one.getsockname()[1]) for one in sockets]
     for one in sockets:
@@ -228,7 +252,7 @@ def free_ports(number: int) -> list[int]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code: that of `slackwater run`, or 4 if the cluster cannot be had."""
+    """Return the exit code: that of `slackwater run`, or 4 if the cluster does not start."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(4))
     try:
         with cluster(Path("out/flink").resolve()) as started:

@@ -1,13 +1,15 @@
-"""Starts a Python worker, a process of its own, whenever a task manager of this machine asks for one.
+"""Start a Python worker as a separate process whenever a task manager of this machine requests one.
 
     python -m templates.flink.worker_pool PORT
 
-Workers run in this environment and in the current folder, without pipeline options or staged files: what a pipeline
-needs must be installed here. Beam has such a pool too (apache_beam.runners.worker.worker_pool_main), which serves one
-task manager alone: it distinguishes workers by ids that every task manager counts from one, so that the first to stop
-its worker ends another's, which is then waited for without end. It also listens on all networks, to anyone who wants
-something run. And Flink waits without end for a worker that dies before it has reached it, so here one that dies while
-it starts is started again.
+Workers run in this environment and in the current folder, without pipeline options or staged files: a pipeline's
+packages must be installed here. Beam's pool (apache_beam.runners.worker.worker_pool_main) has three faults:
+
+- It serves only one task manager. It distinguishes workers by ids that every task manager counts from one, so the first
+  task manager that stops its worker can end another's, which Flink then waits for without end.
+- It listens on all networks, and runs code for anyone who connects.
+- Flink waits without end for a worker that dies before it has connected. Here, a worker that dies while it starts is
+  started again.
 """
 
 import multiprocessing
@@ -24,18 +26,18 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from pipelines.process import load_worker
 
 FORKED = multiprocessing.get_context("forkserver")
-"""Workers are forked from a process that has imported all, which takes two seconds, and has neither a channel nor a
-thread of Python's. Noise is the system's, of which they share nothing."""
+"""Forks workers from a process that has imported all modules, which takes two seconds, and has neither a channel nor a
+Python thread. Workers share no random state, because noise comes from the system's generator."""
 
 IMPORTED = ("apache_beam.runners.worker.sdk_worker", "pipelines.epochs.batch")
 
 TRIES = 5
 AT_ONCE = 16
-"""Workers that may be starting."""
+"""Number of workers that may start at the same time."""
 
 
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
-    """Beam's service; a worker ends by itself when its task manager hangs up, whether or not that says so here."""
+    """Beam's service. A worker ends when its task manager disconnects, with or without a request to stop."""
 
     def __init__(self) -> None:
         self._one_by_one = threading.Lock()
@@ -43,10 +45,10 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def StartWorker(self, request: beam_fn_api_pb2.StartWorkerRequest, context: object) -> object:  # noqa: N802
         if any(self._start(request) for _ in range(TRIES)):
             return beam_fn_api_pb2.StartWorkerResponse()
-        return beam_fn_api_pb2.StartWorkerResponse(error=f"the worker died {TRIES} times while it started; see its log")
+        return beam_fn_api_pb2.StartWorkerResponse(error=f"the worker died {TRIES} times during its start; see its log")
 
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> bool:
-        """Whether it lives when it is about to call."""
+        """Start a worker; return whether it is alive when it is about to connect."""
         told, tells = FORKED.Pipe(duplex=False)
         worker = FORKED.Process(
             target=_work, args=(request.control_endpoint.url, request.worker_id, tells), daemon=True
@@ -62,7 +64,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
 
 def _work(control: str, worker_id: str, tells: Connection) -> None:
-    from apache_beam.runners.worker.sdk_worker import SdkHarness  # slow to import, and the pool does not need it
+    from apache_beam.runners.worker.sdk_worker import SdkHarness  # slow to import, and not needed by the pool
 
     harness = load_worker(lambda: SdkHarness)(control, worker_id=worker_id)
     tells.send_bytes(b".")
@@ -73,7 +75,7 @@ def _work(control: str, worker_id: str, tells: Connection) -> None:
 def main(port: int) -> None:
     """Serve until the process is ended."""
     FORKED.set_forkserver_preload([*IMPORTED])
-    ensure_running()  # or the first worker would wait for the imports
+    ensure_running()  # otherwise the first worker would wait for the imports
     server = grpc.server(ThreadPoolExecutor(AT_ONCE))
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(WorkerPool(), server)
     server.add_insecure_port(f"127.0.0.1:{port}")

@@ -24,10 +24,10 @@ PROJECT, DATASET = "house-data", "releases"
 
 @contextmanager
 def emulator(folder: Path) -> Iterator[tuple[str, bigquery.Client]]:
-    """Its address and a client.
+    """Yield the emulator's address and a client.
 
     Args:
-        folder: for what it has to say.
+        folder: Folder for its output.
     """
     python = OWN / "bin" / "python"
     assert python.exists(), f"{OWN}: the emulator is not installed; make install sets it up"

@@ -1,7 +1,7 @@
-"""Start the BigQuery emulator, by the Python of its own environment; arguments are those of `bqemulator start`.
+"""Start the BigQuery emulator with the Python of its separate environment; takes the arguments of `bqemulator start`.
 
-Its uploads give each job an id of their own. BigQuery takes the id that the client sends, and answers 409 to one that
-it knows. What is mended here makes uploads do so: that each epoch is loaded once rests on it.
+The emulator's uploads give each job a new id. BigQuery takes the id that the client sends, and answers 409 if it knows
+the id. This module makes the uploads do the same, since a release relies on it to load each epoch once.
 """
 
 import sys

@@ -63,7 +63,7 @@ def generate(seed: int, *, stays: int = 250, order: bool = True, plain: bool = F
     """Mutations in any order, some of them twice.
 
     Args:
-        order: whether `seq` will be told; otherwise those of one instant can be linked by their images alone.
+        order: whether `seq` is in the files; otherwise only images order changes of one instant.
         plain: without NaN and infinity, which JSON cannot hold.
     """
     chance = random.Random(seed)
@@ -130,7 +130,7 @@ def _plain(state: State) -> State:
 
 
 def table(mutations: Sequence[Mutation]) -> pa.Table:
-    """All columns, the states as structs."""
+    """Return a table with all columns, and states as structs."""
     rows = [
         {
             "stay": m.stay,
@@ -147,7 +147,7 @@ def table(mutations: Sequence[Mutation]) -> pa.Table:
 
 
 def flat(changelog: pa.Table, *, prefixes: bool = True) -> pa.Table:
-    """The states' columns beside the others, as `before_ward`; without prefixes those of `after` alone."""
+    """Return the states' columns next to the others, as `before_ward`; without prefixes those of `after` alone."""
     columns = {name: changelog[name] for name in changelog.column_names if name not in ("before", "after")}
     for side in ("before", "after") if prefixes else ("after",):
         states = changelog[side].combine_chunks()

@@ -1,4 +1,4 @@
-"""What takes long to start, once for all modules."""
+"""Fixtures that start slowly, started once for all modules."""
 
 from collections.abc import Iterator
 

@@ -117,7 +117,7 @@ class Asked:
     invalid: float | None = None
 
     def parts(self) -> dict[str, str]:
-        """The pieces of SQL."""
+        """Return the parts of the SQL."""
         keys = [
             f"if(state.{key} in {(*values, '')}, state.{key}, {repr('other') if 'other' in values else 'null'})"
             for key, values in self.by

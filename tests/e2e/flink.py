@@ -13,5 +13,5 @@ ON_FLINK = [WITH_JAVA, FLINK_GROUP]
 
 
 def one_at_a_time(flink: Cluster) -> list[str]:
-    """Pipeline options that keep the order of a stream's elements and let each go on as soon as it is done."""
+    """Pipeline options that keep the order of a stream's elements and forward each as soon as it is done."""
     return [*flink.flags, "--parallelism=1", "--max_bundle_size=1"]

@@ -1,6 +1,6 @@
 """Beam's job service and a pool of worker processes, as on a cluster but on one machine.
 
-Steps are pickled and staged, and what they need is imported anew by workers that know no command line.
+Steps are pickled and staged, and what they need is imported again by workers that know no command line.
 """
 
 import socket

@@ -28,20 +28,20 @@ PATIENCE = 120.0
 
 
 Steps = Sequence[str | datetime]
-"""Each the name of a file that lands in `data`, from `coming` beside it, or a moment that the clock shows."""
+"""Each step is the name of a file that moves from `coming` to `data`, or a time of the clock."""
 
 
 def play(streams: Mapping[Path, Steps], *, shards: int, flags: Sequence[str]) -> None:
     """Run streams, all in one pipeline, until each has published all windows that close within its steps.
 
     Args:
-        streams: the steps of each; they are told by the path of their spec, in which all paths are absolute.
+        streams: Steps of each stream. The path of its spec identifies a stream; all paths in a spec are absolute.
     """
     options = PipelineOptions([*flags])
     options.view_as(StandardOptions).streaming = True
     with beam.Pipeline(options=options) as pipeline:
         for number, (spec_path, steps) in enumerate(streams.items()):
-            move(spec_path.parent, str(steps[0]))  # columns are told by what is there at the start
+            move(spec_path.parent, str(steps[0]))  # columns are read from the first files
             spec = load(str(spec_path))
             clock, windows = _clock(spec, spec_path.parent, steps)
             job = stream_job(spec, Store(spec.output.public, spec.output.private), shards=shards)
@@ -62,8 +62,8 @@ def _clock(spec: Spec, folder: Path, steps: Steps) -> tuple[beam.PTransform, int
         else:
             windows = max(windows, (microseconds(step - LAG) - start) // every)
             clock.advance_watermark_to(Timestamp(step.timestamp()))
-            clock.add_elements([TICK])  # what is there at this poll
-            clock.add_elements([TICK])  # is known to be all at this one
+            clock.add_elements([TICK])  # the files of this poll
+            clock.add_elements([TICK])  # are known to be complete at this one
     return clock.advance_watermark_to_infinity().with_output_types(bytes), windows
 
 
@@ -81,12 +81,12 @@ def _land(step: bytes) -> None:
 
 
 def move(folder: Path, name: str) -> None:
-    """From `coming` to `data`, if it has not; a runner may try again."""
+    """Move a file from `coming` to `data` unless this was done; a runner may try again."""
     if (folder / "coming" / name).exists():
         (folder / "coming" / name).rename(folder / "data" / name)
 
 
 def published(store: Store) -> int:
-    """How many windows."""
+    """Return the number of published windows."""
     commits = store.commits()
     return commits[-1].windows if commits else 0

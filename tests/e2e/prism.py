@@ -15,7 +15,7 @@ UNLISTED = "--experiments=disable_logging_submission_environment"
 
 
 def prism() -> Path:
-    """The program, of the version of the Python side."""
+    """Return the path of Prism, of the same version as the Python side."""
     beam = version("apache-beam")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
     program = cache / f"prism-{beam}" / "prism"

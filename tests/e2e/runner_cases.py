@@ -1,6 +1,6 @@
 """Releases that every runner must make alike: the demo's, and two with everything that is awkward in them.
 
-Each has its files, and the epochs in which they land: whatever comes with a later file is late, early or both.
+Each has its files, and the epochs in which they land: rows of a later file are late, early or both.
 """
 
 from collections.abc import Callable
@@ -72,12 +72,12 @@ class Case:
 
     @property
     def names(self) -> list[str]:
-        """The files'."""
+        """Return the names of the files."""
         return [f"{number}.parquet" for number, _ in enumerate(self.epochs)]
 
 
 def flights() -> list[pa.Table]:
-    """Those of January's first days, in the demo's changelog."""
+    """Return the flights of the first days of January in the demo's changelog."""
     table = build.read_flights()
     first = pc.and_(pc.equal(table["month"], 1), pc.less_equal(table["day"], 6))
     return [build.play_back(table.filter(first)).drop_columns("month")]

@@ -1,4 +1,4 @@
-"""Levels that are published adaptively, over runs that die: what goes on is what was published, to the last bit."""
+"""Adaptively published levels over killed runs: later runs continue exactly from the published levels."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,11 @@ from pipelines.epochs.plans import committed_plan
 from pipelines.spec.load import load
 from pipelines.store.commit import Commit
 from pipelines.store.store import Store
-from privacy.adaptive.sketch import read
 from privacy.planning.document import digest
 from privacy.planning.plan import Plan
 from tests.e2e.specs import REPEATED, CommandLine, changelog, published, write, write_spec
 from tests.e2e.test_streaming import ENDS, by_day
-from transforms.release.level_state import level_from_bytes
+from transforms.release.sampled_chunk import SampledChunk
 
 MAP = """\
   - name: ages
@@ -34,7 +33,7 @@ ADAPTIVE = (
 
 @pytest.fixture
 def release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """One whose first day has landed."""
+    """Return a release whose first day has landed."""
     (tmp_path / "data").mkdir()
     write_spec(tmp_path, *ADAPTIVE)
     return CommandLine(tmp_path, capsys)
@@ -59,8 +58,8 @@ def goes_on_from_what_is_published(folder: Path) -> bool:
     store, spec = Store(str(folder / "public"), str(folder / "private")), load(str(folder / "spec.yaml"))
     *_, last = commits = store.commits()
     path = store.attempts.state_paths(last)["release-0-net-00000.parquet"]
-    plan = digest(committed_plan(spec, commits))
-    held = level_from_bytes(Path(path).read_bytes(), windows=last.windows, cells=3, plan=plan)
+    plan = committed_plan(spec, commits)
+    held = SampledChunk(plan.parts[0]).opened(Path(path).read_bytes(), windows=last.windows, plan=digest(plan))
     assert held.carry is not None
     rows = beds(folder).to_pylist()
     ends = sorted({row["window_end"] for row in rows})
@@ -73,20 +72,19 @@ def goes_on_from_what_is_published(folder: Path) -> bool:
 
 
 def sketched_last(store: Store, last: Commit, plan: Plan) -> list[float]:
-    """The cells of the sketch that the committed state of a kd-tree goes on from."""
-    (part,) = (part for part in plan.adaptive if part.query == 2)
-    assert part.over is not None
+    """Return the cells of the sketch from which the committed state of a kd-tree continues."""
+    (part,) = (part for part in plan.parts if part.query == 2)
     content = Path(store.attempts.state_paths(last)["release-2-net-00000.parquet"]).read_bytes()
-    held = level_from_bytes(content, windows=last.windows, cells=12, plan=digest(plan), over=part.over)
+    held = SampledChunk(part).opened(content, windows=last.windows, plan=digest(plan))
     assert held.carry is not None
-    return read(part.over, held.carry.published).cells.tolist()
+    return part.over.read(held.carry.published).cells.tolist()
 
 
 def dies(*_: object) -> None:
     raise OSError("no more")
 
 
-def test_a_run_that_dies_decides_nothing_that_another_one_does_not(release, monkeypatch):
+def test_a_dead_run_makes_no_decision_that_differs_from_another_runs(release, monkeypatch):
     """One dies with its noise sampled and nothing committed, one before it has shown what it committed."""
     folder = release.folder
     assert night(release, 0) == 0
@@ -106,14 +104,14 @@ def test_a_run_that_dies_decides_nothing_that_another_one_does_not(release, monk
 
 
 def test_it_has_no_nodes_and_others_have(release, tmp_path):
-    """With Gaussian noise too, which is on a finer grid."""
+    """Covers Gaussian noise too, which is on a finer grid."""
     spec = tmp_path / "spec.yaml"
     spec.write_text(spec.read_text().replace("epsilon: 1.0", "epsilon: 1.0\n  delta: 1.0e-9\n  mechanism: gaussian"))
     assert night(release, 0) == 0
     document = json.loads((tmp_path / "public/plan.json").read_text())
     assert (document["mechanism"], document["accounting"]) == ("gaussian", "zcdp")
-    assert document["queries"][0]["adaptive"]["scales"]["noise"] == "gaussian"
-    assert night(release, 1) == 0  # goes on with it
+    assert document["queries"][0]["parts"][0]["scales"]["noise"] == "gaussian"
+    assert night(release, 1) == 0  # continues with it
 
     assert {row["query"] for row in published(tmp_path, "nodes").to_pylist()} == {"moves"}
     both = json.loads(release("answer", "public", "--query", "beds", "--where", "ward <> 'b'", "--json").out)["answers"]
@@ -126,7 +124,7 @@ def test_it_has_no_nodes_and_others_have(release, tmp_path):
         assert row["stddev"] == (None if alone is None else pytest.approx(alone * 2**0.5))
     assert both[0]["stddev"] is not None
     spread = release("answer", "public", "--query", "ages")
-    assert "share what was counted in regions" in spread.err
+    assert "share counts of regions" in spread.err
     rows = published(tmp_path, "estimates").to_pylist()
     assert {(row["query"], row["sampled"]) for row in rows} >= {("beds", True), ("moves", None)}
     said = release("smooth", "public", "-o", "smoothed.csv")

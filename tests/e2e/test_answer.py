@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pipelines import cli
-from pipelines.reports.answer import _spreads, answers
-from pipelines.reports.published import published
+from pipelines.answer.operation import _spreads, answers
+from pipelines.published.release import published
 from privacy.accounting.accounting import Budget
 from privacy.answers.sums import over_cells
 from privacy.cells.choice import CellChoice
@@ -31,7 +31,7 @@ KEYS = ("by: {ward: [a, b, other]}", "by: {ward: [a, b, other], age: {from: 30, 
 
 
 def there(day: int, low: float, high: float, ward: str | None = None) -> int:
-    """How many stays are in a ward and of an age at the end of a day."""
+    """Return the number of stays in a ward and of an age at the end of a day."""
     state: dict[str, tuple] = {}
     for row in sorted(changelog(), key=lambda row: row["at"]):
         state.setdefault(row["stay"], (row["before_ward"], row["before_age"]))
@@ -106,7 +106,7 @@ def test_sums_under_a_strategy_over_cells_have_the_noise_of_its_nodes(tmp_path, 
     release = published(str(tmp_path / "public"))
     (query,) = release.spec.queries
     series, table = next(iter(release.numbers(query)))
-    over = release.plan.released[0].over
+    over = release.plan.parts[0].over
     assert over is not None
     one = answers(release, query, series, where="ward = 'b' and age >= 40 and age < 50").to_pylist()[0]
     whole = answers(release, query, series, where="ward = 'b'").to_pylist()[0]
@@ -125,7 +125,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
-    """Of all strategies, with their own noise."""
+    """Covers all strategies; each answer has the noise of its strategy."""
     release, compared = published(str(kept)), 0
     for query in release.spec.queries:
         if query.measure.kind != "count" or query.consistent or query.adaptive or not query.by or query.ordered:
@@ -141,8 +141,8 @@ def test_one_cell_is_answered_as_it_is_published(kept: Path) -> None:
     assert compared > 3
 
 
-def test_what_has_no_known_noise_is_refused(kept: Path, tmp_path: Path) -> None:
-    """Ratios, and cells that were moved to be consistent."""
+def test_answers_without_a_known_noise_scale_are_refused(kept: Path, tmp_path: Path) -> None:
+    """Such answers are ratios, and cells that were moved to be consistent."""
     refused = set()
     for folder in (kept, unpacked(RELEASES / "0.3.0/ranges", tmp_path) / "public"):
         release = published(str(folder))
@@ -159,7 +159,7 @@ def test_what_has_no_known_noise_is_refused(kept: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"epochs": []}, {"epochs": [{"files": "x"}]}])
-def test_a_manifest_that_is_none_is_refused(kept: Path, tmp_path: Path, changed: dict, capsys) -> None:
+def test_an_invalid_manifest_is_refused(kept: Path, tmp_path: Path, changed: dict, capsys) -> None:
     shutil.copytree(kept, tmp_path / "public")
     manifest = tmp_path / "public/manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **changed}))
@@ -175,13 +175,13 @@ def test_a_manifest_that_is_none_is_refused(kept: Path, tmp_path: Path, changed:
         (["--query", "nil"], "--query nil: no query of the release"),
     ],
 )
-def test_flags_that_name_nothing_are_refused(kept: Path, flags: list[str], error: str, capsys) -> None:
+def test_flags_that_match_nothing_are_refused(kept: Path, flags: list[str], error: str, capsys) -> None:
     assert cli.main(["answer", str(kept), *flags]) == 2
     assert error in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
-def test_under_sums_over_cells_a_range_is_as_far_off_as_their_matrix_says(mechanism: Mechanism) -> None:
+def test_under_sums_over_cells_the_error_of_a_range_follows_their_matrix(mechanism: Mechanism) -> None:
     query = Query(
         name="ages",
         measure=Measure(kind="count"),

@@ -1,4 +1,4 @@
-"""Bad input through the command line: one clear line, the right exit code, nothing public, no data in what is said."""
+"""Bad input through the command line: one clear line, the right exit code, nothing public, no data in the message."""
 
 import gzip
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def damaged(damage: Callable[[bytes], bytes], rows: list[Row] = ROWS) -> Maker:
 
 
 def cut(content: bytes) -> bytes:
-    """All but the last 40 bytes: within the last row, or within the footer."""
+    """Return all but the last 40 bytes: the cut is within the last row, or within the footer."""
     return content[:-40]
 
 
@@ -109,7 +109,7 @@ def refused(
 
 
 SPECS: list[tuple[str, str, str]] = [
-    # what stands in the spec, what stands there instead, the line without the file
+    # text of the spec, its replacement, the line of the error without the file
     ("publish:", "publsh:", "21: queries[0].publsh: unknown key; did you mean 'publish'?"),
     ("before: before_", "befor: before_", "7: changelog.befor: unknown key; did you mean 'before'?"),
     ("epsilon: 1.0", "epsilon: 0", "10: privacy.epsilon: expected a number above 0, not 0"),
@@ -149,7 +149,7 @@ def test_two_mistakes_are_two_lines_in_the_order_of_the_file(slackwater: Command
     assert [line.split(" ")[1] for line in said.lines] == ["spec.yaml:10:", "spec.yaml:20:"]
 
 
-def test_a_spec_that_is_not_there_is_named(slackwater: CommandLine) -> None:
+def test_a_missing_spec_is_named(slackwater: CommandLine) -> None:
     said = slackwater("run", "nowhere.yaml")
 
     assert said.code == 2
@@ -188,7 +188,7 @@ COLUMNS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "line"), COLUMNS, ids=[new.strip() for _, new, _ in COLUMNS])
-def test_a_column_that_is_missing_or_of_a_wrong_type_is_named_with_its_line(
+def test_a_missing_or_wrongly_typed_column_is_named_with_its_line(
     slackwater: CommandLine, old: str, new: str, line: str
 ) -> None:
     said = refused(slackwater, ((old, new),))
@@ -200,8 +200,8 @@ def test_a_column_that_is_missing_or_of_a_wrong_type_is_named_with_its_line(
 
 
 FLAGS = [
-    (["--direct_running_mode=multi_threading"], "--direct_running_mode=multi_threading loses rows without a word"),
-    (["--direct_running_mode", "multi_threading"], "--direct_running_mode=multi_threading loses rows without a word"),
+    (["--direct_running_mode=multi_threading"], "--direct_running_mode=multi_threading silently loses rows"),
+    (["--direct_running_mode", "multi_threading"], "--direct_running_mode=multi_threading silently loses rows"),
     (["--untill=2026-01-03T00:00:00Z"], "--untill: "),
     (["--runner=NoRunner"], "--runner: Unexpected pipeline runner: NoRunner. Valid values are "),
     (["--direct_num_workers=two"], "pipeline options: argument --direct_num_workers: invalid int value: 'two'"),
@@ -209,9 +209,7 @@ FLAGS = [
 
 
 @pytest.mark.parametrize(("flags", "line"), FLAGS, ids=[" ".join(flags) for flags, _ in FLAGS])
-def test_a_flag_that_cannot_be_meant_is_refused_in_one_line(
-    slackwater: CommandLine, flags: list[str], line: str
-) -> None:
+def test_an_invalid_flag_is_refused_in_one_line(slackwater: CommandLine, flags: list[str], line: str) -> None:
     said = refused(slackwater, (), None, *flags)
 
     assert said.code == 2
@@ -264,7 +262,7 @@ FIRST_FILES: list[tuple[str, str, Maker, int, str]] = [
 @pytest.mark.parametrize(
     ("format_", "name", "make", "code", "line"), FIRST_FILES, ids=[f"{f[1]}: {f[4][-25:]}" for f in FIRST_FILES]
 )
-def test_a_first_file_that_cannot_be_read_as_it_should_is_one_line(
+def test_an_unreadable_first_file_is_reported_in_one_line(
     slackwater: CommandLine, format_: str, name: str, make: Maker, code: int, line: str
 ) -> None:
     said = refused(slackwater, SPEC_OF[format_], {name: make})
@@ -289,7 +287,7 @@ LATER_FILES: list[tuple[str, str, Maker, str]] = [
 
 
 @pytest.mark.parametrize(("format_", "name", "make", "line"), LATER_FILES, ids=[f"{f[1]}: {f[3]}" for f in LATER_FILES])
-def test_a_later_file_that_cannot_be_read_ends_the_run_whatever_share_of_rows_may_be_bad(
+def test_an_unreadable_later_file_ends_the_run_for_any_allowed_share_of_bad_rows(
     slackwater: CommandLine, format_: str, name: str, make: Maker, line: str
 ) -> None:
     tolerant = (("  before:", "  bad_rows: 0.9\n  before:"),)
@@ -325,7 +323,7 @@ BAD_ROWS: list[tuple[str, Changes, Maker, int, str]] = [
 @pytest.mark.parametrize(
     ("format_", "changes", "make", "dead", "line"), BAD_ROWS, ids=[f"{b[0]}: {b[4][:40]}" for b in BAD_ROWS]
 )
-def test_bad_rows_are_told_by_file_row_and_column_and_end_the_run(
+def test_bad_rows_are_reported_by_file_row_and_column_and_end_the_run(
     slackwater: CommandLine, format_: str, changes: Changes, make: Maker, dead: int, line: str
 ) -> None:
     said = refused(slackwater, (*SPEC_OF[format_], *changes), {f"a.{format_}": make})

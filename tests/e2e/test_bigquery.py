@@ -1,4 +1,4 @@
-"""What is published in files is in tables of BigQuery too, each epoch once, whatever dies, fails or is in the way.
+"""BigQuery tables hold each published epoch once, also if a run dies, a job fails or a table is in the way.
 
 The tables are those of an emulator that Google's own client speaks to, and no client of ours is replaced.
 """
@@ -60,7 +60,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, big
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release with tables of its own."""
+    """A release with separate tables."""
 
     folder: Path
     slackwater: CommandLine
@@ -75,13 +75,13 @@ class Release:
         return f"{PROJECT}.{DATASET}.{self.name}_{side}"
 
     def run(self, until: str, code: int = 0) -> str:
-        """What is said on stderr."""
+        """Run the release until a day; return its stderr."""
         said = self.slackwater("run", "spec.yaml", "--until", f"{until}T00:00:00Z")
         assert said.code == code, said.err
         return said.err
 
     def rows(self, side: str = "estimates") -> pa.Table:
-        """What is in the table, by its own types."""
+        """Return the rows of a table, with the types of its schema."""
         table = self.client.get_table(self.table(side))
         schema = pa.schema([(field.name, TYPES[field.field_type]) for field in table.schema])
         return pa.Table.from_pylist([dict(row) for row in self.client.list_rows(table)], schema=schema)
@@ -142,14 +142,14 @@ def test_each_epoch_is_loaded_once_with_its_types_and_nothing_else(release: Rele
     assert not any("house-data" in str(content) for content in contents(release.folder / "public").values())
 
 
-def test_what_a_run_that_died_has_left_is_loaded_by_the_next_though_nothing_is_due(
+def test_the_next_run_loads_epochs_of_a_dead_run_though_no_window_is_due(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dead before a load, after a load and before its record, and with a record that is lost."""
+    """The run dies before a load, or after a load and before its record; or the record is lost."""
     release.spec(("public: public", "public: public\n  format: csv"))
 
     class KilledError(BaseException):
-        """Nothing in the program can catch it."""
+        """Exception that no code of the program catches."""
 
     def die(*_: object) -> None:
         raise KilledError
@@ -181,7 +181,7 @@ def test_what_a_run_that_died_has_left_is_loaded_by_the_next_though_nothing_is_d
     assert in_order(whole.filter(pa.compute.equal(whole["epoch"], 1))) == in_order(first)
 
 
-def test_a_job_that_failed_is_told_and_done_again_under_another_id(
+def test_a_failed_job_is_reported_and_repeated_under_another_id(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release.spec()
@@ -196,7 +196,7 @@ def test_a_job_that_failed_is_told_and_done_again_under_another_id(
         release.run(DAYS[1], code=1)
     assert len(release.commits()) == 2, "files do not wait for a table"
     assert f"{release.table('estimates')}: BigQuery did not load job slackwater-wards-000001-" in told
-    assert "what is published in files stays so, and the next run loads the rest" in told
+    assert "published files stay, and the next run loads the rest" in told
     assert not any(secret in told for secret in SECRETS)
 
     release.run(DAYS[1])
@@ -235,7 +235,7 @@ def test_epochs_that_are_compacted_while_they_are_loaded_are_loaded_as_they_were
         assert in_order(release.rows(side)) == in_order(as_published(release, side))
 
 
-def test_what_is_in_the_way_is_told_before_anything_is_sampled(
+def test_an_unsuitable_table_is_reported_before_noise_is_sampled(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release.spec()
@@ -261,7 +261,7 @@ def test_what_is_in_the_way_is_told_before_anything_is_sampled(
     assert release.commits() == []
 
 
-def test_a_table_that_is_gone_is_not_made_anew_without_the_epochs_it_had(release: Release) -> None:
+def test_a_deleted_table_is_not_created_again_without_its_epochs(release: Release) -> None:
     release.spec()
     release.run(DAYS[0])
     release.client.delete_table(release.table("estimates"))
@@ -276,7 +276,7 @@ def test_a_table_that_is_gone_is_not_made_anew_without_the_epochs_it_had(release
     assert "loaded into" not in told
 
 
-def test_a_table_made_anew_is_refused_though_the_record_is_there(release: Release) -> None:
+def test_a_recreated_table_is_refused_though_the_record_exists(release: Release) -> None:
     release.spec()
     release.run(DAYS[0])
     old = release.client.get_table(release.table("estimates"))
@@ -296,7 +296,7 @@ def test_a_stream_does_not_wait_for_a_table_and_loads_with_its_next_window(
     release.spec()
     (release.folder / "data/part.parquet").unlink()
     days = by_day(changelog())[:2]
-    write(release.folder / "data/day-0.parquet", days[0])  # columns are told by what is there at the start
+    write(release.folder / "data/day-0.parquet", days[0])  # columns are read from the first files
     monkeypatch.chdir(release.folder)
     refuse_unusable_tables(load("spec.yaml"), Store("public", "private"))
     load_once, asked = pipelines.sinks.epochs.load_once, []
@@ -310,14 +310,14 @@ def test_a_stream_does_not_wait_for_a_table_and_loads_with_its_next_window(
     monkeypatch.setattr(pipelines.sinks.epochs, "load_once", refuse_first)
     stream(days)
 
-    assert "the table is away; what is published in files stays so" in capsys.readouterr().err
+    assert "the table is away; published files stay" in capsys.readouterr().err
     assert len(release.commits()) == 2
     assert asked[0] == asked[1]
     assert release.rows().num_rows == published(release.folder, "estimates").num_rows > 0
     assert set(release.rows().column("epoch").to_pylist()) == {1, 2}
 
 
-def test_a_job_that_another_run_has_sent_in_the_meantime_is_taken_for_ones_own(
+def test_a_job_that_another_run_sent_in_the_meantime_is_reused(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both have asked before either has sent: BigQuery answers 409 to the second."""
@@ -335,7 +335,7 @@ def test_a_job_that_another_run_has_sent_in_the_meantime_is_taken_for_ones_own(
     assert release.rows().num_rows == rows > 0
 
 
-def test_a_release_in_a_pipeline_of_ones_own_is_loaded_once_though_its_step_is_repeated(
+def test_a_release_in_a_user_pipeline_is_loaded_once_though_its_step_is_repeated(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release.spec()

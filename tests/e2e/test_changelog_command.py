@@ -28,7 +28,7 @@ from tests.e2e.specs import (
 from tests.e2e.test_gcs import bucket  # noqa: F401
 from tests.e2e.test_truth import CASES, truth
 from tests.e2e.test_truth import write as write_case
-from tests.pipelines.test_suggest import filled
+from tests.pipelines.changelog.test_suggest import filled
 from tests.transforms.events import FIXTURES, T0, event, state, wrapped, write_lines
 
 FLAGS = ("--entry=stay", "--time=at", "--before=before_", "--after=after_")
@@ -95,7 +95,7 @@ def test_rows_are_those_of_the_source_with_their_places(slackwater: CommandLine)
     assert rows["source_row"].to_pylist() == [*range(1, len(told[::2]) + 1), *range(1, len(told[1::2]) + 1)]
 
 
-def test_check_says_that_it_is_private_and_what_it_found(slackwater: CommandLine) -> None:
+def test_check_states_that_its_output_is_private_and_its_findings(slackwater: CommandLine) -> None:
     rows = changelog()
     write(slackwater.folder / "data/part-2.parquet", [rows[0], rows[5], mutation(77, START, ("b", 1), None)])
 
@@ -111,7 +111,7 @@ def test_check_says_that_it_is_private_and_what_it_found(slackwater: CommandLine
 
 
 @pytest.mark.parametrize("format_", ["jsonl", "csv.gz"])
-def test_formats_are_told_by_name(slackwater: CommandLine, format_: str) -> None:
+def test_formats_are_recognised_by_file_name(slackwater: CommandLine, format_: str) -> None:
     write(slackwater.folder / f"text/part.{format_}", changelog())
     shutil.rmtree(slackwater.folder / "data")
     write(slackwater.folder / "data/part.parquet", changelog())
@@ -124,14 +124,14 @@ def test_formats_are_told_by_name(slackwater: CommandLine, format_: str) -> None
     assert {field.name: str(field.type) for field in kind} == {"stay": "string", "ward": "string", "age": "int64"}
 
 
-def test_what_a_bundle_writes_twice_counts_once(slackwater: CommandLine) -> None:
+def test_rows_that_a_bundle_writes_twice_count_once(slackwater: CommandLine) -> None:
     found = checked(slackwater, "spec.yaml", "-o", "copy", "--direct_runner_bundle_repeat=1")
 
     assert (found["duplicates"], found["mutations"]) == (0, len(changelog()))
 
 
 @pytest.mark.parametrize(("form", "cure"), [("csv", "'snaps/%Y-%m-%d.csv' for SRC"), ("jsonl", "from CSV and Parquet")])
-def test_copies_of_a_table_are_not_taken_for_changes_in_silence(slackwater: CommandLine, form: str, cure: str) -> None:
+def test_copies_of_a_table_are_not_silently_read_as_changes(slackwater: CommandLine, form: str, cure: str) -> None:
     for day in ("2026-01-01", "2026-01-02"):
         write(slackwater.folder / f"snaps/{day}.{form}", changelog())
 
@@ -146,7 +146,7 @@ def test_copies_of_a_table_are_not_taken_for_changes_in_silence(slackwater: Comm
     assert (meant.code, f"format: {form}" in meant.out) == (0, True)
 
 
-def test_a_copy_of_each_night_gives_what_the_source_gives(slackwater: CommandLine) -> None:
+def test_nightly_copies_give_the_numbers_of_the_source(slackwater: CommandLine) -> None:
     assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=source.parquet").code == 0
     assert slackwater("changelog", "data/part-0.parquet", "-o", "copies/2026-01-01", *FLAGS).code == 0
 
@@ -158,7 +158,9 @@ def test_a_copy_of_each_night_gives_what_the_source_gives(slackwater: CommandLin
     assert slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=copies.parquet").code == 0
 
     assert (again.code, len(again.lines)) == (2, 1)
-    assert "holds a copy already, and nothing is added to one; give the files that are new a folder" in again.lines[0]
+    assert (
+        "holds a copy already, and nothing is added to a copy; write new files to a separate folder" in again.lines[0]
+    )
     source, copies = (pq.read_table(slackwater.folder / f"{name}.parquet") for name in ("source", "copies"))
     assert copies.equals(source)
 
@@ -207,7 +209,7 @@ def test_columns_that_no_state_can_have_are_left_out_and_named(slackwater: Comma
     said = slackwater("changelog", "odd/*.parquet", "-o", "copy", *FLAGS)
 
     assert said.lines == []
-    assert "left out, since no type that a state can have holds them: tags" in said.out.splitlines()
+    assert "left out, since a state cannot have their types: tags" in said.out.splitlines()
 
 
 REFUSED = [
@@ -243,14 +245,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "wanted"), REFUSED, ids=[" ".join(a) for a, _ in REFUSED])
-def test_what_cannot_be_meant_is_told_by_the_flag(
+def test_invalid_arguments_are_reported_with_the_flag(
     slackwater: CommandLine, arguments: list[str], wanted: list[str]
 ) -> None:
     said = slackwater("changelog", *arguments)
 
     assert (said.code, said.out) == (2, "")
     assert not (slackwater.folder / "x").exists()
-    assert (slackwater.folder / "data").stat().st_mode & 0o077  # what is there is left as it is
+    assert (slackwater.folder / "data").stat().st_mode & 0o077  # an existing folder keeps its mode
     assert len(said.lines) == len(wanted), said.err
     for line, begin in zip(said.lines, wanted, strict=True):
         assert line.startswith(f"slackwater: {begin}")
@@ -347,14 +349,15 @@ def test_debezium_comes_through_with_its_truncates(
     assert truth(tmp_path).equals(wanted)
 
 
-def test_debezium_without_entry_is_told_the_columns_of_its_states(slackwater: CommandLine) -> None:
+def test_debezium_without_entry_is_refused_with_the_columns_of_its_states(slackwater: CommandLine) -> None:
     topic(slackwater.folder / "topic")
 
     said = slackwater("changelog", "topic/*.json", "-o", "copy")
+    explored = slackwater("changelog", "topic/*.json", "--suggest")
 
-    assert said.lines == [
-        "slackwater: --entry: missing; name the column that holds an entry's key: one of 'id', 'ward', 'cost', 'note'"
-    ]
+    missing = "slackwater: --entry: missing; name the column that holds an entry's key"
+    assert said.lines == [f"{missing}; `--suggest` without -o lists the 4 columns that it could be"]
+    assert explored.lines == [f"{missing}: one of 'id', 'ward', 'cost', 'note'"]
 
 
 def test_datastream_names_its_key_itself(slackwater: CommandLine) -> None:
@@ -368,7 +371,7 @@ def test_datastream_names_its_key_itself(slackwater: CommandLine) -> None:
     assert found["mutations"] > 0
 
 
-def test_snapshots_become_what_changed(slackwater: CommandLine) -> None:
+def test_snapshots_are_converted_to_changes(slackwater: CommandLine) -> None:
     days = {"2026-01-01": [(1, "a"), (2, "b")], "2026-01-02": [(1, "b"), (2, "b")], "2026-01-03": [(1, "b"), (3, "a")]}
     for day, rows in days.items():
         folder = slackwater.folder / "table" / day
@@ -403,8 +406,8 @@ def test_a_copy_in_gs_is_the_copy_on_disk(slackwater: CommandLine, bucket: stora
     assert (again.code, again.lines[0][:42]) == (2, "slackwater: -o gs://out/copy: holds a copy")
 
 
-def test_the_page_on_postgresql_does_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs/from-postgresql.md").read_text()
+def test_the_page_on_postgresql_works_as_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/from-postgresql.md").read_text()
     for name, text in re.findall(r"`([\w/.-]+)`:\n\n```\w+\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -418,5 +421,5 @@ def test_the_page_on_postgresql_does_what_it_says(tmp_path: Path, capsys: pytest
     assert re.search(r"entries +2\n +mutations +4\n", said[0].out)
     assert "format: debezium\n" in said[1].out
     assert re.search(r"^beds +level +3 +± 6 ", said[2].out, re.MULTILINE)
-    assert "a 95 % margin of error of 6 beds" in page
+    assert "a 95 % margin of error of 6 beds" in " ".join(page.split())
     assert (tmp_path / "releases/stays/public/manifest.json").exists()

@@ -21,7 +21,7 @@ Sides = tuple[Files, Files]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the benchmark left its releases. A process of its own, since runs are forked from it."""
+    """Run the benchmark in a separate process, since it forks runs; return the folder of its releases."""
     place = tmp_path_factory.mktemp("crash")
     folder = place / "out"
     flags = ("--no-faults", f"--kills={KILLS}", f"--nights={NIGHTS}", f"--folder={folder}")
@@ -59,7 +59,7 @@ def test_a_release_whose_runs_were_killed_is_whole(folder: Path, sides: Sides) -
 
     assert len(watch.estimates) > 50
     del watch.estimates[max(watch.estimates, key=str)]
-    with pytest.raises(BrokenError, match="other numbers than in one run"):
+    with pytest.raises(BrokenError, match="numbers differ from those of one run"):
         compare(watch, at_once, None)
 
 
@@ -107,8 +107,8 @@ def leave_a_draft(public: Files, private: Files) -> None:
         (leave_a_draft, "public, but not listed"),
     ],
 )
-def test_the_watch_sees(sides: Sides, plant: Callable[[Files, Files], None], told: str) -> None:
-    """Or else the benchmark would show nothing."""
+def test_the_watch_reports_each_fault(sides: Sides, plant: Callable[[Files, Files], None], told: str) -> None:
+    """A check that misses this fault would make the benchmark worthless."""
     watch = finished(sides)
     plant(*sides)
 
@@ -125,11 +125,11 @@ def test_the_watch_sees_a_second_draw(sides: Sides) -> None:
     private["commits/000002.json"] = json.dumps(record).encode()
     public["nodes/again.parquet"] = public[name]
 
-    with pytest.raises(BrokenError, match="told twice"):
+    with pytest.raises(BrokenError, match="published twice"):
         Watch().look(public, private)
 
 
-def test_the_watch_sees_a_window_that_is_lost(sides: Sides) -> None:
+def test_the_watch_sees_a_lost_window(sides: Sides) -> None:
     public, private = sides
     manifest = json.loads(public["manifest.json"])
     record = json.loads(private["commits/000002.json"])
@@ -137,7 +137,7 @@ def test_the_watch_sees_a_window_that_is_lost(sides: Sides) -> None:
     public["manifest.json"] = json.dumps(manifest).encode()
     private["commits/000002.json"] = json.dumps(record).encode()
 
-    with pytest.raises(BrokenError, match="windows are lost or told twice"):
+    with pytest.raises(BrokenError, match="windows are lost or published twice"):
         Watch().look(public, private)
 
 
@@ -146,5 +146,5 @@ def test_the_watch_sees_a_ledger_that_forgets(sides: Sides) -> None:
     epochs = json.loads(sides[0]["manifest.json"])["epochs"]
     watch.look_at_ledger({"epochs": epochs})
 
-    with pytest.raises(BrokenError, match="the ledger is not what is committed"):
+    with pytest.raises(BrokenError, match="the ledger differs from the commits"):
         watch.look_at_ledger({"epochs": epochs[:-1]})

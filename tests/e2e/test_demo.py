@@ -86,8 +86,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("demo")
-def test_every_flight_has_an_id_of_its_own_and_a_chain_without_gaps() -> None:
-    """Chains of every eighth flight."""
+def test_every_flight_has_a_separate_id_and_a_chain_without_gaps() -> None:
+    """Covers the chains of every eighth flight."""
     changelog = "read_parquet('out/flights/changelog/*.parquet')"
     rows = duckdb.execute(f"select count(*), count(distinct entry_id) from {changelog}").fetchone()
     chained = duckdb.execute(
@@ -150,7 +150,7 @@ def test_published_counts_have_the_noise_that_epsilon_asks_for(errors: dict[str,
     assert abs(np.mean(noise**2) - variance) <= z * spread
 
 
-def test_the_storm_stands_out_of_its_fortnight(
+def test_the_storm_is_visible_in_its_fortnight(
     errors: dict[str, Counts],
 ) -> None:
     truth, noise = errors["cancelled"]

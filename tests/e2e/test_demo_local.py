@@ -43,7 +43,7 @@ def test_the_demo_follows_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert sorted((path.name, path.stat().st_mtime_ns) for path in Path("out/employment/reports").iterdir()) == sent
 
 
-def test_the_men_are_those_of_the_study_and_memoised_reports_tell_when_they_change() -> None:
+def test_the_men_match_the_study_and_memoised_reports_reveal_when_values_change() -> None:
     men = read_men()
     chosen = resampled(men, 5_000)
     changes = changes_of(men, chosen, first=7)

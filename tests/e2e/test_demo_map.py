@@ -10,13 +10,13 @@ import pytest
 
 from examples.stops import build, show
 from pipelines.cli import main
-from pipelines.reports.published import published
+from pipelines.published.release import published
 from tests.test_readme import ROOT, recipe
 
 
 @pytest.mark.slow
 def test_the_maps_follow_the_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mean of 7,800 squared errors is within 15 % of what is published of it.
+    """The mean of 7,800 squared errors is within 15 % of the published value.
 
     Of Laplace noise they have a kurtosis of 6 and correlate over two windows at most: 15 % is some five deviations of
     the mean, and the numbers of one map are independent. By Bernstein's inequality less than 1e-6.
@@ -45,6 +45,6 @@ def test_the_maps_follow_the_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert Path("out/stops/map.png").stat().st_size > 40_000
     page = Path("out/stops/map.html").read_text()
     assert "/*DATA*/" not in page
-    assert "PRESENCE" in show.beside(show.bands())
+    assert "PRESENCE" in show.compared(show.bands())
     assert page.count("<tr><td>") == 2 * 13
     assert "<!--" not in page

@@ -1,4 +1,4 @@
-"""A release that goes on, epoch after epoch: the same numbers as in one run, each told once and never changed."""
+"""A release over many epochs has the same numbers as in one run, each published once and never changed."""
 
 import json
 from collections import Counter
@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.epochs import epoch, run
+from pipelines.epochs import epoch
+from pipelines.run import operation as run
 from pipelines.store.attempt import own_name
 from pipelines.store.store import Store
 from tests.e2e.specs import SPEC, CommandLine, changelog, contents, files_under, published, write, write_spec
-from tests.pipelines.releases import attempt_at, planned
+from tests.pipelines.store.releases import attempt_at, planned
 from transforms.common import sinks
 from transforms.common.sinks import write_table
 
@@ -57,7 +58,7 @@ def prepare(slackwater: CommandLine, strategy: str, *changes: tuple[str, str]) -
 
 
 def deliver(slackwater: CommandLine, since: datetime | None, until: datetime) -> None:
-    """The file of what happened between two moments."""
+    """Write the file of changes between two times."""
     rows, known = [], set()
     for row in changelog(80):
         # Nobody is there before the first row: who is first seen later, with a before image, enters where that is.
@@ -98,7 +99,7 @@ def committed_is_all_that_was_made(private: Path) -> None:
 
 
 def each(strategies: Sequence[str]) -> tuple[str, str]:
-    """A query for each of them in the place of the only one."""
+    """Return a replacement for the spec: its only query, and one query for each strategy instead."""
     query = SPEC.partition("queries:\n")[2].partition("output:")[0].replace("publish: [level, change]", WEEKLY)
     return query, "".join(
         query.replace("beds", f"beds_{number}") + f"    strategy: {strategy}\n"
@@ -106,10 +107,10 @@ def each(strategies: Sequence[str]) -> tuple[str, str]:
     )
 
 
-def test_many_runs_tell_what_one_run_tells(slackwater: CommandLine) -> None:
-    """With hardly any noise, so that the numbers are the bounded truth; and each number and node is told once.
+def test_many_runs_publish_the_rows_of_one_run(slackwater: CommandLine) -> None:
+    """With hardly any noise, so that the numbers are the bounded truth; and each number and node is published once.
 
-    Of all strategies in one release.
+    One release covers all strategies.
     """
     prepare(slackwater, "disjoint", LARGE, each(STRATEGIES))
     seen = nights(slackwater, MOMENTS[::3])
@@ -149,17 +150,17 @@ def test_many_runs_tell_what_one_run_tells(slackwater: CommandLine) -> None:
         )
 
 
-def test_a_run_with_nothing_due_says_so_and_changes_no_byte(slackwater: CommandLine) -> None:
+def test_a_run_without_a_due_window_prints_so_and_changes_no_byte(slackwater: CommandLine) -> None:
     prepare(slackwater, "auto")
     (public,) = nights(slackwater, [START + timedelta(days=3)])
 
     said = slackwater("run", "spec.yaml", until(START + timedelta(days=3, hours=23)))
 
-    assert (said.code, said.out) == (0, "wards: nothing is due, 3 windows closed so far, all released already\n")
+    assert (said.code, said.out) == (0, "wards: nothing is due, 3 windows closed so far, all are published\n")
     assert contents(slackwater.folder / "public") == public
 
 
-def test_a_run_with_nothing_due_removes_what_a_dead_one_left(slackwater: CommandLine) -> None:
+def test_a_run_without_a_due_window_removes_files_of_a_dead_run(slackwater: CommandLine) -> None:
     """One that had published its epoch and died before it removed what others had left."""
     prepare(slackwater, "disjoint")
     nights(slackwater, [START + timedelta(days=3)])
@@ -173,7 +174,7 @@ def test_a_run_with_nothing_due_removes_what_a_dead_one_left(slackwater: Command
 
 
 @pytest.mark.parametrize(("module", "stalls_before"), [(epoch, "settled_by"), (run, "run_release")])
-def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
+def test_a_run_that_stalls_while_others_continue_names_the_winner(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stalls_before: str
 ) -> None:
     """By then the state that it would start from is no longer needed by anybody, and is removed."""
@@ -209,11 +210,11 @@ def test_a_run_that_stalls_while_others_go_on_is_told_who_won(
     }
 
 
-def test_what_is_told_of_a_node_is_of_one_draw_though_a_repeated_step_writes_late(
+def test_all_rows_of_a_node_have_one_draw_though_a_repeated_step_writes_late(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every bundle runs twice, and nodes of the first time are written once more after the second, as by a worker that
-    was given up and is not dead. Levels are made of the nodes that are told, also in the next epoch, from the state.
+    was given up and is not dead. Levels are sums of published nodes, also in the next epoch, from the state.
     """
     prepare(slackwater, "disjoint")
     first: dict[str, pa.Table] = {}
@@ -290,7 +291,7 @@ def test_state_of_another_version_of_the_program_is_refused_in_one_line(
     assert contents(slackwater.folder / "public") == public
 
 
-def test_without_the_private_state_as_it_was_a_release_does_not_go_on(slackwater: CommandLine) -> None:
+def test_a_release_does_not_continue_without_its_unchanged_private_state(slackwater: CommandLine) -> None:
     """From the noise of an epoch before, the last one's would be drawn a second time."""
     prepare(slackwater, "disjoint")
     *_, public = nights(slackwater, [START + timedelta(days=2), START + timedelta(days=3)])
@@ -314,7 +315,7 @@ def test_without_the_private_state_as_it_was_a_release_does_not_go_on(slackwater
     assert slackwater("run", "spec.yaml", until(START + timedelta(days=4))).code == 0
 
 
-def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:
+def test_the_ledger_lists_the_published_windows(slackwater: CommandLine) -> None:
     prepare(slackwater, "disjoint")
     nights(slackwater, MOMENTS[:4])
 
@@ -331,7 +332,7 @@ def test_the_ledger_tells_what_was_published(slackwater: CommandLine) -> None:
     assert 0 < told["spent"]["epsilon"] <= 1
 
 
-def test_a_new_release_has_a_spec_of_its_own_and_shows_the_sum_of_both_budgets(slackwater: CommandLine) -> None:
+def test_a_new_release_has_a_separate_spec_and_shows_the_sum_of_both_budgets(slackwater: CommandLine) -> None:
     prepare(slackwater, "disjoint")
     (public,) = nights(slackwater, [START + timedelta(days=3)])
 
@@ -345,4 +346,4 @@ def test_a_new_release_has_a_spec_of_its_own_and_shows_the_sum_of_both_budgets(s
     assert "nothing is due" in slackwater("run", "spec-wards-2.yaml", until(START + timedelta(days=3))).out
     again = slackwater("run", "spec.yaml", "--new-release", "wards-2")
     assert again.code == 2
-    assert "is there already" in again.err
+    assert "already exists" in again.err

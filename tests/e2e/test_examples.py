@@ -36,7 +36,7 @@ def test_the_notebook_goes_from_a_table_to_a_chart_without_a_warning(
     texts = "".join(output.get("text", "") for output in outputs)
     assert [output for output in outputs if output.get("name") == "stderr"] == []
     assert "59 windows" in texts
-    assert slackwater.estimates(tmp_path / "out/public").num_rows == 59 * 3
+    assert slackwater.show(tmp_path / "out/public").table.num_rows == 59 * 3
     (chart,) = (output.data["image/png"] for output in outputs if "image/png" in output.get("data", {}))
     with Image.open(BytesIO(base64.b64decode(chart))) as image:
         assert image.width > 400
@@ -59,7 +59,7 @@ def test_the_pipeline_in_beam_yaml_publishes_its_rows_and_writes_estimates(
         runpy.run_module("apache_beam.yaml.main", run_name="__main__")  # as `python -m` does
 
     written = [json.loads(line) for path in tmp_path.glob("out/levels-*") for line in path.read_text().splitlines()]
-    table = slackwater.estimates(tmp_path / "releases/wards/public")
+    table = slackwater.show(tmp_path / "releases/wards/public").table
     levels = [row for row in table.to_pylist() if row["kind"] == "level"]
     assert len(levels) == 7 * 3
     told = {(row["window_end"], row["ward"]): row["value"] for row in written}

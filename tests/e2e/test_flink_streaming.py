@@ -17,7 +17,7 @@ pytestmark = ON_FLINK
 
 @pytest.fixture
 def live(flink: Cluster, tmp_path: Path) -> Iterator[Live]:
-    """A stream without end."""
+    """Yield a stream without end."""
     begun = Live.begin(tmp_path / "stream", flink)
     yield begun
     begun.writer.stop()
@@ -26,15 +26,15 @@ def live(flink: Cluster, tmp_path: Path) -> Iterator[Live]:
     cancel_jobs(flink)
 
 
-def test_a_stream_publishes_each_window_once_whatever_is_killed(live: Live, tmp_path: Path) -> None:
+def test_a_stream_publishes_each_window_once_after_any_process_is_killed(live: Live, tmp_path: Path) -> None:
     """While files land, before any end is near: Python's worker with the task manager, and the driver.
 
     Each alone is killed in `python -m benchmarks.flink`.
     """
-    live.go_on(3)
+    live.wait_for(3)
     live.kill_worker()
     live.kill_task_manager()
-    live.go_on(live.committed + 1)
+    live.wait_for(live.committed + 1)
     live.end_soon()
 
     live.finish(tmp_path / "runs")

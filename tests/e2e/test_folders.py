@@ -37,7 +37,7 @@ def closed(path: Path, mode: int) -> Iterator[None]:
 
 
 def refused(said: Said, folder: str, why: str, stands: str) -> None:
-    """One line, with the folder and what to do."""
+    """Check that the error is one line, with the folder and a remedy."""
     assert said.code == 1, said.err
     (line,) = [line for line in said.lines if line.startswith("slackwater: ")]
     assert line.startswith(f"slackwater: {folder}")
@@ -46,7 +46,7 @@ def refused(said: Said, folder: str, why: str, stands: str) -> None:
 
 
 @pytest.mark.parametrize("side", ["public", "private"])
-def test_a_folder_that_may_not_be_made_is_told_before_any_work(slackwater: CommandLine, side: str) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_before_any_work(slackwater: CommandLine, side: str) -> None:
     with closed(slackwater.folder / "out" / side, 0o500):
         said = slackwater("run", "spec.yaml")
 
@@ -79,7 +79,7 @@ def test_a_draw_that_may_not_be_shown_is_shown_later(slackwater: CommandLine) ->
     assert "as an earlier run had committed them" in slackwater("run", "spec.yaml").out
 
 
-def test_a_changelog_that_cannot_be_listed_is_no_empty_one(slackwater: CommandLine) -> None:
+def test_an_unlistable_changelog_is_not_treated_as_empty(slackwater: CommandLine) -> None:
     with closed(slackwater.folder / "data", 0o300):
         said = slackwater("run", "spec.yaml")
 
@@ -89,10 +89,10 @@ def test_a_changelog_that_cannot_be_listed_is_no_empty_one(slackwater: CommandLi
 
 
 @pytest.mark.parametrize("side", ["nodes/", "diagnostics/", "exchange/"])
-def test_a_disk_that_is_full_is_told_with_the_file_that_did_not_fit(
+def test_a_full_disk_is_reported_with_the_file_that_did_not_fit(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:
-    """Also by a worker, of whose errors only words come back."""
+    """Covers workers too, whose errors come back as text only."""
     opened, local = os.fdopen, pa.OSFile
 
     def full(descriptor: int, mode: str) -> IO[bytes]:
@@ -172,7 +172,7 @@ def test_outputs_of_commands_replace_files_and_refuse_links(slackwater: CommandL
         said = slackwater(*command, name)
         assert (said.code, said.lines[-1]) == (
             1,
-            f"slackwater: {name}: is a link or another thing that is not a file; remove it, or name a file",
+            f"slackwater: {name}: is a link, or something else that is not a file; remove it, or name a file",
         )
         path.unlink()
         path.write_text("old")
@@ -182,14 +182,14 @@ def test_outputs_of_commands_replace_files_and_refuse_links(slackwater: CommandL
     assert not list(slackwater.folder.glob(".*.draft"))
 
 
-def test_a_failure_states_what_is_published(slackwater: CommandLine) -> None:
-    """Folders stand where files belong: `spec.yaml` is written after the manifest, `.draft` before any file."""
+def test_a_failure_states_which_epochs_are_published(slackwater: CommandLine) -> None:
+    """Folders are in the place of files: `spec.yaml` is written before the manifest, `.draft` before any file."""
     public = slackwater.folder / "out/public/wards"
     (public / "spec.yaml").mkdir(parents=True)
 
     told = slackwater("run", "spec.yaml", "--until", "2026-01-02T00:00:00Z").err
 
-    assert "run failed with IsADirectoryError; epoch 1 is published; details" in told
+    assert "run failed with IsADirectoryError; epoch 1 is committed, and the next run publishes it; details" in told
     (public / "spec.yaml").rmdir()
     assert slackwater("run", "spec.yaml").code == 0
     (public / "nodes/.draft").mkdir()

@@ -78,7 +78,7 @@ def under(objects: dict[str, bytes], prefix: str) -> dict[str, bytes]:
     return {name.removeprefix(prefix): content for name, content in objects.items() if name.startswith(prefix)}
 
 
-def test_a_release_in_gs_is_what_its_manifest_lists(
+def test_a_release_in_gs_has_the_files_of_its_manifest(
     bucket: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     upload(bucket, tmp_path)
@@ -154,7 +154,7 @@ def test_the_truth_is_not_written_to_the_public_side_of_gs(
     assert not under(held(bucket), "public/")
 
 
-def test_a_release_in_gs_goes_on_and_no_object_of_it_ever_changes(
+def test_a_release_in_gs_continues_and_none_of_its_objects_changes(
     strict: storage.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     upload(strict, tmp_path)

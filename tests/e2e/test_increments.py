@@ -24,7 +24,7 @@ from privacy.series import Series, totals
 from tests import reference
 from tests.e2e.changelogs import DAYS, START, WRITERS, Mutation, flat, generate, table
 from tests.e2e.specs import CommandLine, contents, files_under, published
-from tests.pipelines.releases import verify
+from tests.pipelines.store.releases import verify
 from transforms.aggregation.queries import Query, Timeline
 
 DAY = timedelta(days=1)
@@ -156,7 +156,7 @@ def prepare(folder: Path, case: Case) -> None:
 
 
 def deliver(folder: Path, case: Case, rows: Sequence[Mutation], name: str) -> None:
-    """A file of the changelog."""
+    """Write a file of the changelog."""
     changelog = flat(table(rows))
     unused = set() if case.unit == "person" else {"person"}
     WRITERS[case.format](
@@ -185,7 +185,7 @@ def run_all(slackwater: CommandLine, case: Case, parts: Sequence[Increment]) -> 
 
 
 def charged(m: Mutation, unit: str) -> list[reference.Mutation]:
-    """The mutation as each unit that answers for it has it."""
+    """Return the mutation once for each unit that is charged for it."""
     told = reference.Mutation(m.stay, microseconds(m.at), m.seq, m.before, m.after)
     if unit == "entry":
         return [told]
@@ -207,7 +207,7 @@ Key = tuple[str, str, int, str]
 
 
 def expected(case: Case, parts: Sequence[Increment]) -> dict[Key, float]:
-    """Every number that is published, by the late rule's slow reference."""
+    """Return every published number, by the slow reference of the late rule."""
     runs: reference.Runs = []
     waiting: list[reference.Mutation] = []
     for part in parts:
@@ -227,7 +227,7 @@ def expected(case: Case, parts: Sequence[Increment]) -> dict[Key, float]:
 
 
 def told(folder: Path) -> dict[Key, float]:
-    """Every number that is published, each once; and hardly any noise is in it."""
+    """Return every published number; each occurs once, with almost no noise."""
     rows = published(folder, "estimates").to_pandas()
     # A Gaussian beyond 40 deviations has a probability below 1e-300.
     assert rows["stddev"].max() < 0.05 / 40
@@ -244,7 +244,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_increments_tell_what_the_late_rule_says(slackwater: CommandLine, case: Case) -> None:
+def test_increments_follow_the_late_rule(slackwater: CommandLine, case: Case) -> None:
     mutations = generate(case.seed, stays=150, plain=case.format == "jsonl")
     parts = increments(mutations, case.increments, random.Random(case.seed))
 
@@ -254,7 +254,7 @@ def test_increments_tell_what_the_late_rule_says(slackwater: CommandLine, case: 
         assert {name: content for name, content in before.items() if name != "manifest.json"}.items() <= after.items()
     numbers, wanted = told(slackwater.folder), expected(case, parts)
     assert numbers.keys() == wanted.keys()
-    # Whole counts, and sums of eighths: each is told to less than half a step.
+    # Whole counts, and sums of eighths: each is known to less than half a step.
     wrong = {key: (numbers[key], wanted[key]) for key in wanted if abs(numbers[key] - wanted[key]) > 0.05}
     assert wrong == {}
     on_time = expected(case, [Increment([m for part in parts for m in part.rows], parts[-1].moment, DAYS)])
@@ -269,7 +269,7 @@ def test_increments_tell_what_the_late_rule_says(slackwater: CommandLine, case: 
     verify(store, store.commits())
 
 
-def test_each_node_has_one_draw_in_whatever_is_told_of_it_though_every_bundle_runs_twice(
+def test_each_node_has_one_draw_in_all_published_rows_though_every_bundle_runs_twice(
     slackwater: CommandLine,
 ) -> None:
     """With real noise: levels of later epochs are made from nodes that earlier ones told."""
@@ -291,9 +291,7 @@ def test_each_node_has_one_draw_in_whatever_is_told_of_it_though_every_bundle_ru
         np.testing.assert_array_equal(told_levels, np.cumsum(parts)[1:])
 
 
-def test_other_names_of_entries_change_nothing_that_is_public(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_names_of_entries_change_no_public_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One entry gets a long name with signs in it, all others change places: rows, columns and values stay."""
     case = Case(**at_most(2), seed=58, increments=2)
     mutations = generate(case.seed, stays=100)
@@ -410,7 +408,7 @@ def test_no_key_unlisted_ward_exact_sum_or_count_is_anywhere_on_the_public_side(
     both = estimates.merge(truth, on=["query", "kind", "window_start", "window_end", "ward"], validate="one_to_one")
     assert len(both) == len(truth)
     assert not (both["value"] == both["exact"]).any()
-    # The search finds what is there.
+    # The search finds values that are in the file.
     rows = pq.read_table(folder / "private/truth.parquet")
     (folder / "truth").mkdir()
     # Named as the changelog names its time, which is what the writers know.
@@ -422,7 +420,7 @@ def test_no_key_unlisted_ward_exact_sum_or_count_is_anywhere_on_the_public_side(
 # Late rows
 
 
-def test_a_late_row_counts_in_the_first_open_window_and_what_was_told_stays(slackwater: CommandLine) -> None:
+def test_a_late_row_counts_in_the_first_open_window_and_published_rows_stay(slackwater: CommandLine) -> None:
     case = Case(**at_most(4))
     state = {"care": "in", "x": 1.0, "n": 1, "fare": "multi", "nurse": "q001"}
     in_a, in_b = {**state, "ward": "a"}, {**state, "ward": "b"}

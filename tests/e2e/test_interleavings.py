@@ -2,8 +2,8 @@
 
 The steps are those of a real stream over a real release store. Chance plays the runner: what a step has read and
 written is kept or forgotten as a whole, as on Flink and Dataflow, while what it did to the store stays. Two streams and
-scheduled runs work on one release at once, and whoever has committed a draw may die before he shows it. Where all files
-land in time every interleaving must sum the same; where some are late, the last level is the same.
+scheduled runs work on one release at once, and a run that has committed a draw may die before it shows it. If all files
+land in time, every interleaving must have the same sums; if some are late, the last level is the same.
 """
 
 import copy
@@ -35,11 +35,11 @@ SEEDS = range(4)
 
 
 class DiedError(Exception):
-    """A worker is gone."""
+    """A worker has died."""
 
 
 PATIENCE = 3
-"""How often a stream is put back that is refused, before it is begun anew."""
+"""How often a refused stream is restarted from its checkpoint, before a new one begins."""
 
 
 @dataclass(slots=True)
@@ -55,10 +55,10 @@ class Cut:
 
 
 class Stream:
-    """One that chance drives.
+    """A stream whose steps are chosen at random.
 
     Args:
-        shards: asked for; what is published already decides.
+        shards: Requested number of shards; published epochs override it.
     """
 
     def __init__(self, chance: random.Random, shards: int) -> None:
@@ -68,7 +68,7 @@ class Stream:
         self.begin()
 
     def begin(self) -> None:
-        """Start from what is published."""
+        """Start from the published epochs."""
         spec = load("spec.yaml")
         job = stream_job(spec, Store("public", "private"), shards=self._shards)
         aggregation = replace(job.aggregation, timeline=replace(job.aggregation.timeline, windows=WINDOWS))
@@ -129,12 +129,12 @@ class Stream:
         self.now = copy.deepcopy(self._chance.choice(self.cuts[-3:]))
 
     def _some(self, queue: list[Any]) -> list[Any]:
-        """In any order, but nothing waits for ever."""
+        """In any order, but nothing waits without end."""
         return [queue.pop(self._chance.randrange(min(len(queue), 6))) for _ in range(min(len(queue), 4))]
 
 
 def known_from_the_start() -> list[Row]:
-    """Without images before an entry's first row, but for the first window: later ones do not ask what was there."""
+    """Without images before an entry's first row, except for the first window: later ones ignore earlier states."""
     seen, rows = set(), []
     for row in sorted(changelog(), key=lambda row: row["at"]):
         is_new = row["stay"] not in seen and row["at"] >= ENDS[0]
@@ -160,7 +160,7 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], flo
 
 
 def mortal(show: Callable[[Store], None], chance: random.Random) -> Callable[[Store], None]:
-    """Who has committed a draw may end before he shows it, or at once after that."""
+    """Return a variant of `show` that may end the process before it shows a committed draw, or right after."""
 
     def dies(store: Store) -> None:
         dies_at = chance.choices(("never", "before", "after"), (6, 1, 1))[0]
@@ -173,7 +173,7 @@ def mortal(show: Callable[[Store], None], chance: random.Random) -> Callable[[St
 
 
 @pytest.mark.parametrize(("seed", "is_late"), [(seed, seed in (1, 2)) for seed in SEEDS])
-def test_whatever_a_runner_repeats_each_number_is_told_once_and_each_row_counts_once(
+def test_each_number_is_published_once_and_each_row_counts_once_if_a_runner_repeats_steps(
     seed, is_late, exact, tmp_path, capsys, monkeypatch
 ):
     folder, chance = prepare(tmp_path / "streams"), random.Random(seed)

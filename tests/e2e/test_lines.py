@@ -77,7 +77,7 @@ ODD_ROWS = {
 
 
 def truth(folder: Path, monkeypatch: pytest.MonkeyPatch, changelog: str, lines: list[Line]) -> pa.Table:
-    """What would be told without noise."""
+    """Return the numbers without noise."""
     return truth_of(folder, monkeypatch, changelog, "".join(json.dumps(line) + "\n" for line in lines))
 
 

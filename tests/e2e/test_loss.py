@@ -1,4 +1,4 @@
-"""What docs/operations.md says of copies and loss: what comes back by itself, what is refused, which copy mends it."""
+"""The claims of docs/operations.md about copies and loss: what is restored, what is refused, which copy is needed."""
 
 import shutil
 from contextlib import chdir
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines import cli
-from pipelines.reports.published import Published
-from pipelines.reports.show import numbers
+from pipelines.published.release import Published
+from pipelines.show.operation import numbers
 from tests.e2e.specs import DAY, START, CommandLine, Said, changelog, contents, write, write_spec
 
 NIGHTS = 4
@@ -19,7 +19,7 @@ def until(night: int) -> str:
 
 
 def put(folder: Path, night: int, side: str, history: Path) -> None:
-    """One side as it was after a night, in the place of what is there; after night 0 it is not there at all."""
+    """Replace one side by its copy of a night; after night 0 the side does not exist."""
     shutil.rmtree(folder / side, ignore_errors=True)
     if night:
         shutil.copytree(history / f"{night}/{side}", folder / side)
@@ -27,7 +27,7 @@ def put(folder: Path, night: int, side: str, history: Path) -> None:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release's two folders as they were after each of its nights."""
+    """Return copies of both folders of a release after each of its nights."""
     folder = tmp_path_factory.mktemp("history")
     write(folder / "data/part.parquet", changelog())
     write_spec(folder)
@@ -41,7 +41,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def slackwater(history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """Where the release stands after its last night."""
+    """Return a command line in the release after its last night."""
     shutil.copytree(history / "data", tmp_path / "data")
     shutil.copy(history / "spec.yaml", tmp_path)
     for side in ("public", "private"):
@@ -50,7 +50,7 @@ def slackwater(history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def goes_on(slackwater: CommandLine, history: Path) -> None:
-    """The next night is released, and all that had been is as it was."""
+    """Check that the next night is released, and that all earlier files are unchanged."""
     before = contents(history / f"{NIGHTS}/public")
     said = slackwater("run", "spec.yaml", until(NIGHTS + 1))
     after = contents(slackwater.folder / "public")
@@ -105,7 +105,7 @@ def test_without_the_private_folder_of_the_last_published_epoch_nothing_is_drawn
     goes_on(slackwater, history)
 
 
-def test_a_reader_finds_what_it_began_with_although_epochs_are_added_and_compacted_meanwhile(
+def test_a_reader_keeps_its_view_while_epochs_are_added_and_compacted(
     slackwater: CommandLine,
 ) -> None:
     reader, other = (Published(str(slackwater.folder / "public")) for _ in range(2))
@@ -132,7 +132,7 @@ def test_with_a_note_next_to_the_spec_nothing_is_drawn_if_both_folders_are_lost_
     assert slackwater("run", "spec.yaml", until(NIGHTS + 1)).code == 0
 
 
-def test_a_compaction_changes_no_number_and_the_release_goes_on(slackwater: CommandLine) -> None:
+def test_a_compaction_changes_no_number_and_the_release_continues(slackwater: CommandLine) -> None:
     def told() -> list[str]:
         commands = (
             ["show", "spec.yaml", "--json"],

@@ -16,7 +16,7 @@ from tests.processes import FORKED, alone, program
 pytestmark = FORKED
 
 
-def test_a_release_that_loses_power_again_and_again_goes_on(tmp_path: Path) -> None:
+def test_a_release_continues_after_repeated_power_losses(tmp_path: Path) -> None:
     code, said = program("benchmarks.crash.losses", "--losses=3", f"--folder={tmp_path / 'out'}", folder=tmp_path)
 
     assert code == 0
@@ -30,8 +30,8 @@ def nodes(value: float) -> bytes:
     return file.getvalue()
 
 
-def test_who_watches_sees_a_second_draw_and_a_loss() -> None:
-    """Or else the benchmark would show nothing."""
+def test_the_check_detects_a_second_draw_and_a_loss() -> None:
+    """A check that misses this fault would make the benchmark worthless."""
     seen = Seen()
     seen.look({"nodes/a-1.parquet": nodes(3.0)})
     seen.look_at_end({"nodes/a-1.parquet": nodes(3.0), "manifest.json": b""})
@@ -43,7 +43,7 @@ def test_who_watches_sees_a_second_draw_and_a_loss() -> None:
 
 
 def after_power_loss(folder: Path, survives: str) -> dict[str, str]:
-    """What is left of files of which not all are flushed, nor all folders above them."""
+    """Return the files that survive a power loss before all files and the folders above them are flushed."""
     disk = Disk(folder / "disk", folder / "memory")
     disk.root.mkdir()
     Path(disk.root, "old").write_text("old")
@@ -74,7 +74,7 @@ def after_power_loss(folder: Path, survives: str) -> dict[str, str]:
     return {str(p.relative_to(disk.root)): p.read_text() for p in disk.root.rglob("*") if p.is_file()}
 
 
-def test_what_was_not_flushed_with_all_folders_above_it_is_lost(tmp_path: Path) -> None:
+def test_files_not_flushed_with_all_folders_above_them_are_lost(tmp_path: Path) -> None:
     left = alone(after_power_loss, tmp_path, "nothing")
 
     assert left == {
@@ -87,7 +87,7 @@ def test_what_was_not_flushed_with_all_folders_above_it_is_lost(tmp_path: Path) 
     }
 
 
-def test_or_by_chance_has_come_to_the_disk_by_itself(tmp_path: Path) -> None:
+def test_an_unflushed_file_may_reach_the_disk_by_chance(tmp_path: Path) -> None:
     left = alone(after_power_loss, tmp_path, "everything")
 
     assert left == {

@@ -1,4 +1,4 @@
-"""What `slackwater metrics` tells of releases by runs and by a stream, against numbers counted from their rows."""
+"""`slackwater metrics` of releases by runs and by a stream, compared with numbers counted from their rows."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from pipelines.store.store import Store
 from tests.e2e.specs import DAY, START, CommandLine, Row, changelog, contents, mutation, write, write_spec
 from tests.e2e.test_gcs import with_buckets
 from tests.e2e.test_streaming import by_day, stream
-from tests.pipelines.releases import attempt_at, planned
+from tests.pipelines.store.releases import attempt_at, planned
 from transforms.common.hashing import unit_hash
 
 PRIVATE = "slackwater_private_"
@@ -36,7 +36,7 @@ TIMES = {f"slackwater_last_{what}" for what in ("commit_timestamp_seconds", "att
 """They tell how long a run took, and when."""
 
 Told = dict[tuple[str, ...], float]
-"""Values by name, or by name and the value of the label beside the release's."""
+"""Return values by name, or by name and the value of the label next to the release's."""
 
 
 def parsed(text: str, release: str = "wards") -> Told:
@@ -62,7 +62,7 @@ def metrics(slackwater: CommandLine, *flags: str) -> Told:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What shards hold, counted entry by entry."""
+    """Expected contents of the shards, counted entry by entry."""
 
     units: Counter[int]
     finished: Counter[int]
@@ -78,7 +78,7 @@ def cell(row: Row, side: str) -> str | None:
 
 
 def held(rows: Sequence[Row], until: datetime) -> Expected:
-    """Of states that released the windows until then."""
+    """Return the contents of the states that released the windows until then."""
     entries: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: row["at"]):
         entries.setdefault(row["stay"], []).append(row)
@@ -116,13 +116,13 @@ def own_folder(slackwater: CommandLine) -> Path:
     return slackwater.folder / "private/attempts" / commits(slackwater)[-1]["attempt"]
 
 
-def test_a_release_by_runs_is_told_number_by_number(slackwater: CommandLine) -> None:
+def test_metrics_of_a_release_by_runs_are_exact(slackwater: CommandLine) -> None:
     rows = changelog()
     bad = {**rows[0], "stay": None}
     write(slackwater.folder / "data/1.parquet", [*rows, bad])
     run(slackwater, 1, f"--shards={SHARDS}")
     known, at_first = held(rows, START + DAY), metrics(slackwater, "--private")
-    again = [row for row in rows if row["at"] < START + DAY][-6:]  # a late delivery of what is known
+    again = [row for row in rows if row["at"] < START + DAY][-6:]  # a late delivery of known rows
     new = [mutation(90 + n, START + n * DAY, None, ("a", 40)) for n in range(4)]
     write(slackwater.folder / "data/2.parquet", [*again, *new, bad, bad])
     run(slackwater, 3)
@@ -180,7 +180,7 @@ def test_a_release_by_runs_is_told_number_by_number(slackwater: CommandLine) -> 
     assert metrics(slackwater, "--private") == {key: told[key] for key in told if key[0] not in OF_READING}
 
 
-def test_rows_of_owners_who_are_finished_do_not_wait(slackwater: CommandLine) -> None:
+def test_rows_of_finished_owners_do_not_wait(slackwater: CommandLine) -> None:
     """Two owners with four stays to come each; the bound of one is used up in the first window."""
     spec = slackwater.folder / "spec.yaml"
     dropped = ("before: before_", "after: after_", 'where: "age >= 0"')
@@ -202,7 +202,7 @@ def test_rows_of_owners_who_are_finished_do_not_wait(slackwater: CommandLine) ->
 
 
 def spent(slackwater: CommandLine) -> Told:
-    """Of epsilon and delta, as the ledger has it."""
+    """Return the spent epsilon and delta, as the ledger states them."""
     ledger = json.loads(slackwater("ledger", "spec.yaml", "--json").out)
     assert ledger["spent"]["epsilon"] > 0
     return {
@@ -218,9 +218,7 @@ def state_bytes(slackwater: CommandLine) -> Told:
     return {(f"{PRIVATE}state_bytes", str(shard)): path.stat().st_size for shard, path in enumerate(found)}
 
 
-def test_a_release_by_a_stream_is_told_number_by_number(
-    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_metrics_of_a_release_by_a_stream_are_exact(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(slackwater.folder)
     write_spec(slackwater.folder, *CHANGES, ("  until: 2026-01-06T00:00:00Z\n", ""))
     days = by_day(changelog())[:3]
@@ -268,7 +266,7 @@ def test_a_release_by_a_stream_is_told_number_by_number(
     }
 
 
-def test_without_private_nothing_told_depends_on_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_private_no_metric_depends_on_the_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen = []
     for name, rows in (("many", changelog(60)), ("few", changelog(60)[:2])):
         (tmp_path / name).mkdir()
@@ -300,7 +298,7 @@ def test_before_the_first_epoch_nothing_is_published_and_nothing_written(slackwa
     assert list(contents(slackwater.folder)) == ["spec.yaml"]
 
 
-def test_attempts_that_go_on_that_have_died_and_that_wait_are_told(slackwater: CommandLine) -> None:
+def test_metrics_count_live_dead_and_waiting_attempts(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data/1.parquet", changelog())
     run(slackwater, 1)
     store = Store(str(slackwater.folder / "public"), str(slackwater.folder / "private"))
@@ -310,7 +308,8 @@ def test_attempts_that_go_on_that_have_died_and_that_wait_are_told(slackwater: C
     gone.write_text(json.dumps({**json.loads(gone.read_text()), "process": "1 0"}))
     for _ in range(2):
         elsewhere = Path(store.begin(2).folder, "run.json")
-        elsewhere.write_text(json.dumps({**json.loads(elsewhere.read_text()), "place": "another machine"}))
+        note = json.loads(elsewhere.read_text())
+        elsewhere.write_text(json.dumps({**note, "place": "another machine", "held": False}))
 
     told = metrics(slackwater)
 
@@ -328,7 +327,7 @@ def test_attempts_that_go_on_that_have_died_and_that_wait_are_told(slackwater: C
     assert told["slackwater_last_commit_timestamp_seconds",] == committed_at
 
 
-def test_the_last_failure_is_told_by_its_time(slackwater: CommandLine) -> None:
+def test_the_time_of_the_last_failure_is_reported(slackwater: CommandLine) -> None:
     keep_trace(str(slackwater.folder / "private"), ValueError("a row"))
 
     told = metrics(slackwater)
@@ -338,7 +337,7 @@ def test_the_last_failure_is_told_by_its_time(slackwater: CommandLine) -> None:
     assert told["slackwater_last_failure_timestamp_seconds",] == pytest.approx(written, abs=1e-3)
 
 
-def test_what_cannot_be_told_is_one_line_and_no_failure_of_the_release(slackwater: CommandLine) -> None:
+def test_an_unreadable_file_is_one_line_and_no_failure_of_the_release(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data/1.parquet", changelog())
     run(slackwater, 1)
     assert slackwater("metrics", "spec.yaml", "--runner=FlinkRunner").code == 2
@@ -355,7 +354,7 @@ def test_what_cannot_be_told_is_one_line_and_no_failure_of_the_release(slackwate
     assert slackwater("metrics", "spec.yaml").code == 1
 
 
-def test_the_same_numbers_are_told_from_gs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_from_gs_have_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         write(folder / "data/1.parquet", changelog())
@@ -408,7 +407,7 @@ def test_the_page_for_operators_lists_every_metric(slackwater: CommandLine) -> N
     assert set(re.findall(r"slackwater_\w+", page)) <= {*listed, PRIVATE}
 
 
-def test_how_far_the_source_has_come_is_told_as_it_says_and_of_files_by_windows_alone(slackwater: CommandLine) -> None:
+def test_progress_of_the_source_is_as_it_reports_and_of_files_by_windows_alone(slackwater: CommandLine) -> None:
     stored = (START + 1.5 * DAY).timestamp()
     for name in ("data/1.parquet", "progress"):
         path = slackwater.folder / name

@@ -15,7 +15,7 @@ UNTIL = ("  until: 2026-01-06T00:00:00Z\n", "")
 LEVELS = ("publish: [level, change]", "publish: [level, change]\n    cells: {strategy: prefix, for: ranges}")
 
 
-def test_places_are_published_and_the_claim_says_what_is_not_hidden(tmp_path, capsys):
+def test_places_are_published_and_the_claim_states_which_facts_are_not_hidden(tmp_path, capsys):
     say = CommandLine(tmp_path, capsys)
     write(tmp_path / "data/day.parquet", changelog())
     write_spec(tmp_path, KEYS, NEAR, ANYONE, LEVELS, NO_NOISE, ("strategy: disjoint", "strategy: direct"))
@@ -37,7 +37,7 @@ def test_places_are_published_and_the_claim_says_what_is_not_hidden(tmp_path, ca
     assert "up to 10 in age" in ledger.out
 
 
-def test_without_a_span_it_is_for_all_of_a_release_that_has_an_end(tmp_path, capsys):
+def test_without_a_span_the_claim_covers_a_whole_release_that_ends(tmp_path, capsys):
     whole = (NEAR[0], NEAR[1].replace("span: 3d, ", ""))
     write_spec(tmp_path, KEYS, whole, ANYONE, LEVELS)
 
@@ -55,13 +55,13 @@ def test_without_a_span_it_is_for_all_of_a_release_that_has_an_end(tmp_path, cap
         ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("age: 10", "age: 2d"))], "ranges of another kind"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1] + "\n" + NEAR[0])], "may use up their changes at different times"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("span: 3d, ", "")), UNTIL], "the release has no end: add span: 14d"),
-        ([KEYS, ANYONE, NEAR, (LEVELS[0], "publish: [level, left]")], "entered and left tell where"),
+        ([KEYS, ANYONE, NEAR, (LEVELS[0], "publish: [level, left]")], "entered and left reveal where"),
         ([KEYS, ANYONE, NEAR, ("measure: count", "measure: {sum: age, min: 0, max: 9}")], "measure: reads age"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("age: 10", "age: 0"))], "more than zero"),
         ([KEYS, ANYONE, (NEAR[0], NEAR[1].replace("age: 10", "height: 1, age: 1"))], "no query has ranges of it"),
     ],
 )
-def test_what_tells_near_units_apart_is_refused(changes, error, tmp_path, capsys):
+def test_settings_that_distinguish_near_units_are_refused(changes, error, tmp_path, capsys):
     write_spec(tmp_path, *changes)
     said = CommandLine(tmp_path, capsys)("plan", "spec.yaml")
     assert said.code == 2

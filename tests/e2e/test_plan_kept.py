@@ -1,8 +1,9 @@
-"""A release goes on with the plan that it was begun with: nothing is planned twice, and no other plan will do."""
+"""A release continues with its first plan: nothing is planned twice, and another plan is refused."""
 
 import json
 from collections.abc import Callable
 from contextlib import chdir
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from shutil import copytree
@@ -14,7 +15,7 @@ from pipelines import cli
 from pipelines.epochs import plans
 from pipelines.epochs.plans import committed_plan, plan_json, plan_of
 from pipelines.spec.load import load
-from pipelines.store.commit import plan_digest
+from pipelines.store.record import digest_of_text
 from pipelines.store.store import Store
 from privacy.planning.document import plan_to_json
 from privacy.strategies.table import OFFERS
@@ -36,7 +37,7 @@ def until(day: int) -> str:
 
 
 def begin(folder: Path, *changes: tuple[str, str]) -> Path:
-    """A release with one epoch."""
+    """Create a release with one epoch."""
     write_spec(folder, *changes)
     write(folder / "data/a.parquet", changelog())
     with chdir(folder):
@@ -51,7 +52,7 @@ def one_epoch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def slackwater(one_epoch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """In a copy of the release."""
+    """Return a command line in a copy of the release."""
     return CommandLine(Path(copytree(one_epoch, tmp_path / "copy")), capsys)
 
 
@@ -66,7 +67,7 @@ def alter(slackwater: CommandLine, change: Callable[[dict[str, Any]], None]) -> 
     plan = json.loads(record["plan"])
     change(plan)
     record["plan"] = json.dumps(plan)
-    record["plan_sha256"] = plan_digest(record["plan"])
+    record["plan_sha256"] = digest_of_text(record["plan"])
     path.write_text(json.dumps(record))
     (slackwater.folder / "public/manifest.json").unlink()
 
@@ -79,7 +80,7 @@ def chosen(slackwater: CommandLine) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("changes", [(GAUSSIAN, AUTO), (AUTO,)], ids=["gaussian", "laplace"])
-def test_a_planner_that_would_choose_otherwise_changes_nothing(
+def test_a_planner_that_chooses_differently_does_not_change_a_release(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changes: Changes
 ) -> None:
     slackwater = CommandLine(begin(tmp_path, *changes), capsys)
@@ -89,7 +90,7 @@ def test_a_planner_that_would_choose_otherwise_changes_nothing(
     kept = chosen(slackwater)
     text = (slackwater.folder / "public/plan.json").read_bytes()
     for name in ("tree", "factorised"):
-        monkeypatch.delitem(OFFERS, name)
+        monkeypatch.setitem(OFFERS, name, replace(OFFERS[name], candidates=lambda _: iter(())))
     assert plan_of(spec) != plan
 
     said = slackwater("run", "spec.yaml", until(5))
@@ -102,7 +103,7 @@ def test_a_planner_that_would_choose_otherwise_changes_nothing(
     assert set(nodes["query"].to_pylist()) == {"beds"}
     names = {path.stem.split("-0000")[0] for path in (slackwater.folder / "public/nodes").iterdir()}
     assert len(names) == 1
-    (released,) = plan.released
+    (released,) = plan.parts
     component = plan.demands[0].measure.components[0]
     assert nodes["scale"][0].as_py() == released.noise[0].scale * component.grid
 
@@ -116,7 +117,7 @@ def test_nothing_is_planned_once_a_release_has_begun(slackwater: CommandLine, mo
     for command in (["plan"], ["ledger"], ["metrics"], ["evaluate", until(2)], ["run", until(5)], ["ledger"]):
         said = slackwater(command[0], "spec.yaml", *command[1:])
         assert said.code == 0, said.err
-    assert "this is the plan that it goes on with" in slackwater("plan", "spec.yaml").out
+    assert "has begun and continues with this plan" in slackwater("plan", "spec.yaml").out
 
 
 def test_plan_says_whether_it_is_the_releases(slackwater: CommandLine) -> None:
@@ -135,17 +136,15 @@ def test_plan_says_whether_it_is_the_releases(slackwater: CommandLine) -> None:
         unseen = slackwater("plan", "spec.yaml")
     (slackwater.folder / "private").chmod(0o700)
     assert unseen.code == 0
-    assert "cannot be seen from here" in unseen.out
+    assert "is unknown here" in unseen.out
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{"), lambda path: path.write_text("")])
-def test_a_public_plan_that_is_lost_or_changed_is_put_back(
-    slackwater: CommandLine, damage: Callable[[Path], None]
-) -> None:
+def test_a_lost_or_changed_public_plan_is_restored(slackwater: CommandLine, damage: Callable[[Path], None]) -> None:
     path = slackwater.folder / "public/plan.json"
     content = path.read_bytes()
     manifest = json.loads((slackwater.folder / "public/manifest.json").read_text())
-    assert manifest["plan_sha256"] == plan_digest(content.decode())
+    assert manifest["plan_sha256"] == digest_of_text(content.decode())
 
     damage(path)
 
@@ -185,7 +184,7 @@ def claims_more(plan: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda plan: plan.update(version=99), "version: not 1, so it was made by another version of this program"),
+        (lambda plan: plan.update(version=99), "version: not 1, so another version of this program wrote it"),
         (lambda plan: plan.update(scales=[1]), "scales: unknown"),
         (lambda plan: plan.pop("claim"), "claim: missing"),
         (lambda plan: plan["promise"].update(window="1d"), "promise.window: expected an integer"),
@@ -201,12 +200,12 @@ def claims_more(plan: dict[str, Any]) -> None:
             "it is for other queries, windows or privacy than this",
         ),
         (claims_more, "it is for other queries, windows or privacy than this version"),
-        (other_noise, "mechanism: laplace, and the noise is another one"),
+        (other_noise, "mechanism: laplace, but the part has noise of another mechanism"),
         (moves_nothing, "this version of the program cannot prove what the release claims (l1=0.0 must be"),
         (louder, "this version of the program proves epsilon 14 for its noise, and the release claims 1"),
     ],
 )
-def test_a_plan_that_is_not_understood_or_does_not_fit_draws_nothing(
+def test_no_noise_is_sampled_for_an_unreadable_or_unsuitable_plan(
     slackwater: CommandLine, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     alter(slackwater, change)
@@ -221,7 +220,7 @@ def test_a_plan_that_is_not_understood_or_does_not_fit_draws_nothing(
     assert contents(slackwater.folder / "private/attempts") == before
 
 
-def test_a_public_plan_tells_no_place_and_nothing_that_the_public_spec_withholds(tmp_path: Path) -> None:
+def test_a_public_plan_contains_no_path_and_nothing_that_the_public_spec_withholds(tmp_path: Path) -> None:
     query = f"measure: {{sum: x{PRIVATE}, min: 0, max: 3}}, where: 'y{PRIVATE} > 3', by: {{z{PRIVATE}: [q, r]}}"
     spec = loaded(
         tmp_path,

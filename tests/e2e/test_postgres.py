@@ -1,4 +1,4 @@
-"""A real PostgreSQL: what a pipeline makes of its change stream is what SQL says of its tables."""
+"""A real PostgreSQL: results from its change stream equal the results of SQL on its tables."""
 
 import gzip
 import json
@@ -48,7 +48,7 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
 
 
 def deliver(folder: Path, lines: list[str], number: int) -> None:
-    """A file of the topic's dump; the second comes compressed."""
+    """Write a file of the topic's dump; the second one is compressed."""
     text = "".join(line + "\n" for line in lines).encode()
     data = folder / "data"
     data.mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ def write_spec(folder: Path, lived: Lived, *, privacy: str = "epsilon: 1.0") -> 
 
 
 def told(table: pa.Table, lived: Lived, column: str) -> Numbers:
-    """A column of published rows or of the truth, by what the SQL calls them."""
+    """Return a column of published rows or of the truth, keyed as in the SQL."""
     rows = table.select(["query", "kind", "window_start", "ward", column]).to_pylist()
     return {
         (row["query"], row["kind"], (row["window_start"] - lived.start) // EVERY, row["ward"] or ""): row[column]
@@ -87,13 +87,13 @@ def assert_same(got: Numbers, wanted: Numbers, tolerance: float = TOLERANCE) -> 
 
 
 def events(lines: list[str]) -> list[dict[str, Any]]:
-    """Of a file, without what may be around them."""
+    """Return the events of a file, without their envelopes."""
     documents = [json.loads(line) for line in lines if line != TOMBSTONE]
     return [document.get("payload", document) for document in documents]
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_what_triggers_remember_is_what_the_tables_held(lived: Lived, table: str) -> None:
+def test_triggers_record_the_contents_of_the_tables(lived: Lived, table: str) -> None:
     windows = {window for _, _, window, _ in lived.tables[table]}
     remembered = {k: n for k, n in lived.history[table].items() if k[1] == "level" and k[2] in windows}
 
@@ -102,7 +102,7 @@ def test_what_triggers_remember_is_what_the_tables_held(lived: Lived, table: str
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_stream_holds_all_that_makes_one_hard(lived: Lived, table: str) -> None:
+def test_the_stream_has_every_difficult_kind_of_mutation(lived: Lived, table: str) -> None:
     parts = [events(lines) for lines in lived.files[table]]
     found = [*parts[0], *parts[1]]
     full = table.endswith("full")
@@ -113,14 +113,14 @@ def test_the_stream_holds_all_that_makes_one_hard(lived: Lived, table: str) -> N
     assert max(Counter((e["after"]["id"], e["source"]["ts_ms"]) for e in parts[1] if e.get("after")).values()) >= 4
     assert max(Counter(e["source"]["lsn"] for e in parts[1]).values()) >= 20
     assert len({e["source"]["lsn"] for e in parts[0]} & {e["source"]["lsn"] for e in parts[1]}) >= 40
-    # Without the old row there is no image before an update, and a made-up one before a delete.
+    # Without the old row there is no image before an update, and a synthetic one before a delete.
     assert {e["before"] is not None for e in found if e["op"] == "u"} == {full}
     assert any(e["before"]["price"] is not None for e in found if e["op"] == "d") == full
     assert any(UNAVAILABLE in (e.get("after") or {}).values() for e in found) != full
 
 
 @pytest.mark.parametrize("table", [*TABLES, "late_full", "late_default"])
-def test_the_truth_is_what_sql_says(lived: Lived, table: str, slackwater: CommandLine) -> None:
+def test_the_truth_matches_sql(lived: Lived, table: str, slackwater: CommandLine) -> None:
     for number, lines in enumerate(lived.files[table]):
         deliver(slackwater.folder, lines, number)
     write_spec(slackwater.folder, lived)
@@ -141,7 +141,7 @@ def test_the_truth_is_what_sql_says(lived: Lived, table: str, slackwater: Comman
 
 
 @pytest.mark.parametrize("table", ["stays_full", "emptied_default"])
-def test_a_release_in_two_runs_tells_what_sql_says(lived: Lived, table: str, slackwater: CommandLine) -> None:
+def test_a_release_in_two_runs_matches_sql(lived: Lived, table: str, slackwater: CommandLine) -> None:
     write_spec(slackwater.folder, lived, privacy=HARDLY_ANY_NOISE)
     for number, moment in enumerate((lived.delivered, lived.start + timedelta(days=1))):
         deliver(slackwater.folder, lived.files[table][number], number)
@@ -152,5 +152,5 @@ def test_a_release_in_two_runs_tells_what_sql_says(lived: Lived, table: str, sla
     noise = max(rows["stddev"].to_pylist())
     assert 0 < noise < 0.02
     got = told(rows, lived, "value")
-    # So many standard deviations that not one of all rows is likely to be further off: 1e-6 over 200 rows is 6.
+    # At 6 standard deviations, the probability that any of 200 rows has a larger error is below 1e-6.
     assert_same(got, lived.history[table], TOLERANCE + 6 * noise)

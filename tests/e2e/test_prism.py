@@ -1,4 +1,4 @@
-"""Live streams on Prism, which `--runner=DirectRunner` prefers where it can be had."""
+"""Live streams on Prism, which `--runner=DirectRunner` prefers if it is available."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def prepare(folder: Path) -> datetime:
 
 @pytest.fixture
 def live() -> Iterator[Callable[[Path, Sequence[str]], subprocess.Popen[bytes]]]:
-    """Starts streams; none outlives its test."""
+    """Yield a function that starts streams; all end with the test."""
     begun: list[subprocess.Popen[bytes]] = []
 
     def begin(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -66,7 +66,7 @@ def live() -> Iterator[Callable[[Path, Sequence[str]], subprocess.Popen[bytes]]]
 
 
 def kill(stream: subprocess.Popen[bytes]) -> None:
-    """And its Prism, which would outlive it."""
+    """Kill a stream and its Prism, which would outlive it."""
     with suppress(ProcessLookupError):
         os.killpg(stream.pid, signal.SIGKILL)
     stream.wait()
@@ -79,7 +79,7 @@ def _live(folder: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
 
 
-def test_a_live_stream_that_is_killed_goes_on_and_tells_all_once(tmp_path, capsys, live):
+def test_a_killed_live_stream_continues_and_publishes_each_row_once(tmp_path, capsys, live):
     """Files land while windows close; the stream is killed between, and started again, until some windows later."""
     folder, other, options = tmp_path / "stream", tmp_path / "runs", flags()
     start, end, entry = prepare(folder), datetime.max.replace(tzinfo=UTC), 1
@@ -135,7 +135,7 @@ def test_a_bad_file_ends_a_stream_with_one_line(tmp_path, live):
     assert told[0].startswith("slackwater: data/bad.parquet: the file cannot be read")
 
 
-def test_a_stream_whose_polls_cease_ends_and_is_no_quiet_database(tmp_path, monkeypatch):
+def test_a_stream_whose_polls_stop_ends_instead_of_waiting(tmp_path, monkeypatch):
     """All its windows are long over, and its only tick is the first."""
     write_spec(tmp_path)
     write(tmp_path / "data/0.parquet", changelog())

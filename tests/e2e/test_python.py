@@ -1,11 +1,13 @@
-"""`import slackwater`: the page about it runs as it stands, and what is wrong is said at once."""
+"""`import slackwater`: the code on its page runs unchanged, and wrong arguments are reported at once."""
 
 import re
 import sys
+from collections.abc import Callable
 from contextlib import chdir
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,12 +39,14 @@ def test_the_page_runs_from_a_spec_to_answers(tmp_path: Path, monkeypatch: pytes
                 block = block.replace(old, new)
             exec(block, said)  # noqa: S102
         again = slackwater.run("wards.yaml", until=datetime.fromisoformat("2026-01-08T00:00:00Z"))
-        public = slackwater.estimates("releases/wards/public")
-        in_pipeline = slackwater.estimates("releases/in-pipeline/public")
-        days = [slackwater.answer("wards.yaml", kind="entered", window=f"2026-01-0{day}T00:00:00Z") for day in (2, 5)]
+        public = slackwater.show("releases/wards/public").table
+        in_pipeline = slackwater.show("releases/in-pipeline/public").table
+        days = [
+            slackwater.answer("wards.yaml", kind="entered", window=f"2026-01-0{day}T00:00:00Z").table for day in (2, 5)
+        ]
         less = slackwater.answer(
             "wards.yaml", kind="entered", window=datetime(2026, 1, 5, tzinfo=UTC), minus="2026-01-02T00:00:00Z"
-        )
+        ).table
         with pytest.raises(slackwater.SpecError, match=r"^width: entered numbers of query beds have 1d"):
             slackwater.answer("wards.yaml", kind="entered", width=timedelta(days=2))
 
@@ -60,15 +64,15 @@ def test_the_page_runs_from_a_spec_to_answers(tmp_path: Path, monkeypatch: pytes
     assert elsewhere["value"].to_pylist() == sums
     made, compared = said["made"], said["compared"]
     assert (made.windows, made.rows > 14 * 40) == (14, True)
-    assert (compared.release, compared.windows) == ("simulated-wards-january", 14)
-    of = compared.document["specs"]
+    of = compared.to_json()["specs"]
+    assert [(one["release"], one["windows"]) for one in of] == [("simulated-wards-january", 14)] * 2
     assert [one["spec"] for one in of] == ["simulated/spec.yaml", "simulated/other.yaml"]
     noise, wider = (one["queries"][0]["numbers"][0]["rmse_predicted"] for one in of)
     assert noise < wider
-    assert "a look at the data" in str(compared)
+    assert "use the data in a way" in compared.text()
 
 
-def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
+def test_an_invalid_argument_is_reported_in_one_line(tmp_path: Path) -> None:
     path = write_spec(tmp_path)
     spec = slackwater.load(path)
 
@@ -92,7 +96,28 @@ def test_what_is_wrong_with_an_argument_is_one_line(tmp_path: Path) -> None:
         slackwater.plan(spec)
 
 
-def test_evaluate_gives_what_the_command_says_and_leaves_nothing_public(tmp_path: Path) -> None:
+SIMULATED: dict[str, Any] = {"arrivals": 5.0, "stay": timedelta(days=1)}
+FIRST = {"path": "data/*.csv", "entry": "stay", "time": "at"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda spec, new: slackwater.simulate(spec, new, **SIMULATED, burstines=1.0),
+        lambda spec, new: slackwater.init(new.with_suffix(".yaml"), **FIRST, epsilom="0.1"),
+        lambda spec, new: slackwater.changelog(spec, output=new, timezon="UTC"),
+    ],
+)
+def test_an_unknown_keyword_is_refused(tmp_path: Path, call: Callable[[Path, Path], object]) -> None:
+    path = write_spec(tmp_path)
+
+    with pytest.raises(TypeError, match=r"unexpected keyword argument '(burstines|epsilom|timezon)'"):
+        call(path, tmp_path / "new")
+
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_evaluate_returns_the_numbers_of_the_command_and_leaves_nothing_public(tmp_path: Path) -> None:
     write(tmp_path / "data/part.parquet", changelog())
     write_spec(tmp_path, NO_NOISE)
     with chdir(tmp_path):
@@ -103,13 +128,13 @@ def test_evaluate_gives_what_the_command_says_and_leaves_nothing_public(tmp_path
             slackwater.evaluate("spec.yaml", runs=0)
         table = pq.read_table("private/truth.parquet")
 
-    (query,) = found.document["queries"]
+    (query,) = found.queries
     level = next(one for one in query["numbers"] if one["kind"] == "level")
     exact = table.filter(pa.compute.field("kind") == "level")["exact"].to_pylist()
-    assert (found.release, found.windows, found.document["runs"]) == ("wards", WINDOWS, 2)
+    assert (found.release, found.windows, found.runs) == ("wards", WINDOWS, 2)
     assert level["rmse_observed"] == 0
     assert level["truth"] == pytest.approx((sum(one**2 for one in exact) / len(exact)) ** 0.5)
-    assert found.warnings == tuple(found.document["warnings"])
-    assert str(found).startswith("NOT FOR RELEASE")
+    assert found.warnings == tuple(found.to_json()["warnings"])
+    assert found.text().startswith("NOT FOR RELEASE")
     assert "truth" not in repr(found)
     assert not (tmp_path / "public").exists()

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.store.attempt import Attempt
-from pipelines.store.commit import Commit, History
+from pipelines.store.commit import Commit
+from pipelines.store.record import History
 from pipelines.store.store import FileNames, Store
 from tests.e2e.specs import START, WINDOWS, changelog, contents, files_under, published, write, write_spec
-from tests.pipelines.releases import verify
+from tests.pipelines.store.releases import verify
 from tests.processes import CLEAN, FORKED
 
 pytestmark = FORKED
@@ -24,7 +25,7 @@ PATIENCE = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How one run ended, and how many epochs it found committed when it looked first."""
+    """Outcome of one run, and the number of committed epochs that it found at first."""
 
     code: int
     out: str
@@ -33,7 +34,7 @@ class Told:
 
 
 def run(folder: Path, until: str, gate: Any, *, late: float, at_the_commit: bool, answers: Any) -> None:
-    """`slackwater run` in a process of its own; with `at_the_commit` nobody commits before all have drawn."""
+    """Run `slackwater run` in a separate process; with `at_the_commit` no run commits before all have sampled."""
     from pipelines import cli
 
     found: list[int] = []
@@ -87,7 +88,7 @@ ROUNDS = {
 }
 
 
-def test_of_five_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(tmp_path: Path) -> None:
+def test_of_five_runs_at_once_one_publishes_each_epoch_and_the_others_report_it(tmp_path: Path) -> None:
     write_spec(tmp_path)
     write(tmp_path / "data" / "all.parquet", changelog())
     store = Store(str(tmp_path / "public"), str(tmp_path / "private"))
@@ -100,7 +101,7 @@ def test_of_five_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(
         store.open()
         *_, commit = store.commits()
         assert commit.epoch == commit.windows == epoch
-        # Whoever found the epoch open has drawn for it: one is told that it is released, the others who was first.
+        # Each run that found the epoch open has sampled for it: one commits, and the others report the winner.
         entered = [one for one in told if one.found == epoch - 1]
         winners = [one for one in entered if one.code == 0]
         assert len(winners) == 1
@@ -111,7 +112,7 @@ def test_of_five_runs_at_once_one_publishes_each_epoch_and_every_other_knows_it(
             if one not in winners:
                 assert (one.code, one.out) == (1, "")
                 assert who in one.err
-        # Whoever came later has nothing to do, or finishes what the winner had committed and not shown yet.
+        # A later run has nothing to do, or shows what the winner had committed and not shown yet.
         for one in told:
             if one not in entered:
                 assert (one.code, one.found) == (0, epoch)

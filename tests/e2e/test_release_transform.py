@@ -79,7 +79,7 @@ def test_rows_in_two_epochs_have_the_estimates_of_the_same_changelog_in_files(
     slackwater.run("spec.yaml", until=middle)
     write(folder / "data/b.parquet", [row for row in changelog() if row["at"] >= middle])
     slackwater.run("spec.yaml", until=END)
-    expected = slackwater.estimates("spec.yaml")
+    expected = slackwater.show("spec.yaml").table
     rmtree(".slackwater")  # else the same spec with other folders is refused
     write_spec(folder, NO_NOISE)
 
@@ -88,7 +88,7 @@ def test_rows_in_two_epochs_have_the_estimates_of_the_same_changelog_in_files(
     second = released(changes(since=middle - DAY))  # with the rows of a day once more
 
     assert len(first) == expected.num_rows * 2 // 5
-    own = slackwater.estimates("spec.yaml")
+    own = slackwater.show("spec.yaml").table
     assert own.drop_columns(["stddev", "ci_low", "ci_high"]).equals(
         expected.drop_columns(["stddev", "ci_low", "ci_high"])
     )
@@ -105,12 +105,12 @@ def test_no_rows_have_the_numbers_of_an_empty_changelog(folder: Path) -> None:
 
     rows = released([])
 
-    assert len(rows) == slackwater.estimates("spec.yaml").num_rows == 5 * 3 * 2
+    assert len(rows) == slackwater.show("spec.yaml").table.num_rows == 5 * 3 * 2
     assert {row["value"] for row in rows} == {0}
 
 
 @pytest.mark.slow
-def test_noise_is_sampled_once_whatever_a_runner_repeats(folder: Path) -> None:
+def test_noise_is_sampled_once_if_a_runner_repeats_steps(folder: Path) -> None:
     write(folder / "data/all.parquet", changelog())
     write_spec(folder)
 
@@ -119,19 +119,19 @@ def test_noise_is_sampled_once_whatever_a_runner_repeats(folder: Path) -> None:
 
     assert len(Store("public", "private").commits()) == 1
     assert first == again
-    assert [row["value"] for row in first] == slackwater.estimates("public")["value"].to_pylist()
+    assert [row["value"] for row in first] == slackwater.show("public").table["value"].to_pylist()
     # Rounded to whole numbers, noise of this size is zero in all of them with probability below 1e-6.
     assert len({row["value"] for row in first}) > 5
 
 
 def published(spec: slackwater.Spec, epoch: Epoch) -> dict[str, bytes]:
-    """What is public after the last step, of a changelog without rows."""
+    """Return the public files after the last step, for a changelog without rows."""
     assert epoch.job is not None
     publish_parts(spec, epoch.job, epoch.past, [(STATE, (file_of(0), b""))])
     return contents(Path("public"))
 
 
-def test_the_last_step_shows_what_is_committed_and_refuses_what_others_have_overtaken(folder: Path) -> None:
+def test_the_last_step_shows_committed_epochs_and_refuses_overtaken_ones(folder: Path) -> None:
     """As runners repeat it: at once, where it died after the commit, and where another run or release was first."""
     write(folder / "data/all.parquet", changelog())
     spec = slackwater.load(write_spec(folder))
@@ -193,7 +193,7 @@ def test_windows_that_are_not_over_are_refused(folder: Path) -> None:
     write(folder / "data/all.parquet", changelog())
     spec = slackwater.load(write_spec(folder, ("until: 2026-01-06", "until: 2999-01-06")))
 
-    with pytest.raises(slackwater.SpecError, match="are not over; what is published is final"):
+    with pytest.raises(slackwater.SpecError, match="are not over; published numbers are final"):
         epoch_of(spec, until=microseconds(datetime(2999, 1, 1, tzinfo=UTC)), shards=1, rows=None)
 
 
@@ -215,7 +215,7 @@ def test_beams_data_frames_take_estimates_with_their_types(folder: Path) -> None
     }
 
 
-def test_a_row_becomes_the_same_whatever_is_beside_it(folder: Path) -> None:
+def test_a_row_is_converted_independently_of_its_neighbours(folder: Path) -> None:
     layout = layout_of(folder, Change)
     rows = pa.Table.from_pylist([row._asdict() for row in changes()])
     bad = rows.slice(3, 1).set_column(1, "at", pa.array(["yesterday"]))

@@ -15,8 +15,8 @@ from examples.stops import show
 from pipelines import cli
 from tests.browser import IN_BROWSER, browser, faults, logged, resize
 from tests.pipelines.local.survey_page import survey_files
-from tests.pipelines.records_page import TOWNS, public_records
-from tests.pipelines.report_page import NASTY, public_side
+from tests.pipelines.report.records_page import TOWNS, public_records
+from tests.pipelines.report.report_page import NASTY, public_side
 from tests.releases.continued import unpacked
 from transforms.aggregation.ordered_key import OrderedKey
 
@@ -40,7 +40,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrom
 
 @pytest.fixture
 def elsewhere(driver: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """The same browser, which goes back to the release's page."""
+    """Yield the shared browser, then return it to the page of the release."""
     report = driver.current_url
     yield driver
     driver.get(report)
@@ -111,7 +111,7 @@ def test_intervals_of_samples_are_bars_and_repeated_windows_circles(elsewhere, t
 
 @pytest.fixture(scope="module")
 def other_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Of releases that are no sums of a changelog."""
+    """Return pages of releases that are not sums of a changelog."""
     folder = tmp_path_factory.mktemp("others")
     pages = {name: folder / f"{name}.html" for name in ("records", "survey")}
     assert cli.main(["report", str(public_records(folder)), "-o", str(pages["records"])]) == 0
@@ -156,7 +156,7 @@ def test_estimates_of_records_are_read_by_keys_and_pointer_and_more_of_them_at_a
     assert told == []
 
 
-def test_numbers_of_a_survey_that_nobody_has_reported_on_are_read_out_as_unknown(elsewhere, other_pages):
+def test_numbers_of_a_survey_without_reports_are_read_out_as_unknown(elsewhere, other_pages):
     elsewhere.get(other_pages["survey"].as_uri())
     resize(elsewhere, 1280)
     small = elsewhere.find_elements(By.CSS_SELECTOR, "#query-0 .many figure")
@@ -198,7 +198,7 @@ def test_the_page_fetches_nothing_and_a_cell_s_name_is_a_text(driver):
     assert driver.title == "kept: published numbers"
 
 
-def test_kinds_cells_and_search_change_what_is_drawn(driver):
+def test_kinds_cells_and_search_change_the_charts(driver):
     resize(driver, 1280)
     query = driver.find_element(By.ID, "query-0")
     assert text(driver, "#query-0 .large figcaption") == "covers, level: all cells together"
@@ -228,7 +228,7 @@ def test_arrow_keys_read_out_numbers_as_the_pointer_does(driver):
     assert by_pointer.startswith("end of Thu 1 Jan 2026: ")
 
 
-def test_ranges_have_charts_of_their_own_and_the_cell_that_is_drawn_is_the_one_that_is_chosen(driver, tmp_path: Path):
+def test_ranges_have_separate_charts_that_show_the_chosen_cell(driver, tmp_path: Path):
     folder, page, report = (
         unpacked(RELEASES / "0.3.0/ranges", tmp_path / "kept"),
         tmp_path / "page.html",

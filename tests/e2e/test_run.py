@@ -1,4 +1,4 @@
-"""Whole runs: what is published, from what, how often, and what never is."""
+"""Whole runs: which numbers are published, from which rows, how often, and which values never are."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ import pytest
 from scipy.stats import binom
 
 from pipelines import cli
-from pipelines.epochs import run
+from pipelines.run import operation as run
 from pipelines.spec.public import public_spec
 from tests.e2e.specs import (
     AGE,
@@ -92,14 +92,14 @@ def sorted_rows(table: pa.Table, without: Iterable[str]) -> list[tuple[Any, ...]
     return sorted((tuple(row.values()) for row in kept.to_pylist()), key=repr)
 
 
-def test_a_run_says_and_logs_nothing_but_its_result(slackwater: CommandLine, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_prints_and_logs_only_its_result(slackwater: CommandLine, caplog: pytest.LogCaptureFixture) -> None:
     released(slackwater)
 
     assert [record.getMessage() for record in caplog.records] == []
 
 
 @pytest.mark.parametrize(("distribution", "changes"), [("discrete_laplace", ()), ("discrete_gaussian", (GAUSSIAN,))])
-def test_the_published_columns_are_those_that_are_promised(
+def test_the_published_columns_are_the_documented_ones(
     slackwater: CommandLine, distribution: str, changes: tuple[tuple[str, str], ...]
 ) -> None:
     folder = released(slackwater, MORE_QUERIES, *changes)
@@ -174,7 +174,7 @@ def test_which_rows_are_published_does_not_depend_on_the_data(
     ],
     ids=["laplace", "gaussian"],
 )
-def test_with_an_epsilon_beyond_reason_the_numbers_are_the_bounded_truth(
+def test_with_a_huge_epsilon_the_numbers_are_the_bounded_truth(
     slackwater: CommandLine, changes: tuple[tuple[str, str], ...]
 ) -> None:
     folder = released(slackwater, MORE_QUERIES, *changes)
@@ -247,7 +247,7 @@ def test_a_second_run_has_nothing_to_do_and_changes_no_byte(slackwater: CommandL
 
     assert (said.code, said.err) == (0, "")
     assert streamed == said
-    assert said.out == "wards: nothing is due, the schedule has 5 windows, all published already\n"
+    assert said.out == "wards: nothing is due, all 5 windows of the schedule are published\n"
     assert json.loads(told.out)["windows"] == 0
     assert contents(folder / "public") == before
 
@@ -466,10 +466,13 @@ def test_private_things_are_for_their_owner_alone(slackwater: CommandLine) -> No
     assert len(list((folder / "private" / "attempts").iterdir())) == 1  # that of the epoch, none of `evaluate`
 
 
-def test_the_truth_is_never_written_to_the_public_side(slackwater: CommandLine) -> None:
+def test_the_truth_is_never_written_to_the_public_side(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = released(slackwater)
     before = contents(folder / "public")
 
+    monkeypatch.setattr("pipelines.evaluate.operation.run_sums", lambda *_, **__: pytest.fail("data was read"))
     said = slackwater("evaluate", "spec.yaml", "--runs=1", "--truth=public/sub/../truth.parquet")
 
     assert (said.code, said.out) == (2, "")
@@ -477,7 +480,7 @@ def test_the_truth_is_never_written_to_the_public_side(slackwater: CommandLine) 
     assert contents(folder / "public") == before
 
 
-def test_as_a_program_it_says_what_it_did_and_nothing_else(tmp_path: Path) -> None:
+def test_as_a_program_it_prints_only_its_result(tmp_path: Path) -> None:
     write(tmp_path / "data" / "a.parquet", changelog())
     write_spec(tmp_path)
     root = Path(__file__).parents[2]

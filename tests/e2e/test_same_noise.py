@@ -16,7 +16,7 @@ from tests.e2e.specs import CommandLine, published, write
 from tests.e2e.test_interleavings import known_from_the_start
 from tests.e2e.test_streaming import ENDS, by_day, stream
 from transforms.aggregation import node_sums
-from transforms.release import release
+from transforms.release import noise
 
 ALL = "[level, change, entered, left, {sliding: 3d, every: 1d}]"
 QUERIES = [
@@ -31,7 +31,7 @@ QUERIES = [
     ("count", "{factorised: square_root}", ALL),
     ("{mean: age, min: 0, max: 100}", "{factorised: window}", "[level, {sliding: 4d, every: 2d}]"),
 ]
-"""Measure, strategy and what is published: each kind of strategy, one with leaves of two days."""
+"""Measure, strategy and published kinds: each kind of strategy, one with leaves of two days."""
 
 ADAPTIVE = [
     ("count", "{adaptive: {policy: fixed, interval: 2d}}", "[level]"),
@@ -41,7 +41,7 @@ ADAPTIVE = [
     ("count", "{adaptive: ba}", "[level]"),
     ("count", "disjoint", ALL),
 ]
-"""Each policy, beside a query of which all windows are published."""
+"""Each policy, next to a query of which all windows are published."""
 
 SPECS = {
     "strategies": ("epsilon: 1.0, delta: 1.0e-9, mechanism: gaussian", QUERIES),
@@ -82,10 +82,10 @@ def numbers(folder: Path, side: str) -> pa.Table:
 
 @pytest.mark.parametrize(("budget", "asked"), SPECS.values(), ids=SPECS)
 def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(release, "sample_noise", recorded)
+    monkeypatch.setattr(noise, "sample_noise", recorded)
     plan = cache(make_plan)
     monkeypatch.setattr(plans, "make_plan", lambda demands, promise, **asked: plan(tuple(demands), promise, **asked))
-    monkeypatch.setattr(node_sums, "CHUNK_CELLS", 2)  # of three cells, so that there are two chunks
+    monkeypatch.setattr(node_sums, "CHUNK_CELLS", 2)  # of three cells, which makes two chunks
     days = by_day(known_from_the_start())
     folders = {way: tmp_path / way for way in ("one run", "runs", "stream")}
     for folder in folders.values():
@@ -112,7 +112,7 @@ def test_one_run_many_runs_and_a_stream_publish_the_same_numbers(budget, asked, 
             said = CommandLine(folders["runs"], capsys)("run", "spec.yaml", until, "--shards=3")
             assert said.code == 0, said.err
     monkeypatch.chdir(folders["stream"])
-    write(Path("data/day-0.parquet"), days[0])  # columns are told by what is there at the start
+    write(Path("data/day-0.parquet"), days[0])  # columns are read from the first files
     stream(days)
 
     last = next(number for number, query in enumerate(asked) if query[2] == ALL)

@@ -1,4 +1,4 @@
-"""Dated snapshots through the command line: the numbers that the tables mean, and what is not whole stops the run."""
+"""Dated snapshots through the command line: numbers match the tables, and an incomplete snapshot stops the run."""
 
 import gzip
 import json
@@ -139,7 +139,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_truth_is_what_the_definitions_say_of_the_tables(
+def test_truth_matches_the_definitions_on_the_tables(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = tables(generate(case.seed, stays=200))
@@ -188,7 +188,9 @@ def slackwater(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLin
     [Case(**at_most(2), seed=66), Case(**at_most(5), unit="person", seed=67, path="data/%Y-%m-%d/*.csv")],
     ids=["entries", "owners, csv in two files"],
 )
-def test_one_run_a_day_tells_what_one_run_tells(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_run_a_day_publishes_the_rows_of_one_run(
+    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = tables(generate(case.seed, stays=120))
     daily, once = CommandLine(tmp_path / "daily", capsys), CommandLine(tmp_path / "once", capsys)
     for slackwater in (daily, once):
@@ -218,7 +220,7 @@ def test_one_run_a_day_tells_what_one_run_tells(case: Case, tmp_path: Path, caps
     assert (first["value"].abs() > 1).sum() > 50
 
 
-# What is not whole
+# Incomplete snapshots
 
 BAD_SPEC = """\
 release: wards
@@ -246,7 +248,7 @@ def cut(path: Path) -> None:
 BAD: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
     "a day is missing": (
         lambda folder: (folder / "data/2026-01-03.parquet").unlink(),
-        ["snapshots are missing: data/2026-01-03.parquet; ", "put them there"],
+        ["snapshots are missing: data/2026-01-03.parquet; ", "add them, or end earlier with --until"],
     ),
     "the last day is missing": (
         lambda folder: (folder / "data/2026-01-05.parquet").unlink(),
@@ -281,7 +283,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
 
 @pytest.mark.parametrize(("damage", "told"), BAD.values(), ids=BAD)
 @pytest.mark.parametrize("command", ["run", "evaluate"])
-def test_a_snapshot_that_is_not_whole_stops_the_run(
+def test_an_incomplete_snapshot_stops_the_run(
     slackwater: CommandLine, command: str, damage: Callable[[Path], Any], told: list[str]
 ) -> None:
     (slackwater.folder / "spec.yaml").write_text(BAD_SPEC, encoding="utf-8")
@@ -340,7 +342,7 @@ LATER_BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-def test_a_later_run_needs_the_last_snapshot_and_what_follows_it(slackwater: CommandLine) -> None:
+def test_a_later_run_needs_the_last_snapshot_and_all_later_ones(slackwater: CommandLine) -> None:
     folder = slackwater.folder
     (folder / "spec.yaml").write_text(BAD_SPEC, encoding="utf-8")
     for day in (2, 3):

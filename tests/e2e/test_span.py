@@ -1,4 +1,4 @@
-"""A release that protects any span of time: from the spec to what is published, night by night and at once."""
+"""A release that protects any span of time: from the spec to the published numbers, night by night and at once."""
 
 import json
 from collections import Counter
@@ -72,7 +72,7 @@ def told(table: pa.Table) -> dict[tuple[str, datetime, str], float]:
 
 
 @pytest.mark.parametrize("nightly", [False, True], ids=["at once", "nightly, by a calendar"])
-def test_what_is_published_is_what_is_there_at_the_ends_of_windows(nightly: bool, tmp_path: Path, capsys) -> None:
+def test_levels_count_the_units_present_at_the_ends_of_windows(nightly: bool, tmp_path: Path, capsys) -> None:
     """By a calendar whose clocks go forward, and no night before the source has passed its end."""
     slackwater = CommandLine(tmp_path, capsys)
     rows, ends = changelog(), BERLIN if nightly else ENDS
@@ -153,8 +153,8 @@ def test_changes_that_are_held_back_come_when_the_block_ends(tmp_path: Path, cap
     assert [at_once[key] for key in third] == [exact[key] for key in third]
 
 
-def test_windows_with_weights_have_noise_of_their_own_night_by_night(tmp_path: Path, capsys) -> None:
-    """The numbers are exact but for the noise, whose scale is published with each of them."""
+def test_windows_with_weights_have_separate_noise_night_by_night(tmp_path: Path, capsys) -> None:
+    """The numbers are exact except for the noise, whose scale is published with each of them."""
     slackwater = CommandLine(tmp_path, capsys)
     write(tmp_path / "data" / "stays.parquet", changelog())
     weighted = ("\nstrategy: disjoint", "\nstrategy: {direct: {weights: [1, 27]}}")
@@ -173,7 +173,7 @@ def test_windows_with_weights_have_noise_of_their_own_night_by_night(tmp_path: P
     assert scale[3] > 2 * scale[2]  # the first day is in one run alone, and takes what that has left
 
 
-def test_the_span_is_said_wherever_the_claim_is(tmp_path: Path, capsys) -> None:
+def test_every_claim_states_the_span(tmp_path: Path, capsys) -> None:
     slackwater = CommandLine(tmp_path, capsys)
     write(tmp_path / "data" / "stays.parquet", changelog())
     write_spec(tmp_path, SPAN, AUTO)
@@ -186,7 +186,7 @@ def test_the_span_is_said_wherever_the_claim_is(tmp_path: Path, capsys) -> None:
 
     for said in (planned, ran, ledger, metrics, evaluated):
         assert said.code == 0, said.err
-    says = "for whatever one privacy unit does in any 3 days"
+    says = "for everything that one privacy unit does in any 3 days"
     assert says in planned.out
     assert says in json.loads((tmp_path / "public" / "manifest.json").read_text())["statement"]
     assert json.loads((tmp_path / "public" / "plan.json").read_text())["promise"]["protects"] == {

@@ -14,11 +14,12 @@ from google.cloud import storage
 
 from benchmarks.crash.server import strict_gcs
 from pipelines.store.attempt import Run
-from pipelines.store.commit import Commit, History
+from pipelines.store.commit import RELEASE
 from pipelines.store.gcs import GcsFolder
+from pipelines.store.record import History
 from pipelines.store.store import Store
 from tests.e2e.specs import contents
-from tests.pipelines.releases import attempt_at, planned, public_side, record, released, verify
+from tests.pipelines.store.releases import attempt_at, planned, public_side, record, released, verify
 from tests.processes import CLEAN, FORKED
 from transforms.common.errors import RefusedError
 
@@ -45,7 +46,7 @@ def store(bucket: storage.Bucket) -> Store:
 
 
 def again(store: Store) -> Store:
-    """As another process sees it."""
+    """Return the store as another process sees it."""
     return Store(store.public, store.private)
 
 
@@ -58,12 +59,12 @@ def attempts(bucket: storage.Bucket) -> set[str]:
 
 
 Round = tuple[str, int, str, str]
-"""History, epoch, the racer's attempt, and what it was told when it lost."""
+"""History, epoch, the racer's attempt, and its error when it lost."""
 
 
 @contextmanager
 def breaking(barrier: Any) -> Iterator[None]:
-    """Let nobody wait for one that failed."""
+    """Break the barrier on an error, so that no process waits for a failed one."""
     try:
         yield
     except BaseException:
@@ -124,11 +125,11 @@ def enter(sides: Callable[[str], tuple[str, str]], barrier: Any, racer: int, ans
     try:
         told = race(sides, barrier, racer)
     finally:
-        answers.put((racer, told))  # whatever happens, else the test would wait for ever
+        answers.put((racer, told))  # in all cases, otherwise the test would wait without end
 
 
 @FORKED
-def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_say_who(tmp_path: Path) -> None:
+def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_name_it(tmp_path: Path) -> None:
     sides = partial(local_sides, tmp_path)
     barrier, answers = CLEAN.Barrier(RACERS), CLEAN.SimpleQueue()
     racers = [CLEAN.Process(target=enter, args=(sides, barrier, racer, answers)) for racer in range(RACERS)]
@@ -146,7 +147,7 @@ def test_of_eight_processes_at_once_one_commits_each_epoch_and_the_others_say_wh
         }
 
 
-def test_of_eight_runs_at_once_in_gs_one_commits_each_epoch_and_the_others_say_who(bucket: storage.Bucket) -> None:
+def test_of_eight_runs_at_once_in_gs_one_commits_each_epoch_and_the_others_name_it(bucket: storage.Bucket) -> None:
     buckets = {f"{release}": bucket.client.create_bucket(f"race-{release}") for release in range(RELEASES)}
 
     def sides(release: str) -> tuple[str, str]:
@@ -279,7 +280,7 @@ def test_a_failed_commit_that_may_yet_arrive_keeps_its_files(
     bucket.blob("private/commits/000001.json").upload_from_string(sent[0], if_generation_match=0)
 
     again(store).show()
-    assert under(bucket, "public/") == public_side([Commit.from_json(sent[0], "sent")], [b"late"])
+    assert under(bucket, "public/") == public_side([RELEASE.read(sent[0], "sent")], [b"late"])
 
 
 def test_a_repeated_request_that_meets_its_own_commit_has_won(

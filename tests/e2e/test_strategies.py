@@ -95,7 +95,7 @@ def prepare(
 
 
 def said(folder: Path, *arguments: str) -> str:
-    """What a command in a folder prints."""
+    """Return the output of a command that runs in a folder."""
     told = io.StringIO()
     with chdir(folder), redirect_stdout(told):
         assert main(arguments) == 0
@@ -104,7 +104,7 @@ def said(folder: Path, *arguments: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release with all strategies: what `plan` and `evaluate` say of each query, and all that is published."""
+    """A release with all strategies: results of `plan` and `evaluate` for each query, and all published numbers."""
 
     planned: list[dict[str, Any]]
     seen: list[dict[str, Any]]
@@ -139,7 +139,7 @@ def limits(runs: int, cases: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_error_is_what_plan_says_and_evaluate_sees(strategy, release):
+def test_the_error_matches_plan_and_evaluate(strategy, release):
     low, high = limits(RUNS, 3 * len(STRATEGIES))
 
     chosen, seen, _, _ = release.of(strategy)

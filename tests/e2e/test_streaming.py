@@ -114,7 +114,7 @@ def stream(
         clock.add_elements([("", [])])
         clock.advance_watermark_to(Timestamp((ENDS[day] + LAG).timestamp() + 1))
         clock.add_elements([("", [])])  # what was there at this look
-        clock.add_elements([("", [])])  # is told at this one
+        clock.add_elements([("", [])])  # is reported at this one
     clock.advance_watermark_to_infinity()
     options = PipelineOptions(["--runner=BundleBasedDirectRunner"])
     options.view_as(StandardOptions).streaming = True
@@ -135,7 +135,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(folder: Path, side: str) -> pa.Table:
-    """What rows are published, without their noise, in a fixed order."""
+    """Return the published rows without their noise, in a fixed order."""
     table = published(folder, side)
     table = table.drop([name for name in ("value", "ci_low", "ci_high", "noisy_value") if name in table.column_names])
     keys = [(name, "ascending") for name in table.column_names]
@@ -159,10 +159,10 @@ def hard(tmp_path: Path) -> Path:
     return prepare(tmp_path, *HARD)
 
 
-def test_a_stream_sums_and_tells_what_scheduled_runs_do(hard, runs, monkeypatch):
+def test_a_stream_has_the_sums_and_rows_of_scheduled_runs(hard, runs, monkeypatch):
     days = late(by_day(changelog()))
     monkeypatch.chdir(hard)
-    write(hard / "data/day-0.parquet", days[0])  # columns are told by what is there at the start
+    write(hard / "data/day-0.parquet", days[0])  # columns are read from the first files
 
     stream(days)
 
@@ -196,7 +196,7 @@ def test_streams_and_scheduled_runs_take_over_from_each_other(hard, runs, capsys
     }
 
 
-def test_a_stream_that_is_put_back_goes_on_from_what_is_published(hard, runs, monkeypatch):
+def test_a_stream_that_is_put_back_continues_from_the_published_epochs(hard, runs, monkeypatch):
     """As after a checkpoint that is older than the last epochs, with files seen in another order than before."""
     days = late(by_day(changelog()))
     monkeypatch.chdir(hard)
@@ -215,7 +215,7 @@ def test_a_stream_that_is_put_back_goes_on_from_what_is_published(hard, runs, mo
     assert exact_sums(hard) == exact_sums(runs)
 
 
-def test_a_stream_goes_on_from_what_another_run_has_published(hard, runs, capsys, monkeypatch):
+def test_a_stream_continues_from_epochs_that_another_run_published(hard, runs, capsys, monkeypatch):
     days = late(by_day(changelog()))
     monkeypatch.chdir(hard)
     write(hard / "data/day-0.parquet", days[0])
@@ -231,7 +231,7 @@ def test_a_stream_goes_on_from_what_another_run_has_published(hard, runs, capsys
     assert [c.windows for c in Store("public", "private").commits()] == [1, 2, 3, 4, 5]
 
 
-def test_windows_of_a_connector_that_stalls_wait_and_get_their_own_changes_when_it_goes_on(tmp_path, monkeypatch):
+def test_windows_of_a_stalled_connector_wait_and_get_their_own_changes_when_it_resumes(tmp_path, monkeypatch):
     """For two days nothing comes; on the next its backlog does. By the clock alone all of that would be late."""
     rule = ("  time: at\n", "  time: at\n  freshness: {file: progress}\n")
     for name in ("stream", "run"):
@@ -253,7 +253,7 @@ def test_windows_of_a_connector_that_stalls_wait_and_get_their_own_changes_when_
     assert exact_sums(tmp_path / "stream") == exact_sums(tmp_path / "run")
 
 
-def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(folder, monkeypatch):
+def test_no_noise_is_sampled_for_proposals_that_another_run_has_overtaken(folder, monkeypatch):
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     write(folder / "data/day-0.parquet", days[0])
@@ -277,7 +277,7 @@ def test_proposals_that_another_run_has_overtaken_are_not_drawn_for(folder, monk
     assert publish(spec, job, store, 2, proposals, []).windows == 2
 
 
-def test_a_stream_that_settled_otherwise_than_what_is_published_ends(folder, capsys, monkeypatch):
+def test_a_stream_whose_decisions_differ_from_the_published_ones_ends(folder, capsys, monkeypatch):
     """It began before anything was published, and then a scheduled run was first."""
     days = by_day(changelog())
     monkeypatch.chdir(folder)
@@ -292,7 +292,7 @@ def test_a_stream_that_settled_otherwise_than_what_is_published_ends(folder, cap
     known = [Committed(Store("public", "private"))(1, shard, None) for shard in range(3)]
     proposals = [close(shard, [], state[1], now) for shard, state in enumerate(known) if state is not None]
     typed = replace(same, layout=replace(same.layout, states=(("age", "float64"), ("ward", "string"))))
-    planned = replace(same, plan=replace(same.plan, released=same.plan.released[:-1]))
+    planned = replace(same, plan=replace(same.plan, parts=same.plan.parts[:-1]))
     timeline = replace(same.aggregation.timeline, start=same.aggregation.timeline.start + 1)
     moved = replace(same, aggregation=replace(same.aggregation, timeline=timeline))
     before = contents(folder)
@@ -315,7 +315,7 @@ def test_a_stream_that_settled_otherwise_than_what_is_published_ends(folder, cap
 
 
 def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(folder, capsys, monkeypatch):
-    """Another run was first with a window that the shard has closed: its rows are in no state that goes on."""
+    """Another run committed a window that the shard has closed: no continuing state has its rows."""
     days = by_day(changelog())
     monkeypatch.chdir(folder)
     write(folder / "data/day-0.parquet", days[0])
@@ -335,7 +335,7 @@ def test_a_shard_whose_own_window_was_not_committed_ends_the_stream(folder, caps
             committed(windows, 0, base)
 
 
-def test_what_was_committed_and_not_shown_is_shown_by_whoever_finds_it(folder, monkeypatch):
+def test_the_next_process_shows_a_committed_epoch_that_was_not_shown(folder, monkeypatch):
     """A shard that is put back, and the last step, repeated after it died in between."""
     days = by_day(changelog())
     monkeypatch.chdir(folder)

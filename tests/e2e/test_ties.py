@@ -93,7 +93,7 @@ def levels(slackwater: CommandLine, changelog: str, *queries: str) -> list[float
 @pytest.mark.parametrize(
     ("format_", "before"), [("parquet", True), ("csv", True), ("csv", False), ("jsonl", True), ("jsonl", False)]
 )
-def test_levels_of_a_log_with_daily_times_are_right_whatever_else_is_asked(
+def test_levels_of_a_log_with_daily_times_are_right_next_to_any_other_measures(
     slackwater: CommandLine, format_: str, before: bool
 ) -> None:
     rows, right = log()
@@ -106,7 +106,7 @@ def test_levels_of_a_log_with_daily_times_are_right_whatever_else_is_asked(
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
-def test_an_entry_that_goes_on_at_once_is_not_held_where_it_was(slackwater: CommandLine, format_: str) -> None:
+def test_an_entry_that_moves_at_once_is_not_kept_in_its_previous_cell(slackwater: CommandLine, format_: str) -> None:
     wards = ["reception", "surgery", "medicine"]
     rows = [{"entry": "a", "at": day(2), "after": {"ward": ward, "score": 0, "nurse": "p"}} for ward in wards]
 

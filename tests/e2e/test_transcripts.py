@@ -1,7 +1,7 @@
 """Streams written down (tests/streams): what lands, how far time is, and the sums of each window, on every runner.
 
 A transcript is replayed as scheduled runs, and as a stream with the clock of a TestStream on the runners that know it.
-`faults.yaml` lists what is known to be wrong of a runner.
+`faults.yaml` lists known faults of runners.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def faults(runner: str, name: str) -> list[str]:
 
 
 def transcript(name: str) -> tuple[list[dict[str, Any]], list[dict[str, int]]]:
-    """What happens, and the sums of each window."""
+    """Return the steps of a transcript, and the sums of each window."""
     *steps, last = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     return steps, last["expect"]
 

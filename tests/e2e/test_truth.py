@@ -81,7 +81,7 @@ DAY = 86_400_000_000
 TIMELINE = {"start": microseconds(START), "every": DAY, "days": DAYS}
 
 TOLERANCE = 1e-4
-"""Squares stand on a grid of about 2^-20; everything else is exact."""
+"""Squares are on a grid of about 2^-20; everything else is exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ CASES = {
 
 
 def write(folder: Path, case: Case, mutations: list[Mutation]) -> None:
-    """The changelog's files and the spec."""
+    """Write the files of the changelog and the spec."""
     (folder / "data").mkdir()
     unused = {"before"} if not case.before else set()
     unused |= set() if case.order else {"lsn", "pos"}
@@ -198,7 +198,7 @@ def _asked(kind: str) -> str:
 
 
 def seen(case: Case, mutations: list[Mutation]) -> pa.Table:
-    """The changelog as the SQL reads it: `seq` is the place in the files if nothing else orders what was told."""
+    """The changelog as the SQL reads it: `seq` is the place in the files if nothing else orders the changes."""
     told = table(mutations)
     places = case.before or case.order
     seq = [m.seq for m in mutations] if places else list(range(1, len(mutations) + 1))
@@ -210,7 +210,7 @@ def seen(case: Case, mutations: list[Mutation]) -> pa.Table:
 
 
 def truth(folder: Path, *flags: str, shards: int = 2) -> pa.Table:
-    """What `evaluate --truth` writes."""
+    """Return the table that `evaluate --truth` writes."""
     path = folder / f"truth-{shards}.parquet"
     assert main(["evaluate", "spec.yaml", "--truth", str(path), "--runs=1", f"--shards={shards}", *flags]) == 0
     return pq.read_table(path)
@@ -231,7 +231,7 @@ def numbers(told: pa.Table) -> pa.Table:
 
 
 def assert_equal(told: pa.Table, wanted: pa.Table) -> None:
-    """The same rows, the same nulls, the same numbers."""
+    """Check that two tables have equal rows, nulls and numbers."""
     keys = ["query", "kind", "day", "cell"]
     wanted = wanted.sort_by([(key, "ascending") for key in keys])
     assert told.select(keys).to_pylist() == wanted.select(keys).to_pylist()
@@ -254,7 +254,7 @@ def wanted(case: Case, mutations: list[Mutation]) -> pa.Table:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_truth_is_what_the_definitions_say_in_sql(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truth_matches_the_definitions_in_sql(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mutations = generate(case.seed, order=case.order and not case.coarse, plain=case.format == "jsonl")
     write(tmp_path, case, mutations)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Files of each format from rows: what stands in a file for a row depends on that row alone."""
+"""Files of each format from rows: the text of a row in a file depends on that row alone."""
 
 import io
 import json
@@ -27,7 +27,7 @@ State = dict[str, str | None] | None
 
 
 def csv(rows: Sequence[Row], path: Path, choose: Random, *, before: bool = True, quoted: bool = False) -> list[int]:
-    """Writes the file; the number of each row in it."""
+    """Write the file, and return the number of each row in it."""
     sides = [("before_", 0), ("after_", 1)] if before else [("", 1)]
     header = ["id", "at", "seq", "owner", *(f"{prefix}{name}" for prefix, _ in sides for name in MEMBERS)]
     lines = [",".join(header)]
@@ -190,7 +190,7 @@ def _record(row: Row) -> dict[str, Any]:
 
 
 def _typed_state(state: State) -> dict[str, Any] | None:
-    """Of typed formats: a text that is no value of its column's type is null."""
+    """Return a state of typed formats: a text that is not a value of its column's type is null."""
     readers: dict[str, Callable[[str], Any]] = {
         "n": lambda text: int(text) if -(2**63) <= int(text) < 2**63 else None,
         "ok": lambda text: {"true": True, "false": False}[text],
@@ -217,7 +217,7 @@ def _micros(text: str | None) -> int | None:
 
 
 class _Raw:
-    """Text of JSON that stands as it is."""
+    """Text of JSON that is written unchanged."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""What becomes of each row of a few files, read as a run reads them: dead, skipped, or its values up to cells."""
+"""The treatment of each row of a few files, read as a run reads them: dead, skipped, or its values up to cells."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,12 +32,12 @@ Write = Callable[[Sequence[Row], Path, Random], list[int]]
 
 
 class RefusedError(Exception):
-    """The run ends before anything is published: that may depend on any row."""
+    """The run ends before anything is published, which may depend on any row."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A format and the part of a spec that says how it is read."""
+    """A format and the part of a spec that determines how it is read."""
 
     write: Write
     extension: str
@@ -79,7 +79,7 @@ CONDITIONS = (
     ),
 )
 WITH_CONDITION = 0.05
-"""Share of the queries that have one: the engine takes longer than all else, and has tests of its own."""
+"""Share of the queries with a condition: the engine takes most of the time, and has separate tests."""
 
 _CELLS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     *(("w", ("a", "1", "other")), ("w", ("1.5", "abc")), ("n", (0, 1, "other")), ("n", (-5, 9007199254740993))),
@@ -89,7 +89,7 @@ _CELLS: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Spec:
-    """A case with everything else of a spec that decides what becomes of a row."""
+    """A case with all other parts of a spec that determine the treatment of a row."""
 
     case: Case
     source: dict[str, Any]
@@ -105,7 +105,7 @@ class Spec:
             columns["order"] = ("seq",)
         unit = choose.choice([None, "u"] if own else [None, "u", "owner"])
         if unit == "owner" and case.format == "jsonl" and case.source["after"] is not None:
-            columns["forms"] = (("owner", "mutation"),)  # beside the states
+            columns["forms"] = (("owner", "mutation"),)  # outside the states
         measures = [Measure(kind="count"), Measure(kind="sum", low=-3, high=500), Measure(kind="mean", low=0, high=9)]
         queries = tuple(
             Query(
@@ -128,7 +128,7 @@ class Spec:
         return cls(case, {**case.source, **columns, "owner": unit}, projection)
 
     def projection_of(self, layout: Layout) -> Projection:
-        """An owner's column that belongs to the mutation is none of the states'."""
+        """Return the projection; an owner's column that belongs to the mutation is not one of the states."""
         if layout.owner is None:
             return self.projection
         queries = [
@@ -138,10 +138,10 @@ class Spec:
         return replace(self.projection, owner=None, queries=tuple(queries))
 
     def look(self, folder: Path) -> Layout:
-        """As a first run does.
+        """Inspect as a first run does.
 
         Raises:
-            RefusedError: nothing would be run.
+            RefusedError: No run would start.
         """
         source = Source(format=self.case.format, paths=(f"{folder}/*",), **self.source)
         try:
@@ -151,7 +151,7 @@ class Spec:
 
 
 def write(spec: Spec, rows: Sequence[Row], path: Path, choose: Random) -> list[int]:
-    """A file of the rows, perhaps compressed; the keys' numbers in the order of the file."""
+    """Write a file of the rows, possibly compressed, and return the keys' numbers in the order of the file."""
     if spec.case.compressed and choose.random() < 0.1:
         path = path.with_suffix(f".{spec.case.extension}.gz")
     spec.case.write(rows, path, choose)
@@ -159,10 +159,10 @@ def write(spec: Spec, rows: Sequence[Row], path: Path, choose: Random) -> list[i
 
 
 def fates(spec: Spec, layout: Layout, file: Listed, entries: Sequence[int], choose: Random) -> dict[int, Fate]:
-    """What becomes of each row of a file, by its key's number.
+    """Return the treatment of each row of a file, by its key's number.
 
     Raises:
-        RefusedError: the run would end.
+        RefusedError: The run would end.
     """
     found: dict[int, Fate] = dict.fromkeys(entries, ("skipped",))
     batch_rows = choose.choice([2, 1000, 1000])
@@ -200,14 +200,14 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
             (table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name]).to_pylist(),
         )
         for name in table.column_names
-        if name not in (FILE, POSITION)  # where it stood
+        if name not in (FILE, POSITION)  # its position
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 @contextmanager
 def _blocks(choose: Random) -> Iterator[None]:
-    """Blocks of a line, of a few, or of the usual size."""
+    """Read in blocks of one line, of a few lines, or of the usual size."""
     kept = json_lines._BLOCK, csv._BLOCK
     json_lines._BLOCK = choose.choice([300, 1000, kept[0], kept[0]])
     csv._BLOCK = choose.choice([3000, kept[1]])

@@ -1,4 +1,4 @@
-"""Rows of each format as they stand in files: common ones, most of them good, and odd ones of hostile kinds.
+"""Rows of each format as texts: common ones, most of them valid, and odd ones of hostile kinds.
 
 Every row is made from the same fields (key, time, order, owner, states before and after); a format renders them.
 """
@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 KINDS = {"n": "int64", "ok": "bool", "seen": "timestamp", "u": "string", "w": "string", "x": "float64"}
-"""The columns of a state; `x` is measured, `u` names the owner."""
+"""Columns of a state; `x` is measured, `u` names the owner."""
 
 GOOD: dict[str, list[str]] = {
     "at": ["2013-02-08T12:00:00Z", "2013-02-08T07:00:00.5-05:00", "2013-03-10 02:30:00", "2013-02-09"],
@@ -69,12 +69,12 @@ GARBAGE = (
 
 @dataclass(frozen=True)
 class Row:
-    """A row by its fields, in the text of a value or with None where there is none; or a line that is garbage.
+    """A row by its fields, as texts of values, with None for no value; or a line that is garbage.
 
     Attributes:
-        entry: the key's number.
-        states: before and after; a missing member is not there at all.
-        how: what a format may choose by, so that the row is rendered alike wherever it stands.
+        entry: Number of the key.
+        states: State before and after; a missing member is absent from the text.
+        how: Seed of a format's choices, so that the row has one text in every file.
     """
 
     entry: int
@@ -87,7 +87,7 @@ class Row:
 
 
 def row_of(choose: Random, entry: int, *, odd: float) -> Row:
-    """One row; each of its values is odd with a probability of `odd`."""
+    """Return one row; each of its values is odd with a probability of `odd`."""
 
     def value(name: str) -> str | None:
         return None if choose.random() < 0.1 else choose.choice(ODD[name] if choose.random() < odd else GOOD[name])
@@ -113,10 +113,10 @@ def row_of(choose: Random, entry: int, *, odd: float) -> Row:
 
 
 def chooser(row: Row) -> Random:
-    """Chooses alike for a row wherever it stands."""
+    """Return a source of choices that are the same for a row in every file."""
     return Random(row.how)
 
 
 def plain(value: Any) -> Any:
-    """Values that are equal where what was read is the same: NaN is, 0 and -0 are not, 1 and True are not."""
+    """Return values that are equal if the readings are equal: NaN equals NaN, 0 and -0 differ, 1 and True differ."""
     return (type(value).__name__, repr(value)) if isinstance(value, bool | float | int) else value

@@ -1,4 +1,4 @@
-"""A condition's verdict on a row is the same alone and in any company: errors, casts and overflow stay in their row."""
+"""The result of a condition for a row is the same alone and with other rows: errors and overflow stay in their row."""
 
 from random import Random
 
@@ -68,7 +68,7 @@ def _table(rows: list[dict[str, object]]) -> pa.Table:
     return pa.table(columns | {"w": columns["w"].dictionary_encode()})
 
 
-def test_what_a_condition_says_of_a_row_depends_on_no_other():
+def test_a_condition_on_a_row_depends_on_no_other_row():
     choose = Random(5)
     rows = [{name: choose.choice(values) for name, values in VALUES.items()} for _ in range(16)]
     table = _table(rows)
@@ -78,7 +78,7 @@ def test_what_a_condition_says_of_a_row_depends_on_no_other():
     for first in range(0, len(conditions), 16):
         group = conditions[first : first + 16]
         alone = np.array([np.array(evaluate(group, table.slice(row, 1)))[:, 0] for row in range(len(rows))]).T
-        many = [choose.randrange(len(rows)) for _ in range(2100)]  # more than one of the engine's vectors
+        many = [choose.randrange(len(rows)) for _ in range(2100)]  # longer than one vector of the engine
         companies = [many, [many[0]] * 2050 + [many[1]], choose.sample(range(len(rows)), 3)]
         for company in companies:
             found = np.array(evaluate(group, table.take(pa.array(company))))

@@ -1,6 +1,6 @@
-"""What becomes of a row is a function of that row and the spec alone (and of the schema that a file declares).
+"""The treatment of a row is a function of that row and the spec alone (and of the schema that a file declares).
 
-Rows of every format are read beside neighbours of all kinds, in other blocks, files and orders, and compared.
+Rows of every format are read with neighbouring rows of all kinds, in different blocks, files and orders, and compared.
 """
 
 import os
@@ -15,15 +15,15 @@ from tests.fates.rows import Row, row_of
 from transforms.sources.files.listing import Listed
 
 SPECS = int(os.environ.get("FATES_SPECS", "2"))
-"""For each format; a longer search may ask for more, and for other ones by FATES_SEED."""
+"""Specs for each format. For a longer search set FATES_SPECS; FATES_SEED selects other specs."""
 
 SEED = os.environ.get("FATES_SEED", "1")
 FOLDERS, FILES = 3, 8
-"""With a spec so many changelogs of so many files are read. Any two of its files are neighbours: 276 pairs."""
+"""Changelogs read with each spec, and files in each. Any two of these files are compared: 276 pairs."""
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_becomes_of_a_row_depends_on_no_other(name, tmp_path):
+def test_the_treatment_of_a_row_depends_on_no_other_row(name, tmp_path):
     told: Counter[str] = Counter()
     for number in range(SPECS):
         told += neighbours(name, f"{SEED} {name} {number}", tmp_path / str(number))
@@ -33,7 +33,7 @@ def test_what_becomes_of_a_row_depends_on_no_other(name, tmp_path):
 
 
 def neighbours(name: str, seed: str, folder: Path) -> Counter[str]:
-    """Reads files that share rows, beside odd ones of their own, and compares what becomes of the rows they share."""
+    """Read files that share rows, each with other odd rows, and compare the treatment of the shared rows."""
     choose = Random(seed)
     spec = Spec.of(CASES[name], choose)
     common = [row_of(choose, 1000 + number, odd=choose.choice([0.0, 0.1])) for number in range(6)]
@@ -65,7 +65,7 @@ def neighbours(name: str, seed: str, folder: Path) -> Counter[str]:
 
 
 def _neighbour(common: list[Row], choose: Random) -> list[Row]:
-    """Most of the common rows, or a single one, with odd ones between them, before them or behind them."""
+    """Return most of the common rows, or a single one, with odd rows between, before or after them."""
     rows = choose.sample(common, choose.choice([1, 2, 4, 5, 6, 6]))
     odd = [
         row_of(choose, 5000 + place, odd=choose.choice([0.1, 0.6])) for place in range(choose.choice([0, 1, 1, 2, 3]))

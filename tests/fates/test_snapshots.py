@@ -1,4 +1,4 @@
-"""What changed of an entry, from one snapshot to the next, is a function of that entry's own rows in them."""
+"""The changes of an entry from one snapshot to the next are a function of the entry's own rows in them."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -19,7 +19,7 @@ DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
 
 
 @pytest.mark.parametrize("unit", [None, "u"])
-def test_what_changed_of_an_entry_depends_on_no_other(unit: str | None, tmp_path: Path) -> None:
+def test_the_changes_of_an_entry_depend_on_no_other_entry(unit: str | None, tmp_path: Path) -> None:
     used = 0
     for number in range(SPECS):
         choose = Random(f"{SEED} {unit} {number}")
@@ -27,7 +27,7 @@ def test_what_changed_of_an_entry_depends_on_no_other(unit: str | None, tmp_path
         known: dict[str, list[str]] | None = None
         for neighbour in range(12):
             odd = [[row_of(choose, 5000 + entry, odd=0.6) for entry in range(choose.randrange(3))] for _ in DAYS]
-            odd = [rows + choose.sample(rows, len(rows) // 2) for rows in odd]  # entries that are there twice
+            odd = [rows + choose.sample(rows, len(rows) // 2) for rows in odd]  # repeated entries
             together = [choose.sample(one + other, len(one + other)) for one, other in zip(tables, odd, strict=True)]
             found = _changes(tmp_path / f"{number}-{neighbour}", together, unit, choose)
             kept = {entry: told for entry, told in found.items() if entry.startswith("e1")}
@@ -38,7 +38,7 @@ def test_what_changed_of_an_entry_depends_on_no_other(unit: str | None, tmp_path
 
 
 def _changes(folder: Path, tables: list[list[Row]], unit: str | None, choose: Random) -> dict[str, list[str]]:
-    """The changes of each entry, in order."""
+    """Return the changes of each entry, in order."""
     folder.mkdir()
     for day, rows in zip(DAYS, tables, strict=True):
         formats.csv(rows, folder / f"{day}.csv", choose, before=False)

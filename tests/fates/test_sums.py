@@ -1,4 +1,4 @@
-"""What a unit adds to the exact sums is a function of its own rows: files give the sum of what units give alone."""
+"""The contribution of a unit to the exact sums is a function of its rows: files give the sum of all contributions."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -50,7 +50,7 @@ NUMBERS = [0.0, -0.0, 1.5, 404.0, 1e300, float("-inf"), float("nan"), None]
 
 
 def table_of(choose: Random, *, numbers: bool, owned: bool) -> pa.Table:
-    """Rows of a few units, tied, repeated and far apart in time."""
+    """Return rows of a few units, tied, repeated and far apart in time."""
     odd_keys = [-_FAR - 1, 256, _FAR, 2**53 + 1] if numbers else ["", "a", "é😀", "k" * 300, "a\0"]
     keys = [*odd_keys, *(key if numbers else f"{key}" for key in range(8))]
     rows = []
@@ -74,7 +74,7 @@ def table_of(choose: Random, *, numbers: bool, owned: bool) -> pa.Table:
 def sums(
     folder: Path, rows: list[pa.Table], aggregation: Aggregation, choose: Random, **more: object
 ) -> dict[NodeKey, np.ndarray]:
-    """Dense sums of two runs, each of which reads what is new."""
+    """Return dense sums of two runs, each of which reads the new rows."""
     folder.mkdir(parents=True)
     for name, table in zip("ab", rows, strict=True):
         pq.write_table(table, folder / f"{name}.parquet", row_group_size=choose.choice([3, 100]))
@@ -101,7 +101,7 @@ def sums(
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_a_unit_adds_to_the_sums_what_it_adds_alone(name: str, tmp_path: Path) -> None:
+def test_a_unit_adds_the_same_sums_with_or_without_others(name: str, tmp_path: Path) -> None:
     counted = 0
     for number in range(SPECS // 2 + 1):
         choose = Random(f"{SEED} {name} {number}")

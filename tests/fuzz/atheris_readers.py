@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the readers: `python -m tests.fuzz.atheris_readers FORMAT --minutes 10`.
 
-Starts from the good files and the kept corpus, and merges into the corpus what reaches more of the readers' code. A
-file that breaks a rule of tests.fuzz.harness is left as `crash-*` in the current folder, and the exit status is not 0.
+It starts from the valid files and the kept corpus, and adds files to the corpus that reach more of the readers' code. A
+file that breaks a rule of tests.fuzz.harness is left as `crash-*` in the current folder, and the exit code is not 0.
 """
 
 import argparse
@@ -36,11 +36,11 @@ def main() -> int:
         seeds, found, least = (Path(folder) / name for name in ("seeds", "found", "least"))
         for new in (seeds, found, least):
             new.mkdir()
-        from tests.fuzz.seeds import SEEDS  # not on top: a worker imports the readers as its own
+        from tests.fuzz.seeds import SEEDS  # not at the top: a worker imports the readers itself
 
         for number, data in enumerate(SEEDS[args.format]):
             (seeds / str(number)).write_bytes(data)
-        # libFuzzer ends its process, and starts itself by its own name to merge.
+        # libFuzzer ends its process, and restarts itself by its name to merge.
         script = Path(folder) / "worker"
         script.write_text(f'#!/bin/sh\nexec {sys.executable} -m {_NAME} {args.format} --worker "$0" "$@"\n')
         script.chmod(0o700)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _work(format_: str, options: list[str]) -> None:
-    import atheris  # the suite, which imports this file, does without it
+    import atheris  # the test suite imports this file without it
 
     with atheris.instrument_imports(include=["transforms"]):
         from tests.fuzz.harness import check

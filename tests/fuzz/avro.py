@@ -1,4 +1,4 @@
-"""Datastream's Avro for the fuzz tests: a writer, and a plain reading of records of its schema."""
+"""Datastream's Avro for the fuzz tests: a writer, and a plain reader for records of its schema."""
 
 import io
 from datetime import UTC, datetime, timedelta
@@ -50,13 +50,13 @@ def write(records: list[dict[str, Any]], **options: Any) -> bytes:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether a file can be read with our own schema alone, so that it says what each value is."""
+    """Return whether a file can be read with our schema alone, so that each value has one meaning."""
     found = fastavro.reader(io.BytesIO(data)).writer_schema
     return fastavro.schema.to_parsing_canonical_form(found) == _CANONICAL and found == _READ_BACK
 
 
 def reading(record: Any) -> Any:
-    """What becomes of a record of our schema."""
+    """Return the expected result of a record of our schema."""
     metadata, payload = record["source_metadata"], record["payload"]
     if metadata is None or payload is None or payload["id"] is None:
         return DEAD
@@ -85,7 +85,7 @@ _CANONICAL = fastavro.schema.to_parsing_canonical_form(_READ_BACK)
 
 
 def odd_file(choose: Random) -> bytes:
-    """A good Avro file with other members, of other types, than an event has."""
+    """Return a valid Avro file with other members, of other types, than an event has."""
     members = {name: choose.choice(_ODD) for name in _STATE if choose.random() < 0.97}
     kept = {name: (type_, 1 if name == "id" else None) for name, type_ in _STATE.items()}
     payload = {name: members[name] if choose.random() < 0.3 else kept[name] for name in members}
@@ -113,7 +113,7 @@ def _named(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _distinct(schema: Any) -> Any:
-    """Types with a name need one of their own wherever they stand."""
+    """Give named types a different name at each place."""
     numbers = count()
 
     def copy(type_: Any) -> Any:

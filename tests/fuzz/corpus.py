@@ -1,4 +1,4 @@
-"""The formats, and where the files are kept that fuzzing found to reach different code."""
+"""Formats, and the folder of files that fuzzing found to reach different code."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What happens to good JSON documents: a value anywhere becomes an odd one, moves, or is missing."""
+"""Mutations of valid JSON documents: a value anywhere becomes an odd one, moves, or disappears."""
 
 import copy
 from random import Random
@@ -12,7 +12,7 @@ ODD: tuple[Any, ...] = (
 
 
 def changed(document: Any, choose: Random) -> Any:
-    """A copy with one or two changes; each kind of place is as likely as any other, however often it comes."""
+    """Return a copy with one or two changes; each kind of place has the same probability, however often it occurs."""
     document = copy.deepcopy(document)
     for _ in range(choose.choice((1, 1, 2))):
         kinds: dict[tuple[str, ...], list[tuple[Any, Any]]] = {}
@@ -27,7 +27,7 @@ def changed(document: Any, choose: Random) -> Any:
 def _places(value: Any, path: tuple[str, ...]) -> Any:
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, member in members:
-        # Positions and names of files are all of one kind.
+        # Positions and names of files count as one kind.
         kind = (*path, str(key) if isinstance(value, dict) and "/" not in str(key) else "")
         yield kind, value, key
         yield from _places(member, kind)

@@ -1,8 +1,8 @@
-"""One changelog file of any bytes through its reader: what it may do, and what it must.
+"""Rules for a reader on one changelog file of any bytes.
 
-Each row of the file comes out exactly once: in a batch, with the values that a plain reading gives (tests.fuzz.plain),
-as a dead letter, or counted as skipped. Smaller blocks and batches give the same rows. The file as the first one is
-read, or refused with one of the project's own errors.
+Each row of the file is output exactly once: in a batch, with the values of a plain reader (tests.fuzz.plain), as a dead
+letter, or counted as skipped. Smaller blocks and batches give the same rows. As the first file it is read, or refused
+with one of the project's errors.
 """
 
 import io
@@ -46,7 +46,7 @@ _SOURCES: dict[str, dict[str, Any]] = {
 
 
 class Read:
-    """All that a reader gave for a file."""
+    """All output of a reader for a file."""
 
     def __init__(self, parts: Iterator[Batch | pa.Table | Skipped]) -> None:
         self.rows: dict[int, dict[str, Any]] = {}
@@ -78,10 +78,10 @@ class Read:
 
 
 def check(format_: str, data: bytes) -> Read | None:
-    """Read the bytes as a file of the format, and hold what comes out against all rules; None of an empty file.
+    """Read the bytes as a file of the format, and check all rules; return None for an empty file.
 
     Raises:
-        AssertionError: a rule is broken.
+        AssertionError: A rule is broken.
     """
     if not data:
         return None
@@ -105,7 +105,7 @@ def check(format_: str, data: bytes) -> Read | None:
 
 @contextmanager
 def _nothing_forgotten() -> Iterator[None]:
-    """What a callback raises would be printed and forgotten."""
+    """Raise errors of callbacks, which would only be printed."""
     forgotten: list[str] = []
     kept, sys.unraisablehook = sys.unraisablehook, lambda found: forgotten.append(repr(found.exc_value))
     try:
@@ -117,7 +117,7 @@ def _nothing_forgotten() -> Iterator[None]:
 
 @cache
 def fixed_layout(format_: str) -> Layout:
-    """That of a good first file."""
+    """Return the layout of a valid first file."""
     path = _folder() / f"first.{_EXTENSIONS.get(format_, 'jsonl')}"
     path.write_bytes(SEEDS[format_][0])
     return inspect(_source(format_, path), frozenset({"cost", "n"}), frozenset({"ok", "seen", "ward"}))
@@ -125,7 +125,7 @@ def fixed_layout(format_: str) -> Layout:
 
 @cache
 def _folder() -> Path:
-    # Kept alive as long as the process.
+    # Kept alive until the process ends.
     _folder.kept = tempfile.TemporaryDirectory(prefix="slackwater-fuzz-")  # type: ignore[attr-defined]
     return Path(_folder.kept.name)  # type: ignore[attr-defined]
 
@@ -143,13 +143,13 @@ def _compare(format_: str, data: bytes, found: Read) -> None:
     if expected is None:
         return
     for number, row in found.rows.items():
-        assert number in expected, f"row {number} is none of the file's"
+        assert number in expected, f"row {number} is not a row of the file"
         wanted = expected[number]
         assert wanted not in (DEAD, plain.SKIPPED), f"row {number} should not be used: {row}"
         row = {name: row.get(name, "absent") for name in wanted}
         assert _plain(row) == _plain(wanted), f"row {number}: {row} is not {wanted}"
     for number, reason in found.dead.items():
-        assert number in expected, f"dead row {number} is none of the file's"
+        assert number in expected, f"dead row {number} is not a row of the file"
         assert expected[number] is DEAD, f"row {number} should not be dead ({reason}): {expected[number]}"
     if found.fault is None:
         left = expected.keys() - found.rows.keys() - found.dead.keys()
@@ -158,7 +158,7 @@ def _compare(format_: str, data: bytes, found: Read) -> None:
 
 
 def _expected(format_: str, data: bytes, found: Read) -> plain.Reading | None:
-    """What each row should become; None where the file as a whole is refused before its first row."""
+    """Return the expected result of each row; None if the whole file is refused before its first row."""
     if format_ == "avro":
         records = _records(data)
         assert (records is None) <= (found.fault is not None), "a spoilt file without a dead letter"
@@ -176,7 +176,7 @@ def _expected(format_: str, data: bytes, found: Read) -> plain.Reading | None:
 
 
 def _covers(format_: str, data: bytes, found: Read) -> None:
-    """Rows are numbered from 1 and without gaps, or lines that are there."""
+    """Assert that rows are numbered from 1 without gaps, or are existing lines."""
     if found.fault is not None:
         return
     told = found.rows.keys() | found.dead.keys()
@@ -197,7 +197,7 @@ def _records(data: bytes) -> list[Any] | None:
 
 
 def _same_in_pieces(layout: Layout, path: Path, data: bytes, found: Read) -> None:
-    """Blocks of a line, or of half the file, and batches of two rows."""
+    """Assert equal rows for blocks of a line or half the file, and batches of two rows."""
     longest = max(map(len, data.replace(b"\r", b"\n").split(b"\n")))
     with _small_blocks(64 if len(data) % 4 == 0 else len(data) // 2 + 1, 2 * longest + 64):
         pieces = _read(layout, path, batch_rows=2)
@@ -217,7 +217,7 @@ def _small_blocks(of_lines: int, of_csv: int) -> Iterator[None]:
 
 
 def _values(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows with times as integers, which Python's own times need not be able to hold."""
+    """Return rows with times as integers, since Python's own times have a smaller range."""
     columns = {
         name: (table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name]).to_pylist()
         for name in table.column_names
@@ -226,7 +226,7 @@ def _values(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Values that are equal where what was read is the same: NaN is, 0 and -0 are, 1 and True are not."""
+    """Return values that are equal if the readings are equal: NaN equals NaN, 0 equals -0, 1 and True differ."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, float) and math.isnan(value):

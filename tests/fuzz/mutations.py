@@ -1,4 +1,4 @@
-"""What happens to good files: bytes, tokens and lines are changed, dropped, doubled and mixed."""
+"""Mutations of valid files: bytes, tokens and lines are changed, dropped, doubled and mixed."""
 
 import re
 from random import Random
@@ -82,18 +82,18 @@ ODD = [
         b'"seq":"1",',
     ),
 ]
-"""Pieces that readers may stumble over."""
+"""Pieces that are difficult for readers."""
 
 
 def mutate(data: bytes, other: bytes, choose: Random) -> bytes:
-    """A few changes; `other` is a file whose parts may be mixed in."""
+    """Apply a few changes; parts of `other` may be mixed in."""
     for _ in range(choose.choice((1, 1, 1, 2, 3, 6))):
         data = choose.choice((_token, _token, _token, _pieces, _lines, _lines, _bytes))(data, other, choose)
     return data[:100_000]
 
 
 def _token(data: bytes, other: bytes, choose: Random) -> bytes:
-    """One token becomes another, of the odd ones or of the files; or it is doubled, dropped or followed by one."""
+    """Replace one token by another, odd or from the files; or double it, drop it or insert one after it."""
     tokens = _TOKENS.findall(data)
     if not tokens:
         return data
@@ -104,7 +104,7 @@ def _token(data: bytes, other: bytes, choose: Random) -> bytes:
 
 
 def _pieces(data: bytes, other: bytes, choose: Random) -> bytes:
-    """The begin of one file and the end of another."""
+    """Return the beginning of one file and the end of another."""
     return data[: choose.randint(0, len(data))] + other[choose.randint(0, len(other)) :]
 
 

@@ -1,6 +1,6 @@
-"""Changelogs read line by line in plain Python, without a line of the readers' code: {row number: what becomes of it}.
+"""Changelogs read line by line in plain Python, without the readers' code: {row number: result}.
 
-What becomes of a row is DEAD, SKIPPED, or its normalised values.
+The result of a row is DEAD, SKIPPED, or its normalised values.
 """
 
 import re
@@ -22,7 +22,7 @@ from tests.fuzz.values import (
 )
 
 SKIPPED = object()
-"""Stands for a row that is rightly there and is no change."""
+"""Result of a valid row that is not a change."""
 
 Reading = dict[int, Any]
 
@@ -38,7 +38,7 @@ _WHOLE = ("event_serial_no", "pos", "row", "ssn", "lsn")
 
 
 def lines(data: bytes, read: Callable[[bytes], Any]) -> Reading:
-    """What `read` makes of each line that is not blank."""
+    """Return the result of `read` for each line that is not blank."""
     found: Reading = {}
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r"):
@@ -47,7 +47,7 @@ def lines(data: bytes, read: Callable[[bytes], Any]) -> Reading:
 
 
 def flat(line: bytes) -> Any:
-    """JSON lines with `before_` and `after_` before the columns of states."""
+    """Read JSON lines with `before_` and `after_` before the columns of states."""
     row = load(line)
     if row is None:
         return DEAD
@@ -64,7 +64,7 @@ def flat(line: bytes) -> Any:
 
 
 def objects(line: bytes) -> Any:
-    """JSON lines with an object for each state."""
+    """Read JSON lines with an object for each state."""
     row = load(line)
     if row is None or row.twice & {"id", "at", "before", "after"}:
         return DEAD
@@ -150,7 +150,7 @@ def datastream(line: bytes) -> Any:
 
 
 def csv(data: bytes) -> tuple[Reading, bool]:
-    """CSV with `before_` and `after_` before the columns of states; and whether it ends within quotes."""
+    """Read CSV with `before_` and `after_` before the columns of states; return also whether it ends within quotes."""
     cells, open_ = _csv_cells(data.removeprefix(b"\xef\xbb\xbf"))
     header = next(cells, [])
     names = [(cell or b"").decode("utf-8", "surrogateescape") for cell in header]
@@ -180,7 +180,7 @@ def _csv_row(row: dict[str, bytes | None]) -> Any:
 
 
 def _csv_cells(data: bytes) -> tuple[Iterator[list[bytes | None]], Callable[[], bool]]:
-    """Rows of cells, blank lines left out; None is an empty cell without quotes."""
+    """Return rows of cells without blank lines; None is an empty cell without quotes."""
     rows: list[list[bytes | None]] = []
     row: list[bytes | None] = []
     cell, quoted, within, begun, place = bytearray(), False, False, False, 0
@@ -236,7 +236,7 @@ def _state(side: str, state: Members | None) -> dict[str, Any]:
 
 
 def _some(state: Members | None) -> Members | None:
-    """A state in which something is not null."""
+    """Return a state in which a member is not null."""
     return state if state and any(value is not None for value in state.values()) else None
 
 
@@ -245,7 +245,7 @@ def _text_time(value: Any) -> Any:
 
 
 def _formed(event: Members) -> bool:
-    """Whether there are values and objects where a Debezium event needs them, bare or wrapped."""
+    """Return whether there are values and objects where a Debezium event needs them, bare or wrapped."""
     parts = {name: event.get(name) for name in ("before", "after", "source")}
     if event.twice & {"op", *_UNITS, *parts} or not all(isinstance(part, Members | None) for part in parts.values()):
         return False

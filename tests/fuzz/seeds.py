@@ -1,4 +1,4 @@
-"""Good files of each format, from which mutations start."""
+"""Valid files of each format, from which mutations start."""
 
 import json
 from datetime import UTC, datetime
@@ -111,7 +111,7 @@ SEEDS: dict[str, list[bytes]] = {
         avro.write(_AVRO * 3, codec="deflate", sync_interval=100, sync_marker=b"0123456789abcdef"),
     ],
 }
-"""Format to files; the first is the one that a fixed layout is taken from."""
+"""Format to files; the fixed layout is that of the first one."""
 
 for _path in sorted(FIXTURES.glob("*/*")):
     SEEDS["avro" if _path.suffix == ".avro" else _path.parent.name].append(_path.read_bytes())

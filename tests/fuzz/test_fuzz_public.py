@@ -1,4 +1,4 @@
-"""Public folders, designs and estimates that others have changed: a command works, or names the file in a line."""
+"""Public folders, designs and estimates that somebody has changed: a command works, or names the file in one line."""
 
 import hashlib
 import io
@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +17,11 @@ import pytest
 from pipelines import cli
 from pipelines.local.survey import Survey, frozen, write_survey
 from privacy.local.bound import LocalBound
+from privacy.local.candidates import tree
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import tree
 from tests.fuzz.documents import changed
 from tests.fuzz.mutations import mutate
-from tests.pipelines.records_page import public_records
+from tests.pipelines.report.records_page import public_records
 from tests.releases.continued import unpacked
 from tests.searches import TIMES
 from transforms.common.sinks import write_table
@@ -32,7 +33,7 @@ CASES = 12
 
 
 class Folder:
-    """A public folder of one kind, the commands that read it, and its files as they were."""
+    """A public folder of one kind, the commands that read it, and its original files."""
 
     def __init__(self, kind: str, root: Path) -> None:
         made = root / "made"
@@ -45,7 +46,7 @@ class Folder:
         self.commands = _commands(kind, str(self.path), str(root))
 
     def put(self, name: str, content: bytes) -> None:
-        """Change a file, and the manifest's digest of it, as somebody would who can write both."""
+        """Change a file, and its digest in the manifest, as somebody with write access to both can."""
         (self.path / name).write_bytes(content)
         if "manifest.json" not in self.files or name in ("manifest.json", "spec.yaml"):
             return
@@ -86,7 +87,7 @@ def _commands(kind: str, public: str, out: str) -> list[list[str]]:
             ["local", "estimate", design, f"{public}/reports.jsonl", "-o", f"{out}/estimates.csv"],
             ["local", "report", design, f"{public}/estimates.csv", "-o", f"{out}/page.html"],
         ]
-    common = [["show", public], ["report", public, "-o", f"{out}/page.html"]]
+    common = [["show", public], ["report", public, "-o", f"{out}/page.html"], ["ledger", public]]
     if kind == "records":
         return common
     query = {"everything": "covers", "ranges": "listed", "span": "stays"}[kind]
@@ -107,7 +108,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 
 
 def told(folder: Folder, command: list[str]) -> int:
-    """The exit code of a command that works, or is refused in lines that name a file of the folder."""
+    """Return the exit code of a command that works, or is refused in lines that name a file of the folder."""
     error = io.StringIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(error):
         code = cli.main(command)
@@ -160,7 +161,18 @@ def test_a_file_that_is_only_nested_is_refused(folders: Folders, kind: str, name
     folder.restore()
 
 
-def test_a_manifest_of_more_windows_than_there_are_rows_is_refused_at_once(folders: Folders) -> None:
+def test_a_manifest_of_records_without_files_is_refused(folders: Folders) -> None:
+    folder = folders("records")
+    manifest = json.loads(folder.files["manifest.json"])
+    for epoch in manifest["epochs"]:
+        epoch["files"] = {}
+    folder.put("manifest.json", json.dumps(manifest, indent=1).encode())
+
+    assert [told(folder, command) for command in folder.commands[:2]] == [1, 1]
+    folder.restore()
+
+
+def test_a_manifest_with_more_windows_than_rows_is_refused_at_once(folders: Folders) -> None:
     folder = folders("span")
     manifest = json.loads(folder.files["manifest.json"])
     last = manifest["epochs"][-1]
@@ -171,4 +183,76 @@ def test_a_manifest_of_more_windows_than_there_are_rows_is_refused_at_once(folde
         folder.put("manifest.json", json.dumps(manifest).encode())
 
         assert {told(folder, command) for command in folder.commands[:4]} == {1}
+    folder.restore()
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "commands"),
+    [
+        ("ranges", ("leaf",), ["answer"]),
+        ("ranges", ("over", "axes", 1, "cells"), ["report", "ledger", "answer"]),
+        ("everything", ("leaf",), ["report", "answer"]),
+    ],
+)
+def test_a_plan_that_does_not_fit_its_tables_is_refused(
+    folders: Folders, kind: str, member: tuple[str | int, ...], commands: list[str]
+) -> None:
+    """The plan is whole and fits the manifest: that something is wrong shows only while it is used."""
+    folder = folders(kind)
+    plan = json.loads(folder.files["plan.json"])
+    part = plan["queries"][0]["parts"][0]
+    for name in member[:-1]:
+        part = part[name]
+    part[member[-1]] += 1
+    folder.put("plan.json", json.dumps(plan).encode())
+
+    assert [told(folder, command) for command in folder.commands if command[0] in commands] == [1] * len(commands)
+    folder.restore()
+
+
+def _renamed(manifest: Any, plan: Any) -> None:
+    plan["queries"][0]["demand"]["name"] = "another"
+
+
+def _cheaper(manifest: Any, plan: Any) -> None:
+    manifest["loss"]["epsilon"] /= 2
+
+
+def _later(manifest: Any, plan: Any) -> None:
+    manifest["until"] = manifest["epochs"][-1]["until"] = manifest["until"] + 1
+
+
+@pytest.mark.parametrize("change", [_renamed, _cheaper, _later])
+def test_a_manifest_and_a_plan_of_different_releases_are_refused(
+    folders: Folders, capsys: pytest.CaptureFixture[str], change: Callable[[Any, Any], None]
+) -> None:
+    folder = folders("span")
+    manifest, plan = (json.loads(folder.files[name]) for name in ("manifest.json", "plan.json"))
+    change(manifest, plan)
+    content = json.dumps(plan).encode()
+    manifest["plan_sha256"] = hashlib.sha256(content).hexdigest()
+    (folder.path / "plan.json").write_bytes(content)
+    (folder.path / "manifest.json").write_text(json.dumps(manifest))
+
+    for command in folder.commands[:5]:
+        assert cli.main(command) == 1
+        assert "of other queries, windows or privacy than spec.yaml and manifest.json say" in capsys.readouterr().err
+    folder.restore()
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "value"),
+    [
+        ("manifest.json", "another", 1),
+        ("manifest.json", "committed_at", "yesterday"),
+        ("plan.json", "release", 7),
+    ],
+)
+def test_an_unknown_or_invalid_member_is_refused(folders: Folders, name: str, member: str, value: object) -> None:
+    folder = folders("span")
+    document = json.loads(folder.files[name])
+    (document["epochs"][0] if member == "committed_at" else document)[member] = value
+    folder.put(name, json.dumps(document).encode())
+
+    assert {told(folder, command) for command in folder.commands[:5]} == {1}
     folder.restore()

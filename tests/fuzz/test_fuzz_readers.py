@@ -1,4 +1,4 @@
-"""The readers on changed files, the kept corpus, and what fuzzing found."""
+"""The readers on changed files, the kept corpus, and files that fuzzing found."""
 
 from random import Random
 
@@ -48,12 +48,12 @@ def test_no_avro_file_of_other_types_is_read_in_part():
 
 
 @pytest.mark.parametrize("format_", ["jsonl", "debezium", "csv"])
-def test_every_odd_piece_may_stand_as_a_value(format_):
+def test_every_unusual_piece_may_be_a_value(format_):
     value = {"jsonl": b'"after_cost": 2', "debezium": b'"cost": 1.5', "csv": b",1.5,"}[format_]
     good = next(line for line in SEEDS[format_][0].split(b"\n") if value in line)
     new = {piece: b"," + piece + b"," if format_ == "csv" else value.split(b" ")[0] + b" " + piece for piece in ODD}
     lines = [good.replace(value, odd, 1) for odd in new.values()]
-    if format_ == "csv":  # a quote may take in all that follows
+    if format_ == "csv":  # a quote can include all following text
         for line in lines:
             check(format_, SEEDS[format_][0].split(b"\n")[0] + b"\n" + line + b"\n")
     else:

@@ -1,4 +1,4 @@
-"""The rules for odd input that the readers' documents state, and what fuzzing found; all through the harness."""
+"""Rules for odd input that the readers' documentation states, and files that fuzzing found; all through the harness."""
 
 import json
 
@@ -27,14 +27,14 @@ def lines(format_: str, *found: bytes | str | dict) -> Read:
 
 
 def after(text: str) -> str:
-    """A line with a state of this text."""
+    """Return a line with a state of this text."""
     return f'{{"id": "a", "at": "{AT}", "before": null, "after": {text}}}'
 
 
 # JSON
 
 
-def test_objects_that_share_a_line_do_not_stand_in_for_one_that_spans_lines():
+def test_several_objects_on_a_line_do_not_replace_one_that_spans_lines():
     two = after('{"n": 1}') * 2
     found = lines("objects", GOOD, two, '{"x":', '{"id": "b"}}', GOOD)
 
@@ -42,7 +42,7 @@ def test_objects_that_share_a_line_do_not_stand_in_for_one_that_spans_lines():
     assert found.dead == dict.fromkeys((2, 3, 4), json_lines.NOT_JSON)
 
 
-def test_bytes_of_a_mark_alone_are_no_blank_line():
+def test_a_line_with_only_a_byte_order_mark_is_not_blank():
     found = lines(
         "objects",
         GOOD,
@@ -81,7 +81,7 @@ def test_blanks_may_follow_an_object(end):
         ('{"n": 1, "note": "\\u0000"}', 1),
     ],
 )
-def test_whole_numbers_in_json(text, value):
+def test_integers_in_json_are_read_or_refused(text, value):
     found = lines("objects", GOOD, after(text))
 
     assert (found.rows[2]["after.n"] if 2 in found.rows else None) == value
@@ -100,17 +100,17 @@ def test_whole_numbers_in_json(text, value):
         ("18446744073709551616", "1.8446744073709552e+19"),
     ],
 )
-def test_floats_in_json(text, value):
+def test_floats_in_json_are_read_or_refused(text, value):
     found = lines("objects", GOOD, after(f'{{"cost": {text}}}'))
 
     assert (str(found.rows[2]["after.cost"]) if 2 in found.rows else None) == value
 
 
-def test_an_empty_key_is_a_key():
+def test_an_empty_key_is_valid():
     assert lines("objects", GOOD, GOOD | {"id": ""}).rows[2]["entry"] == ""
 
 
-def test_a_line_of_very_many_digits_is_looked_at_without_a_traceback():
+def test_a_line_with_very_many_digits_causes_no_traceback():
     digits = "9" * 5000
     found = lines("debezium", CHANGE, f'{{"x": {digits[:300]}}}', f'{{"x": {digits}}}', '{"x": Inf}')
 
@@ -127,14 +127,14 @@ def test_a_line_of_very_many_digits_is_looked_at_without_a_traceback():
     ) == [1, 2, 3]
 
 
-def test_an_escaped_name_is_the_name_whatever_the_lines_around_it_say():
+def test_an_escaped_name_equals_the_name_next_to_any_lines():
     escaped = CHANGE.replace('"op"', '"\\u006fp"')
 
     assert lines("debezium", escaped).rows == {1: lines("debezium", CHANGE).rows[1]}
     assert sorted(lines("debezium", CHANGE, escaped).rows) == [1, 2]
 
 
-def test_a_member_that_is_there_twice_makes_a_dead_letter():
+def test_a_duplicate_member_makes_a_dead_letter():
     for twice in ('"op": "d", ', '"source": null, ', '"after": null, '):
         assert sorted(lines("debezium", CHANGE, "{" + twice + CHANGE[1:]).dead) == [2]
     for twice in ('"sort_keys": [1], ', '"sort\\u005fkeys": [1], ', '"payload": null, '):
@@ -144,7 +144,7 @@ def test_a_member_that_is_there_twice_makes_a_dead_letter():
 # CSV
 
 
-def test_csv_text_that_ends_other_files_is_a_row_as_any_other():
+def test_csv_text_that_ends_other_files_is_an_ordinary_row():
     found = lines("csv", HEADER, ROW, b"\x03end of file\x03", ROW)
 
     assert (sorted(found.rows), sorted(found.dead)) == ([1, 3], [2])
@@ -159,7 +159,7 @@ def test_csv_of_one_column_has_no_more_rows_than_lines(tmp_path):
     assert not dead(layout)
 
 
-def test_csv_rows_of_wrong_length_that_are_not_utf8_are_dead_letters_alone():
+def test_csv_rows_of_wrong_length_that_are_not_utf8_are_the_only_dead_letters():
     found = lines(
         "csv", HEADER, ROW, b"\xff,\xc3", ROW, ROW.replace(b"a,", b"\xe2\x82,"), ROW.replace(b"a,", b"\x1a,"), ROW
     )
@@ -170,11 +170,11 @@ def test_csv_rows_of_wrong_length_that_are_not_utf8_are_dead_letters_alone():
     )
 
 
-def test_csv_columns_that_nothing_needs_may_share_a_name():
+def test_unneeded_csv_columns_may_share_a_name():
     assert sorted(lines("csv", HEADER + b",after_note", ROW + b",n").rows) == [1]
 
 
-def test_csv_line_ends_within_quotes_stay_whatever_the_block(tmp_path, monkeypatch):
+def test_csv_line_ends_within_quotes_survive_any_block_size(tmp_path, monkeypatch):
     rows = [[f"e{row}\r\n{'é😀' * (row % 11)}", AT, "p"] for row in range(300)]
     path = write_csv(tmp_path / "a.csv", ["id", "at", "w"], rows)
     layout = look(path, "csv", before=None, after="", others="w")
@@ -207,7 +207,7 @@ def test_csv_row_within_an_open_quote_is_not_used():
         ('""', None),
     ],
 )
-def test_floats_in_csv(cell, value):
+def test_floats_in_csv_are_read_or_refused(cell, value):
     row = ROW.removesuffix(b"1,,,,") + f"{cell},,,,".encode()
     found = lines("csv", HEADER, row)
 
@@ -226,7 +226,7 @@ def test_floats_in_csv(cell, value):
         ("9223372036854775808", None),
     ],
 )
-def test_whole_numbers_in_csv(cell, value):
+def test_integers_in_csv_are_read_or_refused(cell, value):
     found = lines("csv", HEADER, ROW.replace(b"Z,1,", f"Z,{cell},".encode()))
 
     assert (found.rows[1]["order.0"] if found.rows else None) == value
@@ -256,7 +256,7 @@ def test_whole_numbers_in_csv(cell, value):
         ("", False),
     ],
 )
-def test_unusual_times(time, used):
+def test_unusual_times_are_read_or_refused(time, used):
     for found in (
         lines("csv", HEADER, ROW.replace(AT.encode(), (f'"{time}"').encode())),
         lines("objects", GOOD, GOOD | {"at": time}),

@@ -1,4 +1,4 @@
-"""Single values as the readers' documents say they are read, in plain Python: what readers are held against."""
+"""Single values read by the readers' documentation, in plain Python: the reference for the readers."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 DEAD = object()
-"""Stands for a value that makes its row a dead letter."""
+"""Result of a value that makes its row a dead letter."""
 
 UNAVAILABLE = "__debezium_unavailable_value"
 
@@ -19,11 +19,11 @@ _ODD = re.compile(r"[+-]?(nan(\(\w*\))?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 
 
 class Number(str):
-    """A number of JSON as it is written."""
+    """A number of JSON as text."""
 
 
 class Members(dict[str, Any]):
-    """An object of JSON, and which names it has twice."""
+    """An object of JSON, and the names that it has twice."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -32,20 +32,20 @@ class Members(dict[str, Any]):
 
 
 def load(line: bytes) -> Members | None:
-    """The object of a line; None if the line is not one."""
+    """Return the object of a line; None if the line is not one."""
     if not line.startswith(b"{"):
         return None
     try:
         text = re.sub(r"(?<=[\s:,\[-])Inf(?=[\s,\]}])", "Infinity", line.decode())
         found = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, object_pairs_hook=Members)
-        json.dumps(found, ensure_ascii=False).encode()  # halves of a character are none
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is not a text
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, Members) else None
 
 
 def whole(text: str) -> Any:
-    """An int64 as CSV and JSON write it: decimal digits, or hexadecimal ones as they lie in memory."""
+    """Return an int64 in CSV's and JSON's notation: decimal digits, or hexadecimal ones as in memory."""
     if re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}", text, re.ASCII):
         found = int(text, 16)
         return found - 2**64 if found >= 2**63 else found
@@ -57,7 +57,7 @@ def whole(text: str) -> Any:
 
 
 def real(text: str) -> Any:
-    """A float64; beyond its range infinity."""
+    """Return a float64; infinity beyond its range."""
     if _NUMBER.fullmatch(text):
         return float(text)
     if _ODD.fullmatch(text):
@@ -66,7 +66,7 @@ def real(text: str) -> Any:
 
 
 def instant(text: str, zone: str | None) -> Any:
-    """Microseconds since the epoch; of a time without offset by the clocks of `zone`, if there is one."""
+    """Return microseconds since the epoch; a time without offset follows the clocks of `zone`, if given."""
     found = _TIME.fullmatch(text)
     if found is None:
         return DEAD
@@ -81,7 +81,7 @@ def instant(text: str, zone: str | None) -> Any:
     micros = (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) + int(
         (fraction or "0")[:6].ljust(6, "0")
     )
-    micros -= 0 if year else 146_097 * 86_400_000_000  # 400 years have so many days
+    micros -= 0 if year else 146_097 * 86_400_000_000  # days in 400 years
     if offset and offset != "Z":
         digits = offset[1:].replace(":", "").ljust(4, "0")
         hours, minutes = int(digits[:2]), int(digits[2:])
@@ -92,7 +92,7 @@ def instant(text: str, zone: str | None) -> Any:
 
 
 def of_text(text: str, kind: str, zone: str | None) -> Any:
-    """A text as a value of a kind."""
+    """Return a text as a value of a kind."""
     if kind == "int64":
         return whole(text)
     if kind == "float64":
@@ -103,20 +103,20 @@ def of_text(text: str, kind: str, zone: str | None) -> Any:
 
 
 def of_json(value: Any, kind: str, *, zone: str | None = None) -> Any:
-    """A value of JSON, as a cell with its text would be read."""
+    """Return a value of JSON as a cell with its text would be read."""
     text = text_of(value)
     return text if text in (None, DEAD) else of_text(text, kind, zone)
 
 
 def text_of(value: Any) -> Any:
-    """The text of a value; an object or a list has none."""
+    """Return the text of a value; an object or a list has none."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, str) else value if value is None else DEAD
 
 
 def position(value: Any) -> str:
-    """A log position as a text that sorts as positions do."""
+    """Return a log position as a text that sorts as positions do."""
     if value is None:
         return ""
     text = str(value)

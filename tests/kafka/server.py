@@ -1,6 +1,6 @@
-"""A broker of Kafka on loopback for as long as tests need one, and what they do with its topics.
+"""A temporary Kafka broker on loopback for tests, with operations on its topics.
 
-The broker comes from Maven, once, and is checked by digest. It is its own controller, and keeps nothing.
+Maven downloads the broker once, and its digest is checked. It is its own controller, and keeps nothing.
 """
 
 import os
@@ -23,10 +23,10 @@ from templates.flink.local import QUICK_START, free_ports
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 60
-"""To start in; five are enough where nothing else runs."""
+"""Time limit to start; on an idle machine the broker needs five."""
 
 USER, PASSWORD = "reader", "p4ssw0rd-secret"
-"""Of the second listener."""
+"""Credentials for the second listener."""
 
 _SETTINGS = """\
 process.roles=broker,controller
@@ -48,7 +48,7 @@ transaction.state.log.num.partitions=1
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker that runs; its addresses without and with a password, and who may do everything there."""
+    """A running broker: its addresses without and with a password, and a client with all rights."""
 
     address: str
     sasl: str
@@ -58,12 +58,18 @@ class Broker:
         return f"kafka://{self.address}/{topic}"
 
     def topic(self, *, partitions: int = 1, policy: str = "delete", name: str | None = None) -> str:
-        """A new topic that the broker knows; its name."""
+        """Create a topic, wait until the broker knows it, and return its name.
+
+        Args:
+            partitions: Number of partitions.
+            policy: `cleanup.policy` of the topic.
+            name: Name of the topic; None for a random name.
+        """
         name = name or f"stays-{uuid.uuid4().hex[:8]}"
         new = NewTopic(name, partitions, 1, config={"cleanup.policy": policy})
         self.admin.create_topics([new])[name].result()
         deadline = time.monotonic() + SECONDS
-        while name not in self.admin.list_topics(timeout=SECONDS).topics:  # the controller has said so, and tells it
+        while name not in self.admin.list_topics(timeout=SECONDS).topics:  # the controller tells the broker later
             assert time.monotonic() < deadline
             time.sleep(0.05)
         return name
@@ -75,7 +81,13 @@ class Broker:
         self.admin.delete_topics([topic])[topic].result()
 
     def delete_before(self, topic: str, offset: int, partition: int = 0) -> None:
-        """What retention does."""
+        """Delete the records of a partition before an offset, as retention does.
+
+        Args:
+            topic: Name of the topic.
+            offset: First offset to keep.
+            partition: Number of the partition.
+        """
         records = self.admin.delete_records([TopicPartition(topic, partition, offset)])
         next(iter(records.values())).result()
 
@@ -85,7 +97,13 @@ class Broker:
 
     @contextmanager
     def transaction(self, topic: str, values: Sequence[bytes | None], partition: int = 0) -> Iterator[Producer]:
-        """Records whose transaction is open in the `with` block; it is committed or aborted there, or stays open."""
+        """Send records in a transaction, which the `with` block commits, aborts or leaves open.
+
+        Args:
+            topic: Name of the topic.
+            values: Values of the records.
+            partition: Number of the partition.
+        """
         producer = Producer({"bootstrap.servers": self.address, "transactional.id": uuid.uuid4().hex, "log_level": 0})
         producer.init_transactions(SECONDS)
         producer.begin_transaction()
@@ -101,7 +119,7 @@ def _write(producer: Producer, topic: str, values: Sequence[bytes | None], parti
 
 @contextmanager
 def broker() -> Iterator[Broker]:
-    """A broker for as long as the `with` block runs."""
+    """Run a broker during the `with` block."""
     jars = maven_jars("kafka", HERE / "broker.xml", HERE / "broker.sha256")
     java = ["java", "-Xmx384m", *QUICK_START.split(), "-cp", f"{jars}/*"]
     with tempfile.TemporaryDirectory(prefix="slackwater-kafka-", ignore_cleanup_errors=True) as folder:
@@ -124,7 +142,7 @@ def broker() -> Iterator[Broker]:
             yield Broker(address, f"127.0.0.1:{sasl}", AdminClient({"bootstrap.servers": address, "log_level": 0}))
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # it would take seconds to leave, and nothing is kept
+                os.killpg(process.pid, signal.SIGKILL)  # a regular stop takes seconds, and nothing is kept
             process.wait(SECONDS)
 
 

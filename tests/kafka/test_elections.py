@@ -1,4 +1,4 @@
-"""Brokers that agree on who leads a partition: what is asked of them again, and what is not."""
+"""Errors of brokers during the election of a partition's leader: the client repeats some requests and not others."""
 
 from concurrent.futures import Future
 from itertools import repeat
@@ -8,13 +8,13 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from transforms.common.errors import InputError, SpecError
-from transforms.sources.files import kafka
+from transforms.sources.files import kafka_client
 
 NOBODY = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
 
 
 def asked(codes):
-    """The answer to a question whose first answers are errors, and how often it was asked."""
+    """Return the answer to a request whose first answers are errors, and the number of requests."""
     codes, times = iter(codes), 0
 
     def question():
@@ -28,21 +28,21 @@ def asked(codes):
             future.set_exception(KafkaException(KafkaError(code)))
         return {"part": future}
 
-    return kafka._answers(question, NOBODY, "kafka://k:9092/stays", []), times
+    return kafka_client._answers(question, NOBODY, "kafka://k:9092/stays", []), times
 
 
-@pytest.mark.parametrize("code", kafka._elections())
-def test_a_partition_whose_leader_is_being_elected_is_asked_again(code):
+@pytest.mark.parametrize("code", kafka_client._elections())
+def test_a_request_during_an_election_is_repeated(code):
     assert asked([code, code]) == ({"part": 7}, 3)
 
 
-def test_an_election_that_does_not_end_is_told(monkeypatch):
-    monkeypatch.setattr(kafka, "PATIENCE", 0.3)
+def test_an_election_that_does_not_end_is_an_error(monkeypatch):
+    monkeypatch.setattr(kafka_client, "PATIENCE", 0.3)
 
     with pytest.raises(InputError, match="LEADER_NOT_AVAILABLE"):
         asked(repeat(KafkaError.LEADER_NOT_AVAILABLE))
 
 
-def test_what_does_not_pass_is_not_asked_again():
+def test_a_permanent_error_is_not_retried():
     with pytest.raises(SpecError, match="there is no such topic"):
         asked([KafkaError.UNKNOWN_TOPIC_OR_PART])

@@ -1,4 +1,4 @@
-"""What a spec may say of topics; no broker is asked."""
+"""Validation of topics in a spec, without a broker."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ TOPIC = changed("data/*.parquet", "kafka://k:9092/stays", changed("format: parqu
         ),
     ],
 )
-def test_what_is_wrong_with_a_topic_is_told(tmp_path: Path, text: str, told: str):
+def test_errors_in_a_topic_are_reported(tmp_path: Path, text: str, told: str):
     (line,) = problems(tmp_path, text)
 
     assert line.startswith(f"spec.yaml:{told}")
@@ -41,7 +41,7 @@ def test_a_password_in_the_path_is_refused_and_not_repeated(tmp_path: Path):
     assert "secret" not in line
 
 
-def test_the_file_of_settings_is_known_and_not_frozen(tmp_path: Path):
+def test_the_settings_file_is_read_and_not_part_of_the_frozen_spec(tmp_path: Path):
     with_file = loaded(tmp_path, changed("  time: at", "  time: at\n  kafka: k.properties", TOPIC))
     without = loaded(tmp_path, TOPIC)
 

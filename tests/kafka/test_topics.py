@@ -1,4 +1,4 @@
-"""Releases from topics of a real broker: the sums of files with the same rows, nothing lost, nothing read twice."""
+"""Releases from topics of a real broker have the sums of files with the same rows: no row is lost or read twice."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from tests.programs import needs
 from transforms.common.errors import InputError, SpecError
 from transforms.sources.files.listing import find
 from transforms.sources.files.opening import open_stream
-from transforms.sources.files.topic_segments import Segment
+from transforms.sources.files.topic_segments import TopicSegment
 from transforms.sources.freshness import NEVER, Freshness
 
 pytestmark = [needs("java", "mvn"), pytest.mark.xdist_group("kafka")]
@@ -53,14 +53,14 @@ def lines(rows: Sequence[Row]) -> list[bytes]:
 
 
 def send(kafka: Broker, topic: str, rows: Sequence[Row]) -> None:
-    """All changes of an entry to one partition."""
+    """Send rows, all changes of an entry to the same partition."""
     for partition in range(PARTITIONS):
         kafka.produce(topic, lines([row for row in rows if int(row["stay"][-4:]) % PARTITIONS == partition]), partition)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release from a topic, in a folder of its own."""
+    """A release from a topic, in a separate folder."""
 
     folder: Path
     topic: str
@@ -70,12 +70,12 @@ class Release:
         return self.slackwater("run", "spec.yaml", f"--until={ENDS[day]:%Y-%m-%dT%H:%M:%SZ}", "--shards=3")
 
     def read(self) -> dict[int, list[tuple[int, int]]]:
-        """Offsets that the epochs say they have read, by partition."""
+        """Return the ranges of offsets that the epochs' commits record as read, by partition."""
         commits = Store(str(self.folder / "public"), str(self.folder / "private")).commits()
         found: dict[int, list[tuple[int, int]]] = {partition: [] for partition in range(PARTITIONS)}
         for commit in commits:
             for source in commit.sources:
-                part = Segment.parse(source.path)
+                part = TopicSegment.parse(source.path)
                 assert part is not None
                 found[part.partition].append((part.begin, part.end))
         return found
@@ -92,7 +92,7 @@ def release(
 
 
 def of_files(folder: Path, days: Sequence[Sequence[Row]]) -> dict[tuple[Any, ...], float]:
-    """The sums of the same release from files, with a run after each day that has rows."""
+    """Return the sums of the same release from files, with a run after each day that has rows."""
     write_spec(folder, JSONL, NO_END, NO_NOISE, ("data/*.parquet", "data/*.jsonl"))
     for day, rows in enumerate(days):
         if rows:
@@ -103,35 +103,35 @@ def of_files(folder: Path, days: Sequence[Sequence[Row]]) -> dict[tuple[Any, ...
 
 
 def in_three() -> list[list[Row]]:
-    """What comes by the end of the first, the third and the fifth day; nothing does on the others."""
+    """Return the rows that arrive on each day: some on the first, third and fifth day, none on the others."""
     days = by_day(changelog())
     return [list(days[0]), [], [*days[1], *days[2]], [], [*days[3], *days[4]]]
 
 
 @pytest.fixture(scope="module")
 def sums(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], float]:
-    """What three epochs from files with the same rows sum."""
+    """Return the sums of three epochs from files with the same rows."""
     found = of_files(tmp_path_factory.mktemp("files"), in_three())
     assert any(found.values())
     return found
 
 
 def complaint(said: Said) -> str:
-    """The one line of a command that did not do it, which tells no value."""
+    """Return the error line of a failed command, after a check that it holds no value of the data."""
     (line,) = said.lines
     assert line.startswith("slackwater: ")
     assert not any(secret in line for secret in (*SECRETS, PASSWORD))
     return line.removeprefix("slackwater: ")
 
 
-def test_three_epochs_from_a_topic_sum_what_files_with_the_same_rows_do(kafka, tmp_path, capsys, sums):
+def test_three_epochs_from_a_topic_have_the_sums_of_files_with_the_same_rows(kafka, tmp_path, capsys, sums):
     days = in_three()
     own = release(kafka, tmp_path, capsys)
     counts = [0] * PARTITIONS
     for day, rows in enumerate(days):
         if rows:
             send(kafka, own.topic, rows)
-            for _ in range(2):  # the second has nothing to do
+            for _ in range(2):  # the second finds no window due
                 said = own.run(day)
                 assert said.code == 0, said.err
             for row in rows:
@@ -139,20 +139,20 @@ def test_three_epochs_from_a_topic_sum_what_files_with_the_same_rows_do(kafka, t
 
     assert exact_sums(own.folder) == sums
     for partition, parts in own.read().items():
-        assert len(parts) == 3  # one an epoch, each where the one before ends
+        assert len(parts) == 3  # one per epoch, each begins where the previous one ends
         assert [begin for begin, _ in parts] == [0, *(end for _, end in parts[:-1])]
         assert parts[-1][1] == counts[partition]
 
 
 def killed(folder: Path, until: str) -> None:
-    """`slackwater run` in a process that dies when it has drawn and not committed."""
+    """Run `slackwater run` in a process that dies after it has drawn noise and before it commits."""
     Store.commit = lambda *_: os._exit(9)  # type: ignore[method-assign]
     with chdir(folder):
         cli.main(["run", "spec.yaml", f"--until={until}", "--shards=3"])
 
 
 def test_a_run_that_is_killed_loses_nothing_and_reads_nothing_twice(kafka, tmp_path, capsys, sums):
-    """Records go on coming meanwhile."""
+    """Records keep arriving between the runs."""
     days = in_three()
     own = release(kafka, tmp_path, capsys)
     send(kafka, own.topic, days[0])
@@ -174,7 +174,7 @@ def test_a_run_that_is_killed_loses_nothing_and_reads_nothing_twice(kafka, tmp_p
 
 
 def append(step: tuple[str, str, Sequence[Sequence[bytes]]]) -> str:
-    """Records that come in the midst of a stream, by partition."""
+    """Append records during a stream, by partition."""
     address, topic, partitions = step
     producer = Producer({"bootstrap.servers": address})
     for partition, values in enumerate(partitions):
@@ -185,14 +185,14 @@ def append(step: tuple[str, str, Sequence[Sequence[bytes]]]) -> str:
 
 
 def stream(kafka: Broker, own: Release, days: Sequence[Sequence[Row]], *, begin: int) -> None:
-    """Day after day records come, and the day's window closes, as in tests.e2e.test_streaming."""
+    """Stream day after day: records arrive, and the day's window closes, as in tests.e2e.test_streaming."""
     spec = load("spec.yaml")
     job = stream_job(spec, Store(spec.output.public, spec.output.private), shards=3)
     nothing = (kafka.address, own.topic, [])
     clock = test_stream.TestStream().advance_watermark_to(Timestamp((ENDS[begin] - DAY).timestamp()))
     for day, rows in enumerate(days, begin):
         parts = [lines([row for row in rows if int(row["stay"][-4:]) % PARTITIONS == p]) for p in range(PARTITIONS)]
-        for some in (slice(3), slice(3, None)):  # seen at two looks
+        for some in (slice(3), slice(3, None)):  # found at two polls
             clock.add_elements([(kafka.address, own.topic, [part[some] for part in parts])])
         clock.advance_watermark_to(Timestamp((ENDS[day] + LAG).timestamp() + 1))
         clock.add_elements([nothing])
@@ -205,7 +205,7 @@ def stream(kafka: Broker, own: Release, days: Sequence[Sequence[Row]], *, begin:
         pipeline | clock | beam.Map(append) | publish
 
 
-def test_a_stream_takes_over_from_runs_and_sums_what_files_do(kafka, tmp_path, capsys, monkeypatch):
+def test_a_stream_continues_after_runs_and_has_the_sums_of_files(kafka, tmp_path, capsys, monkeypatch):
     days = by_day(changelog())[:3]
     own = release(kafka, tmp_path, capsys)
     send(kafka, own.topic, days[0])
@@ -214,7 +214,7 @@ def test_a_stream_takes_over_from_runs_and_sums_what_files_do(kafka, tmp_path, c
 
     stream(kafka, own, days[1:2], begin=1)
     for partition, (_, end) in enumerate(parts[-1] for parts in own.read().values()):
-        kafka.delete_before(own.topic, end, partition)  # it is in the state, and nobody asks for it again
+        kafka.delete_before(own.topic, end, partition)  # its rows are in the state, and are not read again
     stream(kafka, own, days[2:], begin=2)
 
     assert exact_sums(own.folder) == of_files(tmp_path, days)
@@ -230,7 +230,7 @@ def content(path: str) -> bytes:
         return b"".join(iter(lambda: file.read(7), b""))
 
 
-def test_only_what_is_committed_is_read_and_a_row_s_number_tells_its_offset(kafka):
+def test_only_committed_records_are_read_and_row_numbers_give_offsets(kafka):
     topic = kafka.topic()
     kafka.produce(topic, [b'{"n": 0}', None, b'{\n"n": 2}', b""])
     with kafka.transaction(topic, [b"aborted", b"aborted"]) as producer:
@@ -238,19 +238,19 @@ def test_only_what_is_committed_is_read_and_a_row_s_number_tells_its_offset(kafk
     with kafka.transaction(topic, [b'{"n": 7}']) as producer:
         producer.commit_transaction()
     with kafka.transaction(topic, [b'{"n": 9}']) as producer:
-        kafka.produce(topic, [b'{"n": 10}'])  # waits for the one before it
+        kafka.produce(topic, [b'{"n": 10}'])  # a reader waits for the open transaction before it
         (first,) = find((kafka.path(topic),))
         producer.commit_transaction()
     (second,) = find((kafka.path(topic),), taken=[first])
 
     # Offsets 4 and 5 were aborted; 6, 8 and 11 end a transaction.
-    assert [first.path, second.path] == [Segment(kafka.path(topic), 0, *part).path for part in ((0, 9), (9, 12))]
+    assert [first.path, second.path] == [TopicSegment(kafka.path(topic), 0, *part).path for part in ((0, 9), (9, 12))]
     assert content(first.path) == b'{"n": 0}\nnull\n{ "n": 2}\nnull\n\n\n\n{"n": 7}\n\n'
     assert content(second.path) == b'{"n": 9}\n{"n": 10}\n\n'
     assert content(first.path) == content(first.path)
 
 
-def test_rows_that_cannot_be_used_are_listed_with_their_segment_and_place(kafka, tmp_path, capsys):
+def test_dead_letters_have_their_segment_and_position(kafka, tmp_path, capsys):
     own = release(kafka, tmp_path, capsys, ("  time: at", "  time: at\n  bad_rows: 0.5"))
     good = lines(changelog())
     kafka.produce(own.topic, [*good[:3], None, *good[3:5], b"\0\0\0\0\7avro"])
@@ -259,15 +259,15 @@ def test_rows_that_cannot_be_used_are_listed_with_their_segment_and_place(kafka,
 
     assert said.code == 0, said.err
     letters = pq.read_table(own.folder / "private/diagnostics/dead_letters.parquet").to_pylist()
-    path = Segment(kafka.path(own.topic), 0, 0, 7).path
+    path = TopicSegment(kafka.path(own.topic), 0, 0, 7).path
     assert [(letter["file"], letter["row"]) for letter in letters] == [(path, 4), (path, 7)]
 
 
-def test_records_that_are_gone_before_they_are_read_end_a_release_and_others_do_not(kafka, tmp_path, capsys):
+def test_deletion_of_unread_records_ends_a_release_and_of_other_records_does_not(kafka, tmp_path, capsys):
     days = by_day(changelog())
     own = release(kafka, tmp_path, capsys)
     send(kafka, own.topic, days[0])
-    kafka.delete_before(own.topic, 1)  # before the first run: it begins with what is there
+    kafka.delete_before(own.topic, 1)  # before the first run, which begins with the remaining records
     assert own.run(0).code == 0
     ends = {partition: parts[-1][1] for partition, parts in own.read().items()}
     send(kafka, own.topic, days[1])
@@ -286,7 +286,7 @@ def test_records_that_are_gone_before_they_are_read_end_a_release_and_others_do_
     assert list((own.folder / "private/commits").iterdir()) == commits
 
 
-def test_records_that_go_between_the_look_and_the_read_make_a_file_that_cannot_be_read(kafka):
+def test_records_deleted_between_listing_and_reading_are_an_unreadable_file(kafka):
     topic = kafka.topic()
     kafka.produce(topic, [b"{}"] * 5)
     (listed,) = find((kafka.path(topic),))
@@ -297,26 +297,26 @@ def test_records_that_go_between_the_look_and_the_read_make_a_file_that_cannot_b
 
 
 def soon(ask: Callable[[], T]) -> T:
-    """What is there after some time, for which a broker on a busy machine takes any."""
+    """Poll until the answer is not empty, for at most 120 seconds, and return it: a busy broker may be slow."""
     deadline = time.monotonic() + 120
     while not (found := ask()) and time.monotonic() < deadline:
         time.sleep(0.1)
     return found
 
 
-def test_a_topic_that_grows_partitions_is_read_on_and_one_that_was_made_anew_is_not(kafka):
+def test_a_topic_with_new_partitions_is_read_and_a_recreated_topic_is_refused(kafka):
     topic = kafka.topic()
     kafka.produce(topic, [b"{}"] * 3)
     first = find((kafka.path(topic),))
     kafka.grow(topic, 2)
     kafka.produce(topic, [b"{}"] * 2, partition=1)
     second = soon(lambda: find((kafka.path(topic),), taken=first))
-    assert [part.path for part in second] == [Segment(kafka.path(topic), 1, 0, 2).path]
+    assert [part.path for part in second] == [TopicSegment(kafka.path(topic), 1, 0, 2).path]
 
     kafka.remove(topic)
     soon(lambda: topic not in kafka.admin.list_topics(timeout=10).topics)
     kafka.topic(name=topic)
-    with pytest.raises(InputError, match="partition 0 ends at offset 0, but was read up to 3: it was made anew"):
+    with pytest.raises(InputError, match="partition 0 ends at offset 0, but was read up to 3: it was created again"):
         find((kafka.path(topic),), taken=first)
 
 
@@ -330,13 +330,13 @@ def test_a_compacted_topic_is_refused(kafka, tmp_path, capsys, policy):
     assert f"has cleanup.policy={policy}, which deletes all but a key's last record" in complaint(said)
 
 
-def test_the_newest_heartbeat_of_any_partition_says_how_far_a_connector_has_come(kafka):
+def test_the_newest_heartbeat_of_any_partition_gives_the_progress_of_a_connector(kafka):
     topic = kafka.topic(partitions=PARTITIONS, policy="compact")
     rule = Freshness(by="heartbeat", path=kafka.path(topic))
     nothing = rule.passed(())
     kafka.produce(topic, [b'{"ts_ms": 1767225600000}', b'{"schema": {}, "payload": {"ts_ms": 1767225601000}}'], 1)
     beats = rule.passed(())
-    # Of a table of heartbeats in the database, whose changes come in order with all others.
+    # Heartbeats from a table in the database, whose changes come in order with all others.
     kafka.produce(topic, [b'{"source": {"ts_ms": 1767225602000}, "ts_ms": 1767225609000}'], 0)
 
     assert (nothing, beats, rule.passed(())) == (NEVER, 1767225601 * 10**6, 1767225602 * 10**6)
@@ -344,7 +344,7 @@ def test_the_newest_heartbeat_of_any_partition_says_how_far_a_connector_has_come
         replace(rule, path=kafka.path("none")).passed(())
 
 
-def test_a_topic_that_is_not_there_is_told_and_not_made(kafka, tmp_path, capsys):
+def test_a_missing_topic_is_an_error_and_is_not_created(kafka, tmp_path, capsys):
     own = release(kafka, tmp_path, capsys, topic="none")
 
     said = own.run(0)
@@ -354,7 +354,7 @@ def test_a_topic_that_is_not_there_is_told_and_not_made(kafka, tmp_path, capsys)
     assert "none" not in kafka.admin.list_topics(timeout=10).topics
 
 
-def test_a_topic_without_records_is_an_empty_changelog_and_one_of_avro_is_told(kafka, tmp_path, capsys):
+def test_a_topic_without_records_is_an_empty_changelog_and_avro_is_an_error(kafka, tmp_path, capsys):
     empty = release(kafka, tmp_path, capsys).run(0)
     own = release(kafka, tmp_path, capsys)
     kafka.produce(own.topic, [b"\0\0\0\0\7\2avro"] * 3)
@@ -364,8 +364,8 @@ def test_a_topic_without_records_is_an_empty_changelog_and_one_of_avro_is_told(k
     assert "cannot be read as JSON lines, not Avro or Protobuf, in a topic" in complaint(avro)
 
 
-def test_a_password_is_read_from_the_file_and_told_to_nobody(kafka, tmp_path, capsys):
-    """The file has no part in the frozen spec, and its addresses come before the path's."""
+def test_a_password_is_read_from_the_file_and_never_shown(kafka, tmp_path, capsys):
+    """The file is not part of the frozen spec, and its addresses override the path's."""
     own = release(kafka, tmp_path, capsys, ("  time: at", "  time: at\n  kafka: kafka.properties"))
     send(kafka, own.topic, by_day(changelog())[0])
     settings = [
@@ -381,7 +381,7 @@ def test_a_password_is_read_from_the_file_and_told_to_nobody(kafka, tmp_path, ca
         told.append(own.run(len(told)))
 
     assert [said.code for said in told] == [0, 3], told[0].err
-    assert "the brokers refuse who asks; check user, password and sasl.mechanism" in complaint(told[1])
+    assert "the brokers refuse the login; check user, password and sasl.mechanism" in complaint(told[1])
     assert all(PASSWORD.encode() not in path.read_bytes() for path in own.folder.rglob("*.json"))
 
 
@@ -395,7 +395,7 @@ def debezium(row: Row, number: int) -> bytes:
     return json.dumps({**states, "op": op, "source": source}).encode()
 
 
-def test_the_changelog_command_takes_a_topic_of_debezium(kafka, tmp_path, capsys):
+def test_the_changelog_command_accepts_a_topic_of_debezium(kafka, tmp_path, capsys):
     topic = kafka.topic(partitions=PARTITIONS)
     rows = changelog()
     events = [debezium(row, number) for number, row in enumerate(rows)]
@@ -408,7 +408,7 @@ def test_the_changelog_command_takes_a_topic_of_debezium(kafka, tmp_path, capsys
     copy = slackwater("changelog", path, "--kafka=p", "--entry=stay", "-o", "copy", "--json")
 
     assert spec.code == 0, spec.err
-    assert f'format: debezium\n  path: "{path}"\n  entry: stay\n  kafka: p\n' in spec.out
+    assert f'format: debezium\n  path: "{path}"\n  entry: stay  # key of the entry\n  kafka: p\n' in spec.out
     assert copy.code == 0, copy.err
     check = json.loads(copy.out)["check"]
     deleted = sum(b'"d"' in event for event in events)
@@ -422,7 +422,7 @@ def test_the_changelog_command_takes_a_topic_of_debezium(kafka, tmp_path, capsys
         (["kafka://k:9092/st*ys"], "SRC: expected kafka://HOST:PORT/TOPIC"),
     ],
 )
-def test_the_changelog_command_refuses_what_is_no_topic(tmp_path, capsys, flags, told):
+def test_the_changelog_command_refuses_an_invalid_topic(tmp_path, capsys, flags, told):
     said = CommandLine(tmp_path, capsys)("changelog", *flags, "--suggest")
 
     assert said.code == 2

@@ -1,4 +1,4 @@
-"""A spec that is right, as text, and what `load` says of a changed one."""
+"""A valid spec as text, and the errors of `load` for changed ones."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ def test_wrong_usage_is_one_line_and_ends_with_code_2(slackwater: CommandLine, a
 
 
 REFUSED = [
-    (["plan", "spec.yaml", "--runner=FlinkRunner"], "--runner=FlinkRunner: plan runs no pipeline and takes no"),
+    (["plan", "spec.yaml", "--runner=FlinkRunner"], "--runner=FlinkRunner: plan runs no pipeline, so it takes no"),
     (["plan", "spec.yaml", "--shards=2"], "--shards=2: plan runs no pipeline"),
     (["run", "spec.yaml", "--shard=2"], "--shard: "),
     (["run", "spec.yaml", "another.yaml"], "another.yaml: "),
@@ -54,7 +54,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "line"), REFUSED, ids=[" ".join(a) for a, _ in REFUSED])
-def test_what_cannot_be_meant_is_one_line(slackwater: CommandLine, arguments: list[str], line: str) -> None:
+def test_invalid_arguments_are_reported_in_one_line(slackwater: CommandLine, arguments: list[str], line: str) -> None:
     said = slackwater(*arguments)
 
     assert (said.code, said.out) == (2, "")
@@ -63,7 +63,7 @@ def test_what_cannot_be_meant_is_one_line(slackwater: CommandLine, arguments: li
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["plan", "--help"], ["run", "--help"], ["evaluate", "--help"]])
-def test_help_is_told_on_stdout(slackwater: CommandLine, arguments: list[str]) -> None:
+def test_help_is_printed_on_stdout(slackwater: CommandLine, arguments: list[str]) -> None:
     said = slackwater(*arguments)
 
     assert (said.code, said.err) == (0, "")
@@ -123,7 +123,7 @@ def test_windows_that_are_not_over_are_refused_with_the_two_times(slackwater: Co
 
 
 def test_a_time_to_come_is_no_fault_where_it_closes_no_window_to_come(slackwater: CommandLine) -> None:
-    """The schedule has ended, or the window that is open goes on beyond it."""
+    """The schedule has ended, or the open window continues beyond the moment."""
     write(slackwater.folder / "data/all.parquet", changelog())
 
     said = slackwater("run", "spec.yaml", "--until=2150-01-01T00:00:00Z", "--json")
@@ -148,7 +148,7 @@ IN_ADVANCE = (
 
 
 @pytest.mark.slow
-def test_that_data_must_not_react_is_told_with_the_claim_where_it_applies(slackwater: CommandLine) -> None:
+def test_the_claim_states_that_data_must_not_react_if_this_applies(slackwater: CommandLine) -> None:
     write(slackwater.folder / "data/all.parquet", changelog())
     write_spec(slackwater.folder, *IN_ADVANCE)
 
@@ -162,7 +162,7 @@ def test_that_data_must_not_react_is_told_with_the_claim_where_it_applies(slackw
         )
 
 
-def test_where_people_react_what_is_not_proved_for_that_is_refused(slackwater: CommandLine) -> None:
+def test_mechanisms_without_a_proof_for_reacting_people_are_refused(slackwater: CommandLine) -> None:
     write_spec(slackwater.folder, *IN_ADVANCE, ("constraint:", "adaptive_data: true\n  constraint:"))
 
     said = slackwater("run", "spec.yaml")
@@ -175,9 +175,9 @@ def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytes
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipelines.epochs.due.load", interrupted)
+    monkeypatch.setattr("pipelines.common.arguments.load", interrupted)
 
     said = slackwater("run", "spec.yaml")
 
     assert (said.code, said.out) == (4, "")
-    assert said.err == "slackwater: interrupted; run it again to complete it: what was published stays\n"
+    assert said.err == "slackwater: interrupted; run it again to complete it: published windows stay\n"

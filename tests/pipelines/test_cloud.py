@@ -1,4 +1,4 @@
-"""What is on gs:// and cannot be reached is told in one line within seconds, by every command that needs it."""
+"""Every command reports unreachable gs:// paths in one line within seconds."""
 
 import gc
 import json
@@ -45,7 +45,7 @@ COMMANDS = {
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that has no credentials, and knows that it is none of Google's: asking takes some seconds."""
+    """Set up a machine without credentials, not in Google's cloud; looking that up takes some seconds."""
     for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST", EMULATOR):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path / "gcloud"))
@@ -82,7 +82,7 @@ def serving(answer: Callable[[BaseHTTPRequestHandler], tuple[int, dict[str, obje
             self.do_GET()
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
@@ -106,7 +106,7 @@ def one_line(said: Said) -> str:
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_without_credentials_every_command_says_so_within_seconds(
+def test_without_credentials_every_command_reports_it_within_seconds(
     slackwater: CommandLine, command: tuple[str, ...]
 ) -> None:
     began = time.monotonic()
@@ -120,7 +120,7 @@ def test_without_credentials_every_command_says_so_within_seconds(
         assert word in told
 
 
-def test_credentials_that_are_named_and_not_there_are_told(
+def test_missing_credentials_that_are_named_are_reported(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/none/key.json")
@@ -153,7 +153,7 @@ def test_a_metadata_server_that_never_answers_is_not_waited_for(
         (503, 4, "no answer from Google within"),
     ],
 )
-def test_a_bucket_that_refuses_is_told_with_what_to_do(
+def test_a_bucket_that_refuses_is_reported_with_a_remedy(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, answer: int, code: int, words: str
 ) -> None:
     monkeypatch.setattr(cloud, "PATIENCE", 2.0)
@@ -175,7 +175,7 @@ def test_a_bucket_that_refuses_is_told_with_what_to_do(
         (503, 4, "no answer from Google within"),
     ],
 )
-def test_a_table_that_is_refused_is_told_with_what_to_do(
+def test_a_refused_table_is_reported_with_a_remedy(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, answer: int, code: int, words: str
 ) -> None:
     monkeypatch.setattr(cloud, "PATIENCE", 1.0)
@@ -215,7 +215,7 @@ def test_a_table_that_may_be_read_and_not_written_is_refused_before_anything_is_
         (("changelog", "local.yaml", "-o", "gs://there/copy"), 4, "no changelog was written"),
     ],
 )
-def test_a_bucket_that_may_be_listed_and_not_written_is_told_with_what_to_do(
+def test_a_read_only_bucket_is_reported_with_a_remedy(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], code: int, words: str
 ) -> None:
     uploads = []
@@ -240,9 +240,7 @@ def test_a_bucket_that_may_be_listed_and_not_written_is_told_with_what_to_do(
     assert 0 < refusals == len(uploads), "a file that failed is uploaded again when Python forgets it"
 
 
-def test_a_key_that_was_revoked_is_told(
-    slackwater: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_revoked_key_is_reported(slackwater: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -1,11 +1,11 @@
 """Capture a table's changes as Debezium's PostgreSQL connector does, in lines of its envelope.
 
-Written after Debezium's documentation of versions 1.9 and 2.7. What of it matters here:
+It follows Debezium's documentation of versions 1.9 and 2.7, in these points:
 
 * the time is that of the commit, the order is the log's; the rows of the snapshot are read events, `op: r`, with the
   time of the transaction that read them;
 * without REPLICA IDENTITY FULL an update has no `before`, and a delete's holds only the key: null in columns that may
-  be null, and *made-up* values (0, "", false) in those that may not;
+  be null, and *invented* values (0, "", false) in those that may not;
 * a changed key is a delete and a create at one place in the log; each delete is followed by a tombstone;
 * values that the log does not hold (TOAST, untouched) are a placeholder, unless the old row has them.
 """
@@ -26,19 +26,19 @@ from tests.postgres.pgoutput import UNCHANGED, Begin, Change, Commit, Message, P
 UNAVAILABLE = "__debezium_unavailable_value"
 TOMBSTONE = "null"
 KEY = "id"
-"""The primary key's column: what the log marks as key is the replica identity, which may be all columns."""
+"""The primary key's column. The log marks the replica identity as key, which may be all columns."""
 
 Lines = dict[str, list[str]]
-"""Of each table."""
+"""Lines of each table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """How the lines look.
+    """Form of the lines.
 
     Attributes:
-        version: of Debezium; since 2.6 there are times in micro- and nanoseconds as well.
-        schema: whether the payload is wrapped, next to its schema.
+        version: Version of Debezium; since 2.6 it also writes times in micro- and nanoseconds.
+        schema: Whether a line holds the schema and the payload, or the payload alone.
     """
 
     version: str = "2.7.3.Final"
@@ -54,14 +54,23 @@ class Writer:
         if self.fine:
             event |= {"ts_us": now // 1000, "ts_ns": now}
         event |= {"transaction": None}
-        # Of the schema only the outer form: nobody reads it.
+        # The schema has only its outer form, since no test reads it.
         schema = {"type": "struct", "optional": False, "name": "postgres.public.Envelope", "version": 1}
         return json.dumps({"schema": schema, "payload": event} if self.schema else event)
 
     def source(
         self, table: str, at: int, transaction: int, lsn: int, last: int | None, snapshot: str
     ) -> dict[str, Any]:
-        """`at`: microseconds since 1970; `last`: the commit before."""
+        """Return the source of an event.
+
+        Args:
+            table: Name of the table.
+            at: Time of the commit, in microseconds since 1970.
+            transaction: Number of the transaction.
+            lsn: Position in the log.
+            last: Position of the previous commit, if any.
+            snapshot: Kind of snapshot, or `false`.
+        """
         finer = {"ts_us": at, "ts_ns": at * 1000} if self.fine else {}
         return {
             "version": self.version,
@@ -81,10 +90,11 @@ class Writer:
 
 
 def start(address: str, slot: str) -> tuple[psycopg.Connection, int, str]:
-    """Create a slot: from its place in the log on, all is kept for `changes`.
+    """Create a slot, which keeps the log from its position on for `changes`.
 
     Returns:
-        the connection, that place, and the name of the tables' snapshot as of it, good while the connection is open.
+        The connection, the slot's position, and the name of the tables' snapshot at this position, which is valid while
+        the connection is open.
     """
     connection = psycopg.connect(f"{address} replication=database", autocommit=True)
     made = connection.execute(f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput EXPORT_SNAPSHOT").fetchone()
@@ -93,7 +103,15 @@ def start(address: str, slot: str) -> tuple[psycopg.Connection, int, str]:
 
 
 def snapshot(address: str, tables: dict[str, Writer], *, name: str | None, lsn: int, kind: str = "true") -> Lines:
-    """Read events of all rows: of the snapshot of that name, else as they are now."""
+    """Return read events of all rows.
+
+    Args:
+        address: Connection string of the server.
+        tables: Tables, with the writer of each.
+        name: Snapshot to read; None reads the tables as they are now.
+        lsn: Position in the log that the events state.
+        kind: Kind of snapshot that the events state.
+    """
     lines: Lines = {}
     with psycopg.connect(address) as connection:
         connection.execute("set transaction isolation level repeatable read")
@@ -113,7 +131,14 @@ def snapshot(address: str, tables: dict[str, Writer], *, name: str | None, lsn: 
 
 
 def changes(connection: psycopg.Connection, slot: str, tables: dict[str, Writer], *, keep: bool = False) -> Lines:
-    """What was committed since the slot's place; a later call begins there again if `keep`, else behind it."""
+    """Return the changes committed since the slot's position.
+
+    Args:
+        connection: A connection to the server.
+        slot: Name of the slot.
+        tables: Tables, with the writer of each.
+        keep: Whether the slot stays at its position, so that a later call returns these changes again.
+    """
     how = "peek" if keep else "get"
     told = connection.execute(
         f"""
@@ -146,13 +171,13 @@ def changes(connection: psycopg.Connection, slot: str, tables: dict[str, Writer]
 
 
 Kinds = dict[str, tuple[int, bool]]
-"""Number of the type and whether the column may be null, by column."""
+"""Type number by column, and whether the column may be null."""
 
 
 def _told(
     message: Parsed, relations: dict[int, Relation], kinds: dict[str, Kinds]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Tables and their events, without the source."""
+    """Yield tables and their events, without the source."""
     match message:
         case Change():
             relation = relations[message.relation]
@@ -161,7 +186,7 @@ def _told(
         case Truncate(emptied):
             for number in emptied:
                 yield relations[number].name, {"before": None, "after": None, "op": "t"}
-        case Message(prefix, content):  # their topic is one of its own, but topics are often gathered into one
+        case Message(prefix, content):  # they have a separate topic, but users often merge topics
             for table in kinds:
                 yield table, {"op": "m", "message": {"prefix": prefix, "content": base64.b64encode(content).decode()}}
 
@@ -197,11 +222,11 @@ INTEGERS, FLOATS, BOOL, NUMERIC, TIMESTAMP, TIMESTAMPTZ = (20, 21, 23), (700, 70
 
 MADE_UP: dict[int, Any] = {**dict.fromkeys(INTEGERS, 0), **dict.fromkeys(FLOATS, 0.0), BOOL: False, NUMERIC: "0"}
 MADE_UP[TIMESTAMP] = 0
-"""What Debezium writes where a value is missing that may not be null; texts are empty."""
+"""Values that Debezium writes for missing values of columns that may not be null; texts are empty."""
 
 
 def _json(value: Value, type_: int) -> Any:
-    """A value as the connector writes it with decimal.handling.mode=string and its other defaults."""
+    """Return a value as the connector writes it with decimal.handling.mode=string and defaults otherwise."""
     if value is None:
         return None
     if value is UNCHANGED:
@@ -242,7 +267,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def to_number(lsn: str) -> int:
-    """A place in the log.
+    """Return a position in the log as a number.
 
     >>> to_number("1/16B3748")
     4318771016

@@ -1,24 +1,24 @@
-"""Messages of PostgreSQL's logical decoding plugin pgoutput, protocol version 1, as values.
+"""Parser for messages of PostgreSQL's logical decoding plugin pgoutput, protocol version 1.
 
-The layout is that of PostgreSQL's manual, "Logical Replication Message Formats".
+PostgreSQL's manual describes the layout in "Logical Replication Message Formats".
 """
 
 import struct
 from dataclasses import dataclass
 
 UNCHANGED = object()
-"""Stands for a value that is stored out of line and that the update did not touch: it is not in the log."""
+"""Marks a value that is stored out of line and that the update did not change: it is not in the log."""
 
 Value = object
 """None, UNCHANGED, or the value as text."""
 
 EPOCH = 946_684_800_000_000
-"""2000-01-01 in microseconds since 1970: the times of PostgreSQL start there."""
+"""2000-01-01, the origin of PostgreSQL's times, in microseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A transaction's first message. `time`: of its commit, in microseconds since 1970."""
+    """A transaction's first message. `time` is the time of its commit, in microseconds since 1970."""
 
     time: int
     transaction: int
@@ -26,14 +26,14 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A transaction's last message. `lsn`: of the commit."""
+    """A transaction's last message. `lsn` is the commit's position in the log."""
 
     lsn: int
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a relation. `key`: whether it is part of the replica identity."""
+    """A column of a relation. `key` states whether it is part of the replica identity."""
 
     name: str
     type: int
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, told before its first change."""
+    """A table; this message precedes the table's first change."""
 
     number: int
     schema: str
@@ -55,8 +55,8 @@ class Change:
     """An insert `I`, update `U` or delete `D`.
 
     Attributes:
-        old: None where the log has no old row; null but for the key if `key_only`.
-        new: None for a delete.
+        old: Old row, or None if the log has none; if `key_only`, all values except the key are null.
+        new: New row, or None for a delete.
     """
 
     kind: str
@@ -75,7 +75,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What pg_logical_emit_message wrote."""
+    """A message that pg_logical_emit_message wrote."""
 
     prefix: str
     content: bytes
@@ -116,19 +116,19 @@ class _Reader:
 
 
 def parse(data: bytes) -> Parsed:
-    """One message; None for those that say nothing about rows (types, origins)."""
+    """Return one message, or None for messages that do not concern rows (types, origins)."""
     reader = _Reader(data)
     kind = reader.byte()
     match kind:
         case "B":
-            reader.number("q")  # where the commit will be
+            reader.number("q")  # position of the commit
             return Begin(reader.number("q") + EPOCH, reader.number("I"))
         case "C":
             reader.number("B")
             return Commit(reader.number("q"))
         case "R":
             number, schema, name = reader.number("I"), reader.text(), reader.text()
-            reader.byte()  # the replica identity; each change tells it by itself
+            reader.byte()  # the replica identity, which each change also states
             return Relation(number, schema, name, tuple(_column(reader) for _ in range(reader.number("H"))))
         case "I" | "U" | "D":
             relation = reader.number("I")
@@ -144,7 +144,7 @@ def parse(data: bytes) -> Parsed:
             return Truncate(tuple(reader.number("I") for _ in range(count)))
         case "M":
             reader.number("B")  # whether it is part of a transaction
-            reader.number("q")  # where it stands in the log
+            reader.number("q")  # position in the log
             return Message(reader.text(), reader.bytes(reader.number("I")))
         case "Y" | "O":
             return None

@@ -1,6 +1,6 @@
-"""A PostgreSQL server of the machine's own, with logical decoding, for as long as a test needs one.
+"""A temporary PostgreSQL server with logical decoding, from the machine's own installation.
 
-It listens on a socket in a folder of its own only, keeps nothing, and trusts whoever can reach the socket.
+It listens only on a socket in a separate folder, keeps nothing, and trusts every user who can reach the socket.
 """
 
 import os
@@ -20,7 +20,7 @@ from tests.programs import require, where
 SETTINGS = {
     "listen_addresses": "",
     "wal_level": "logical",
-    "track_commit_timestamp": "on",  # when each change was committed, for the tests' own account of what happened
+    "track_commit_timestamp": "on",  # times of commits, for the history that the tests keep
     "fsync": "off",
     "full_page_writes": "off",
     "autovacuum": "off",
@@ -28,15 +28,15 @@ SETTINGS = {
     "timezone": "UTC",
 }
 SECONDS = 60
-"""To start in, and to stop in."""
+"""Time limit to start, and to stop."""
 
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Run a server; gives what a client connects with."""
+    """Run a server, and yield the connection string for clients."""
     require("postgres")
     folder = Path(str(where("postgres"))).resolve().parent
-    # The folders of pytest are its user's alone, and the server refuses to be root's.
+    # Only the user of pytest can read its folders, and the server refuses to run as root.
     with tempfile.TemporaryDirectory(prefix="slackwater-postgres-", ignore_cleanup_errors=True) as home:
         user = _unprivileged()
         if user is not None:
@@ -84,7 +84,7 @@ def server() -> Iterator[str]:
 
 
 def _unprivileged() -> pwd.struct_passwd | None:
-    """Whose the server is: None for this process's own user, unless that is root."""
+    """Return the user for the server: None keeps this process's user, unless this is root."""
     if os.geteuid() != 0:
         return None
     names = {user.pw_name: user for user in pwd.getpwall()}

@@ -1,7 +1,7 @@
-"""Stays in the wards of a hospital, in tables that change in every way PostgreSQL knows, and what SQL says of them.
+"""Stays in the wards of a hospital, in tables that change in every way that PostgreSQL supports.
 
-The truth comes twice: from the tables themselves, at the end of windows; and from a history that triggers keep, with
-the time at which PostgreSQL committed each change, for all windows and for who entered and left.
+Exact results come from two sources: the tables themselves, at the end of windows, and a history that triggers keep. The
+history has the time of each commit, and covers all windows, arrivals and departures.
 """
 
 import random
@@ -13,7 +13,7 @@ from datetime import timedelta
 import psycopg
 
 TABLES = ("stays_full", "stays_default", "emptied_full", "emptied_default")
-"""By REPLICA IDENTITY; the latter two are truncated once."""
+"""Tables, named after their REPLICA IDENTITY; the last two are truncated once."""
 
 EVERY = timedelta(seconds=1)
 
@@ -64,7 +64,7 @@ select id, (array['a', 'b', 'c', null])[1 + id % 4], nullif(10 + id % 30, 39), i
     nullif(id % 17, 16) * 1.5, clock_timestamp(), repeat(md5(id::text), 100)
 from generate_series({first}, {last}) as id
 """
-"""Notes are so long that they are stored out of line."""
+"""Notes are long enough that PostgreSQL stores them out of line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Hospital:
     other: psycopg.Connection
 
     def each(self, *statements: str) -> None:
-        """Run statements on every table, each in a transaction of its own."""
+        """Run statements on every table, each in a separate transaction."""
         for table in TABLES:
             for statement in statements:
                 self.one.execute(statement.format(table=table))
@@ -83,7 +83,7 @@ class Hospital:
 
 @contextmanager
 def opened(address: str) -> Iterator[Hospital]:
-    """A hospital in which some stays are."""
+    """Yield a hospital with some stays."""
     with psycopg.connect(address, autocommit=True) as one, psycopg.connect(address, autocommit=True) as other:
         one.execute(HISTORY)
         for table in TABLES:
@@ -164,7 +164,7 @@ def returns(at: Hospital) -> None:
 
 
 def at_random(at: Hospital, seed: int) -> None:
-    """Whatever may happen, in transactions of one to four changes; the same to each table."""
+    """Apply the same random transactions of one to four changes to each table."""
     chance = random.Random(seed)
     transactions = []
     for _ in range(20):
@@ -210,4 +210,4 @@ def afterwards(at: Hospital) -> None:
 Step = Callable[[Hospital], None]
 EARLY: tuple[Step, ...] = (simple_changes, changed_keys_and_transactions, concurrent_transactions)
 LATE: tuple[Step, ...] = (returns, lambda at: at_random(at, 1), emptied, afterwards)
-"""What happens in windows of its own, one after the other."""
+"""Steps after the first file is delivered. Each step has a separate window, one after the other."""

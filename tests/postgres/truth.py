@@ -1,4 +1,4 @@
-"""What SQL says of the tables: of themselves as they are now, and of their history for all windows."""
+"""Exact results by SQL: from the tables as they are now, and from their history for all windows."""
 
 import itertools
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from tests.postgres.stays import EVERY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query as the spec says it, and what the SQL needs of it.
+    """A query of the spec, with the SQL expressions that compute it.
 
     Attributes:
-        spec: the query's entry in the spec, as YAML on one line.
-        kinds: what it publishes.
-        cell: of a row; null if it has none.
-        number: an aggregate over the rows of a cell.
-        nothing: that of no rows.
+        spec: The query's entry in the spec, as YAML on one line.
+        kinds: Kinds of series that it publishes.
+        cell: Cell of a row; null if the row has none.
+        number: Aggregate over the rows of a cell.
+        nothing: The aggregate's value for no rows.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Asked:
     nothing: float | None = 0.0
 
     def of(self, rows: str) -> str:
-        """SQL: rows with their cells."""
+        """Return SQL for the rows with their cells."""
         cell = f"case when id is not null and coalesce({self.where}, false) then {self.cell} end"
         return f"(select rows.*, {cell} as cell from {rows} as rows)"
 
@@ -69,11 +69,17 @@ Key = tuple[str, str, int, str]
 """Query, kind, window and cell."""
 
 Numbers = dict[Key, float]
-"""Cells that hold nothing may be left out."""
+"""Published numbers; cells without rows may be missing."""
 
 
 def levels(connection: psycopg.Connection, table: str, window: int) -> Numbers:
-    """Of the table as it is now, all at one moment."""
+    """Return the levels of the table as it is now, all from one snapshot.
+
+    Args:
+        connection: A connection to the server.
+        table: Name of the table.
+        window: Number of the window to which the levels belong.
+    """
     found: Numbers = {}
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read")
@@ -97,7 +103,7 @@ with told as (
 select states.key, states.seq, states.at, state.*
 from states left join lateral jsonb_populate_record(null::stays_full, states.state) as state on true
 """
-"""The states of each key and when they began; that before the first change is from the start, if known."""
+"""States of each key with their times. The state before the first change begins at the start, if it is known."""
 
 LEVELS = """
 select until, cell, {number}
@@ -118,7 +124,16 @@ where at >= %(start)s and at < %(start)s + %(windows)s * %(every)s
 def history(
     connection: psycopg.Connection, table: str, *, since: datetime, images: bool, start: datetime, windows: int
 ) -> Numbers:
-    """What is published of all windows, as far as changes since then tell; `images`: of the rows before them too."""
+    """Return the published numbers of all windows, from the changes since `since`.
+
+    Args:
+        connection: A connection to the server.
+        table: Name of the table.
+        since: Time of the first change to use.
+        images: Whether the states before the first changes count too.
+        start: Start of the first window.
+        windows: Number of windows.
+    """
     times = {"start": start, "every": EVERY, "windows": windows}
     found: Numbers = {}
     with connection.transaction():

@@ -1,4 +1,4 @@
-"""A hospital's life in windows of a second: captured as Debezium would, and told in SQL."""
+"""A hospital's changes in windows of a second: captured as Debezium does, with exact results by SQL."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,20 +14,20 @@ WRITERS = {
     "emptied_default": capture.Writer(),
 }
 LATECOMERS = {"late_full": "stays_full", "late_default": "stays_default"}
-"""Captures of tables that began in the middle, without a snapshot."""
+"""Captures that began in the middle, without a snapshot, with the table of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lived:
-    """What happened.
+    """Captured lines and exact results of a whole workload.
 
     Attributes:
-        start: of the first window.
-        windows: how many.
-        delivered: when the first file of each table came, in the middle of it all.
-        files: lines of each file, by table; the second holds what the first does, but for the snapshot, and all else.
-        tables: at the end of some windows, what SQL says of each table.
-        history: for all windows.
+        start: Start of the first window.
+        windows: Number of windows.
+        delivered: Time at which the first file of each table came, in the middle of the workload.
+        files: Lines of each file, by table; the second holds all changes, also those of the first, and a new snapshot.
+        tables: Levels of each table at the end of some windows.
+        history: Exact results of each table for all windows.
     """
 
     start: datetime
@@ -39,7 +39,7 @@ class Lived:
 
 
 def live(address: str) -> Lived:
-    """Let it happen."""
+    """Run the workload."""
     with opened(address) as hospital:
         first, lsn, name = capture.start(address, "debezium")
         read = capture.snapshot(address, WRITERS, name=name, lsn=lsn)
@@ -84,10 +84,16 @@ def live(address: str) -> Lived:
 
 
 def act(hospital: Hospital, step: Step, start: datetime, tables: dict[str, Numbers]) -> int:
-    """Do a step in a window of its own, and take down what the tables hold at the window's end.
+    """Run a step in a separate window, and record the levels of the tables afterwards.
+
+    Args:
+        hospital: The hospital to change.
+        step: The changes.
+        start: Start of the first window.
+        tables: Levels by table, to which the new ones are added.
 
     Returns:
-        the window: that in which the step ended, should it have taken longer.
+        Number of the window in which the step ended.
     """
     until(hospital, start + window_of(now(hospital), start) * EVERY + EVERY)
     step(hospital)
@@ -107,7 +113,7 @@ def now(hospital: Hospital) -> datetime:
 
 
 def place(hospital: Hospital) -> int:
-    """In the log."""
+    """Return the current position in the log."""
     return capture.to_number(capture.one(hospital.one, "select pg_current_wal_lsn()::text")[0])
 
 

@@ -1,4 +1,4 @@
-"""Strategies step by step, on noise that is known by its node."""
+"""Strategies step by step, with known noise for each node."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def listed(nodes: Nodes) -> list[Node]:
 
 
 class Recorded:
-    """Noise by node, the same whenever and in whatever order it is asked for; no node may be asked for twice."""
+    """Noise by node, independent of the time and order of requests; no node may be requested twice."""
 
     def __init__(self, cells: int, *, bits: int = 30, salt: int = 0) -> None:
         self.cells, self.bits, self.salt = cells, bits, salt
@@ -34,7 +34,7 @@ class Recorded:
 
 
 class Given(Recorded):
-    """Noise from a table: a column of unit vectors, or any other; 0 for what is not in it."""
+    """Noise from a table: a column of unit vectors, or any other; 0 for nodes without an entry."""
 
     def __init__(self, rows: dict[Node, Ints], cells: int) -> None:
         super().__init__(cells)
@@ -47,7 +47,7 @@ class Given(Recorded):
 def stepped(
     strategy: Strategy, leaves: Ints, noise: Recorded, series: Sequence[Series], cuts: Sequence[int] = ()
 ) -> tuple[Ints, list[Floats], list[Carry]]:
-    """Nodes and numbers of all steps; row 0 of the leaves is the initial level, and cuts are rows above 0."""
+    """Return nodes and numbers of all steps; row 0 of the leaves is the initial level, and cuts are rows above 0."""
     carry, carries, nodes, numbers = None, [], [], []
     for rows in np.split(leaves, sorted(cuts)):
         found, told, carry = strategy.step(carry, rows, series=series, sample=noise)
@@ -58,31 +58,31 @@ def stepped(
 
 
 def exact_nodes(strategy: Strategy, leaves: Ints) -> Ints:
-    """C x, of the nodes that are complete."""
+    """Return C x, for the complete nodes."""
     return strategy.step(None, leaves, series=(), sample=Given({}, leaves.shape[1]))[0]
 
 
 def publish(strategy: Strategy, series: Series, leaves: Ints, noise: Recorded) -> Floats:
-    """The numbers of one series, in one step."""
+    """Return the numbers of one series, in one step."""
     return strategy.step(None, leaves, series=[series], sample=noise)[1][0]
 
 
 def sampled(strategy: Strategy, windows: int) -> list[Node]:
-    """The nodes that have noise by then."""
+    """Return the nodes that have noise by then."""
     noise = Given({}, 1)
     strategy.step(None, np.zeros((1 + windows, 1), dtype=np.int64), series=(), sample=noise)
     return noise.asked
 
 
 def nodes_matrix(nodes: Sequence[Node], windows: int) -> Ints:
-    """C of nodes that are sums of leaves, [nodes, 1 + windows], by what they are."""
+    """Return C of nodes that are sums of leaves, [nodes, 1 + windows], from their layers and boundaries."""
     column = np.arange(1 + windows)
     begin, end = (np.array([node[place] for node in nodes])[:, None] for place in (1, 2))
     return ((begin < column) & (column <= end) & ((begin == BEFORE_ALL) == (column == 0))).astype(np.int64)
 
 
 def noise_matrix(strategy: Strategy, series: Series, windows: int, nodes: Sequence[Node], *, scale: int = 1) -> Floats:
-    """W, [numbers, nodes]: what a step of each node's noise does."""
+    """Return W, [numbers, nodes]: the effect of each node's noise in a step."""
     unit = dict(zip(nodes, np.eye(len(nodes), dtype=np.int64) * scale, strict=True))
     nothing = np.zeros((1 + windows, len(nodes)), dtype=np.int64)
     return publish(strategy, series, nothing, Given(unit, len(nodes))) / scale

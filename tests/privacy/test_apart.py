@@ -1,4 +1,4 @@
-"""What is charged for a span of time, against all trajectories of small sizes that are apart in it."""
+"""Charged sensitivities for a span of time, compared with all trajectories of small sizes that differ in it."""
 
 import itertools
 from fractions import Fraction
@@ -16,12 +16,14 @@ from privacy.protection import EVERYTHING, Span
 from privacy.series import Series
 from privacy.states import apart_in_l1, apart_in_l2_squared
 from privacy.strategies.base import Strategy
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.factorised_fitting import dyadic
+from privacy.strategies.direct.direct import Direct
+from privacy.strategies.factorised.coefficient_kernel import Coefficients
+from privacy.strategies.factorised.exponential_kernel import Exponentials
+from privacy.strategies.factorised.factorised import Factorised
+from privacy.strategies.factorised.fitting import dyadic
 from privacy.strategies.sliding import Sliding
-from privacy.strategies.tree import Tree
-from privacy.strategies.tree_apart import signs
+from privacy.strategies.tree.apart import signs
+from privacy.strategies.tree.tree import Tree
 
 WINDOWS = 16
 COUNT = (Component(name="count", grid=1.0, low=1, high=1),)
@@ -37,7 +39,7 @@ def series_of(strategy: Strategy) -> Series:
 
 
 def nodes_of(strategy: Strategy, g: np.ndarray, scale: int = 1) -> np.ndarray:
-    """Exact nodes, [nodes, trajectories], of differences [boundaries, trajectories]."""
+    """Return exact nodes, [nodes, trajectories], of differences [boundaries, trajectories]."""
     leaves = np.diff(g, axis=0, prepend=0).astype(np.int64) * scale
     nodes, _, _ = strategy.step(
         None, leaves, series=[series_of(strategy)], sample=lambda n: np.zeros((len(n.end), g.shape[1]), dtype=np.int64)
@@ -46,7 +48,7 @@ def nodes_of(strategy: Strategy, g: np.ndarray, scale: int = 1) -> np.ndarray:
 
 
 def on_a_line(boundaries: int) -> np.ndarray:
-    """Every way to be apart by -1 or 1 at so many boundaries in a row, anywhere, [1 + WINDOWS, ways]."""
+    """Return every way to differ by -1 or 1 at consecutive boundaries, anywhere, [1 + WINDOWS, ways]."""
     each = np.array(list(itertools.product((-1, 1), repeat=boundaries))).T
     found = []
     for first in range(WINDOWS + 2 - boundaries):
@@ -70,15 +72,15 @@ SPARSE: list[Strategy] = [
     Direct(windows=WINDOWS),
 ]
 FILTERS: list[Factorised] = [
-    *(Factorised(form="square_root", windows=WINDOWS, initial_level=initial) for initial in (True, False)),
-    Factorised(form="leaky", windows=WINDOWS, initial_level=True, leak=0.2),
-    Factorised(form="window", windows=None, initial_level=False, leak=0.3),
-    Factorised(form="arma", windows=WINDOWS, initial_level=True, poles=dyadic(np.array([0.5]), np.array([]))),
+    *(Factorised(kernel=Coefficients(), windows=WINDOWS, initial_level=initial) for initial in (True, False)),
+    Factorised(kernel=Coefficients(leak=0.2), windows=WINDOWS, initial_level=True),
+    Factorised(kernel=Coefficients(leak=0.3, ends=True), windows=None, initial_level=False),
+    Factorised(kernel=Exponentials(poles=dyadic(np.array([0.5]), np.array([]))), windows=WINDOWS, initial_level=True),
 ]
 
 
 @pytest.mark.parametrize("boundaries", [1, 2, 3, 5, 8])
-def test_no_trajectory_of_one_cell_goes_beyond_what_is_charged(boundaries):
+def test_no_trajectory_of_one_cell_exceeds_the_charge(boundaries):
     g = on_a_line(boundaries)
     for strategy in SPARSE:
         nodes = nodes_of(strategy, g)
@@ -91,8 +93,8 @@ def test_no_trajectory_of_one_cell_goes_beyond_what_is_charged(boundaries):
 
 
 @pytest.mark.parametrize("boundaries", [1, 2, 3, 5])
-def test_what_is_charged_is_reached_where_the_horizon_is_far(boundaries):
-    """Halving it, or leaving one node out, would fall below."""
+def test_the_charge_is_reached_if_the_horizon_is_far(boundaries):
+    """Half of the charge, or one node less, would be exceeded."""
     g = on_a_line(boundaries)
     far: list[Strategy] = [*(t for t in trees() if t.branching ** (t.height - 1) <= 4), Direct(windows=WINDOWS)]
     far += [Sliding(width=w, every=e, windows=WINDOWS) for w, e in ((1, 1), (3, 1), (4, 2))]
@@ -119,7 +121,7 @@ def test_the_last_boundary_ends_a_node_of_every_layer_where_the_horizon_cuts_the
 
 
 @pytest.mark.parametrize("boundaries", [1, 2, 4, 7])
-def test_no_trajectory_of_several_cells_and_entries_does_either(boundaries):
+def test_no_trajectory_of_several_cells_and_entries_exceeds_the_charge(boundaries):
     random = np.random.default_rng(boundaries)
     cells, entries, tried = 3, 2, 400
     strategies: list[Strategy] = [s for s in SPARSE if not isinstance(s, Tree) or s.branching == 2]
@@ -156,8 +158,8 @@ def test_no_trajectory_moves_a_filter_further_than_charged(boundaries):
 
 
 def test_the_square_root_of_nine_windows():
-    """The known figure: 7.37 for four boundaries."""
-    strategy = Factorised(form="square_root", windows=9, initial_level=False)
+    """Known figure: 7.37 for four boundaries."""
+    strategy = Factorised(kernel=Coefficients(), windows=9, initial_level=False)
     squared = float(strategy.norm_apart(apart_in_l2_squared(FINE, 1), 4))
     g = on_a_line(4)[: 9 + 1]
     inside = g[:, (g[0] == 0) & (np.abs(g).sum(axis=0) == 4)]
@@ -174,7 +176,7 @@ def test_signs_that_alternate_serve_all_layers_of_odd_trees_and_not_of_even_ones
 
 
 def events_of(states: np.ndarray) -> np.ndarray:
-    """Whether one entered at each window's end: cells at boundaries (-1: none) to [windows, cells]."""
+    """Return whether one entered at each window's end: cells at boundaries (-1: none) to [windows, cells]."""
     entered = np.zeros((len(states) - 1, 3))
     for window, (before, now) in enumerate(itertools.pairwise(states)):
         if now >= 0 and now != before:
@@ -214,7 +216,7 @@ def test_entered_and_left_move_one_more_window_than_boundaries_are_apart(height,
 
 @pytest.mark.parametrize("cells", [1, 2])
 def test_events_of_many_entries_of_several_components_may_share_a_node(cells):
-    """Of three windows two fill a node: 3 entries of 2 components add up, in one cell or in several."""
+    """Two of three windows fill a node: 3 entries of 2 components add up, in one cell or in several."""
     tree = Tree(branching=2, height=2, refine="none", windows=None, initial_level=False)
     unit = Contribution(
         promise=Promise(constraint=AtOnce(3), window=1, windows=None, owner=True, protects=Span(2)),
@@ -234,15 +236,15 @@ def test_very_many_full_nodes_are_charged_as_one_that_weighs_no_less(rest):
     assert 7**2 * full + rest**2 <= one**2 < 1.01 * 7**2 * full
 
 
-def test_a_long_span_is_cut_off_at_the_horizon():
+def test_a_long_span_is_truncated_at_the_horizon():
     for strategy in SPARSE:
         here, far = (strategy.norm_apart(apart_in_l1(COUNT, 5, 1), boundaries) for boundaries in (WINDOWS + 1, 10_000))
         assert here == far, strategy
 
 
-def test_a_span_and_a_number_of_changes_do_not_go_together():
+def test_a_span_and_a_number_of_changes_are_not_combined():
     for constraint, protects in ((AtMost(3), Span(4)), (AtOnce(), EVERYTHING)):
-        with pytest.raises(ValueError, match="span of time is bounded by what a unit is at once"):
+        with pytest.raises(ValueError, match="span of time needs a bound of what a unit is at once"):
             Contribution(
                 promise=Promise(constraint=constraint, window=1, windows=None, owner=False, protects=protects),
                 components=COUNT,
@@ -250,7 +252,7 @@ def test_a_span_and_a_number_of_changes_do_not_go_together():
             )
 
 
-def test_levels_by_themselves_are_charged_for_all_windows_without_a_span():
+def test_direct_levels_are_charged_for_all_windows_without_a_span():
     unit = Contribution(
         promise=Promise(constraint=AtMost(2), window=1, windows=None, owner=False), components=COUNT, cells=4
     )

@@ -1,8 +1,8 @@
-"""Attempts to break the privacy claim of whole releases, from the outside.
+"""Attempts to break the privacy claim of whole releases, without use of the proofs.
 
-Nothing here is taken from the proofs: entries and owners are tried at random and by hill climbing, what differs between
-neighbours is counted on two runs of the code that releases, losses are recomputed from the noise, and data are moved
-into the noise. Seeds are for data and for the search; no noise is under test.
+Entries and owners are tried at random and by hill climbing, differences between neighbours are counted on two runs of
+the code that releases, losses are recomputed from the noise, and data are moved into the noise. Seeds are for data and
+for the search; no noise is tested.
 """
 
 import itertools
@@ -22,25 +22,27 @@ from privacy.noise.distributions import DiscreteGaussian
 from privacy.noise.kinds import Accounting, Mechanism
 from privacy.planning.contribution import Contribution, Sensitivity
 from privacy.planning.demand import Demand
+from privacy.planning.linear_part import LinearPart
 from privacy.planning.make_plan import make_plan
-from privacy.planning.plan import Plan, Released
+from privacy.planning.plan import Plan
 from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_net
 from privacy.series import Series
 from privacy.states import in_l2_squared
 from privacy.strategies.choice import REFINES, Choice
-from privacy.strategies.factorised import Factorised
-from privacy.strategies.factorised_filters import of_filter
+from privacy.strategies.factorised.coefficient_kernel import Coefficients
+from privacy.strategies.factorised.exponential_kernel import Exponentials
+from privacy.strategies.factorised.factorised import Factorised
+from privacy.strategies.factorised.filters import of_filter
 from privacy.strategies.sliding import Sliding
-from privacy.strategies.touched import touched
-from privacy.strategies.tree import Tree
+from privacy.strategies.tree.tree import Tree
 from tests.privacy.steps import Given, Recorded, exact_nodes, listed
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.queries import Query, Timeline
-from transforms.release import release
+from transforms.release import noise as sampled
+from transforms.release.linear_chunk import add_noise, merged
 from transforms.release.node_tables import nodes_table
 from transforms.release.published_tables import estimates_table
-from transforms.release.release import add_noise, merged
 
 Strategy = Tree | Sliding | Factorised
 WINDOW = 10
@@ -58,7 +60,7 @@ def contribution(
 
 
 def states(measure: Measure, values: list[float], cells: int) -> np.ndarray:
-    """[states, cells, components], the first of them none, in steps."""
+    """Return [states, cells, components], the first of them no state, in steps."""
     per_value = np.stack(measure.contributions(measure.project(np.array(values)), len(values)), axis=1)
     found = np.zeros((1 + cells * len(values), cells, per_value.shape[1]), dtype=np.int64)
     for place, (cell, value) in enumerate(itertools.product(range(cells), per_value)):
@@ -67,7 +69,7 @@ def states(measure: Measure, values: list[float], cells: int) -> np.ndarray:
 
 
 def leaves_of(places: np.ndarray, held: np.ndarray, entry: np.ndarray, windows: int, every: np.ndarray) -> np.ndarray:
-    """[tries, 1 + windows, cells * components]: at leaf places[i, j] entry[i, j] comes to hold the state held[i, j]."""
+    """Return [tries, 1 + windows, cells * components]: at leaf places[i, j] entry[i, j] gets the state held[i, j]."""
     tries = len(places)
     order = np.argsort(places, axis=1, kind="stable")
     each, flat = np.arange(tries), every.reshape(len(every), -1)
@@ -81,7 +83,7 @@ def leaves_of(places: np.ndarray, held: np.ndarray, entry: np.ndarray, windows: 
 
 
 def nodes_of(strategy: Strategy, leaves: np.ndarray) -> np.ndarray:
-    """[tries, nodes, cells * components]."""
+    """Return [tries, nodes, cells * components]."""
     tries, rows, width = leaves.shape
     nodes = exact_nodes(strategy, leaves.transpose(1, 0, 2).reshape(rows, tries * width))
     return nodes.reshape(len(nodes), tries, width).transpose(1, 0, 2)
@@ -126,7 +128,7 @@ def test_no_search_finds_a_unit_that_reaches_further_than_claimed(measure, value
 
 
 def differing(strategy: Strategy, leaves: np.ndarray) -> int:
-    """How many nodes differ, at most, between neighbours: over a few data sets that the unit is added to."""
+    """Return how many nodes differ, at most, between neighbours: over a few data sets to which the unit is added."""
     rng = np.random.default_rng(7)
     found = 0
     for _ in range(5):
@@ -141,14 +143,14 @@ OWNED = [
     Tree(branching=2, height=4, refine="none", windows=8, initial_level=False),
     Tree(branching=3, height=2, refine="least_squares", windows=5, initial_level=True),
     Sliding(width=4, every=3, windows=4),
-    Factorised(form="leaky", windows=2, initial_level=False, leak=0.1),
-    Factorised(form="arma", windows=2, initial_level=True, poles=POLES),
+    Factorised(kernel=Coefficients(leak=0.1), windows=2, initial_level=False),
+    Factorised(kernel=Exponentials(poles=POLES), windows=2, initial_level=True),
 ]
 
 
 @pytest.mark.parametrize("strategy", OWNED, ids=str)
 def test_an_owner_whose_entries_lie_in_different_cells_moves_no_more_numbers_than_claimed(strategy: Strategy) -> None:
-    """The step from continuous to discrete noise is paid for each number that can differ, not for each node."""
+    """The step from continuous to discrete noise is charged for each number that can differ, not for each node."""
     k = 6
     claimed = of_net(strategy, contribution(Measure(kind="count", fine=True).components, 8, AtMost(k), owner=True))
     leaves = np.zeros(((strategy.windows or 0) + 1, 8), dtype=np.int64)
@@ -162,8 +164,8 @@ def test_an_owner_whose_entries_lie_in_different_cells_moves_no_more_numbers_tha
 def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_factorisation_than_claimed(
     windows: int | None, initial_level: bool
 ) -> None:
-    """It may be in the initial level, far from its span: that is a leaf too, beside the two that the span meets."""
-    factorised = Factorised(form="window", windows=windows, initial_level=initial_level, leak=0.9)
+    """It may be in the initial level, far from its span: that is a leaf in addition to the two that the span meets."""
+    factorised = Factorised(kernel=Coefficients(leak=0.9, ends=True), windows=windows, initial_level=initial_level)
     claimed = of_net(factorised, contribution(Measure(kind="count", fine=True).components, 3, Within(10)))
     leaves = np.zeros((41, 3), dtype=np.int64)
     leaves[0, 0], leaves[15, 0], leaves[15, 1], leaves[16, 1], leaves[16, 2] = np.array([1, -1, 1, -1, 1]) << 24
@@ -172,14 +174,14 @@ def test_an_entry_bounded_in_time_moves_no_more_numbers_of_a_factorisation_than_
 
 
 def test_rounding_is_paid_for_at_every_node_that_an_entry_bounded_in_time_moves() -> None:
-    factorised = Factorised(form="window", windows=40, initial_level=True, leak=0.9)
+    factorised = Factorised(kernel=Coefficients(leak=0.9, ends=True), windows=40, initial_level=True)
     held = Measure(kind="sum", low=-1, high=1).components
     claimed = of_net(factorised, contribution(held, 1, Within(10)))
     leaves = np.zeros((41, 1), dtype=np.int64)
     leaves[[0, 15, 16]] = 1
     moved = differing(factorised, leaves << 24)
 
-    # One change of the whole interval in the window filter's first column, then all that the rounding can add.
+    # One change of the whole interval in the window filter's first column, and the largest effect of rounding.
     linear = math.sqrt(of_linear(factorised, held, Within(10)))
     assert claimed.l2 - linear >= math.sqrt(moved) / held[0].largest * (1 - 1e-6)
 
@@ -189,7 +191,7 @@ def of_linear(factorised: Factorised, components: tuple[Component, ...], part: W
         factorised.coefficients,
         leaves=factorised.leaves(factorised.windows or 0),
         initial_level=factorised.initial_level,
-        touched=touched(part, WINDOW),
+        touched=part.touched(WINDOW),
         states=in_l2_squared(components, 1),
     )[-1]
 
@@ -205,18 +207,18 @@ def strategies(windows: int | None, *, initial_level: bool) -> list[Strategy]:
         for c, h in ((2, 4), (7, 2))
     ]
     if windows is None:
-        return [*trees, Factorised(form="window", windows=None, initial_level=initial_level, leak=0.1)]
+        return [*trees, Factorised(kernel=Coefficients(leak=0.1, ends=True), windows=None, initial_level=initial_level)]
     factorised = [
-        Factorised(form="square_root", windows=windows, initial_level=initial_level),
-        Factorised(form="leaky", windows=windows, initial_level=initial_level, leak=0.1),
-        Factorised(form="arma", windows=windows, initial_level=initial_level, poles=POLES),
+        Factorised(kernel=Coefficients(), windows=windows, initial_level=initial_level),
+        Factorised(kernel=Coefficients(leak=0.1), windows=windows, initial_level=initial_level),
+        Factorised(kernel=Exponentials(poles=POLES), windows=windows, initial_level=initial_level),
     ]
     return [*trees, *factorised]
 
 
-def released_from(strategy: Strategy, leaf: int, series: tuple[Series, ...], measure: Measure) -> Released:
+def released_from(strategy: Strategy, leaf: int, series: tuple[Series, ...], measure: Measure) -> LinearPart:
     nothing = Sensitivity(l1=1, l2=1, nodes=1, node_l1=1, node_l2=1, coordinates=1)
-    return Released(
+    return LinearPart(
         query=0,
         family="net",
         leaf=leaf,
@@ -238,10 +240,10 @@ def aggregation_of(measure: Measure, windows: int) -> Aggregation:
 
 @pytest.mark.parametrize(("horizon", "closed"), [(24, 24), (24, 17), (None, 13)])
 @pytest.mark.parametrize(("leaf", "series"), [(1, LEVELS), (1, LEVELS[1:]), (2, WEEKS)])
-def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, series, horizon, closed, monkeypatch):
-    """x and z give what x + d and z - C d give: all that is published is a function of noisy nodes, to the last bit.
+def test_data_moved_into_the_noise_change_no_published_byte(leaf, series, horizon, closed, monkeypatch):
+    """x and z give the same as x + d and z - C d: publications are a function of noisy nodes, bit by bit.
 
-    The noise of unfinished nodes is moved as well, by what they hold so far.
+    The noise of unfinished nodes is moved as well, by their current sums.
     """
     measure, rng = Measure(kind="variance", low=0, high=10, fine=True), np.random.default_rng(3)
     aggregation = aggregation_of(measure, closed)
@@ -253,7 +255,7 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
 
         def all_nodes(leaves: np.ndarray, strategy=strategy, end=end) -> np.ndarray:
             told, _, _ = merged(leaves, None, leaf)
-            after = np.zeros((end + 1 - len(told), 2), dtype=np.int64)  # nothing changes from here on
+            after = np.zeros((end + 1 - len(told), 2), dtype=np.int64)  # no changes from here on
             return exact_nodes(strategy, np.concatenate([told, after]))
 
         noise = [Recorded(2, salt=component) for component in range(3)]
@@ -264,7 +266,7 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
         protected = []
         for data, known in ((exact, noise), (exact + moved, [Given(rows, 2) for rows in less])):
             monkeypatch.setattr(
-                release, "sample_noise", lambda _, nodes, *, component, cells, known=known: known[component](nodes)
+                sampled, "sample_noise", lambda _, nodes, *, component, cells, known=known: known[component](nodes)
             )
             protected.append(add_noise(data, released))
         for table in (estimates_table, nodes_table):
@@ -276,7 +278,7 @@ def test_data_moved_into_the_noise_change_no_byte_of_what_is_published(leaf, ser
 def test_where_no_merged_leaf_has_closed_yet_nothing_is_published(refine):
     """Weekly numbers alone, on leaves of two days, released after the first day."""
     measure = Measure(kind="count", fine=True)
-    strategy: Strategy = Factorised(form="leaky", windows=12, initial_level=False, leak=0.1)
+    strategy: Strategy = Factorised(kernel=Coefficients(leak=0.1), windows=12, initial_level=False)
     if refine != "factorised":
         strategy = Tree(branching=2, height=3, refine=refine, windows=12, initial_level=False)
     released = released_from(strategy, 2, WEEKS, measure)
@@ -316,10 +318,10 @@ SEVERAL = [
 @pytest.mark.parametrize("queries", [1, 2, 4])
 @pytest.mark.parametrize("accounting", ["naive", "advanced", "zcdp", "rdp", "pld"])
 def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(accounting: Accounting, queries: int) -> None:
-    """Randomised responses with the same losses are the worst there can be; their delta is summed over all outcomes."""
+    """Randomised responses with the same losses are the worst case; their delta is summed over all outcomes."""
     made = plan("laplace", accounting, 1e-6, SEVERAL[:queries])
     losses = []
-    for r in made.released:
+    for r in made.parts:
         largest = [c.largest for c in made.demands[r.query].measure.components]
         losses.append(
             max(r.sensitivity.l1 * c / distribution.scale for c, distribution in zip(largest, r.noise, strict=True))
@@ -330,7 +332,7 @@ def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(account
 
     assert len(losses) >= 3
     assert np.maximum(one - math.e * other, 0).sum() <= 1e-6 + 1e-14
-    assert np.maximum(one - math.e**0.5 * other, 0).sum() > 1e-6  # half the budget would not do
+    assert np.maximum(one - math.e**0.5 * other, 0).sum() > 1e-6  # half the budget would not suffice
 
 
 @pytest.mark.slow
@@ -339,10 +341,10 @@ def test_the_worst_of_all_pure_releases_with_this_noise_keeps_the_budget(account
 def test_gaussian_noise_of_this_size_keeps_the_budget_by_its_exact_distribution(
     accounting: Accounting, queries: int
 ) -> None:
-    """All of a release is one Gaussian of sensitivity mu; what the grid costs is added where no proof saves it."""
+    """A release is one Gaussian of sensitivity mu; the cost of the grid is added if no proof avoids it."""
     made = plan("gaussian", accounting, 1e-6, SEVERAL[:queries])
     squares, grid = 0.0, 0.0
-    for r in made.released:
+    for r in made.parts:
         largest = [c.largest for c in made.demands[r.query].measure.components]
         squares += (
             max(r.sensitivity.l2 * c / distribution.scale for c, distribution in zip(largest, r.noise, strict=True))
@@ -376,7 +378,7 @@ def auto_plan() -> Plan:
 
 @pytest.mark.slow
 def test_a_plan_is_the_same_in_every_process() -> None:
-    """Whatever the order of hashes and the number of threads: another run would draw for other nodes."""
+    """For any order of hashes and number of threads: otherwise another run would draw for other nodes."""
     environment = {**os.environ, "PYTHONHASHSEED": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(
         [sys.executable, "-c", PRINT_PLAN], env=environment, capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""The paper's bound k for state machines, against counting every path."""
+"""The paper's bound k for state machines, compared with counting every path."""
 
 import pytest
 from hypothesis import given
@@ -74,7 +74,7 @@ def test_deletion_does_not_begin_a_new_life():
         ({}, "no state to begin with; add `none"),
         ({"a": ["b"], "b": []}, "no state to begin with; add `none"),
         ({"none": [], "a": []}, "no state to begin with; add `none"),
-        ({"none": ["a"], "a": ["b"]}, "'b' follows 'a' but has no line of its own"),
+        ({"none": ["a"], "a": ["b"]}, "'b' follows 'a' but has no line"),
         ({"none": ["a"], "a": [], "b": ["a"]}, "no life reaches 'b'"),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_machine_that_is_not_whole_is_refused(transitions, message):
 
 
 def longest_by_walking(transitions: dict[str, list[str]]) -> int:
-    """Most changes between classes of states that reach each other, over all simple paths."""
+    """Return the most changes between classes of states that reach each other, over all simple paths."""
 
     def reach(start: str) -> set[str]:
         seen, todo = {start}, [start]

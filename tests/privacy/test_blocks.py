@@ -1,4 +1,4 @@
-"""What is charged where changes are counted block by block, against all neighbours of small sizes."""
+"""Charged sensitivities if changes are counted block by block, compared with all neighbours of small sizes."""
 
 import itertools
 from dataclasses import replace
@@ -22,19 +22,20 @@ from privacy.planning.spent import proved, spent
 from privacy.protection import Span
 from privacy.series import Series
 from privacy.strategies.base import Strategy
-from privacy.strategies.choice import Choice, Name
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised
+from privacy.strategies.choice import Choice
+from privacy.strategies.direct.direct import Direct
+from privacy.strategies.factorised.coefficient_kernel import Coefficients
+from privacy.strategies.factorised.factorised import Factorised
 from privacy.strategies.sliding import Sliding
-from privacy.strategies.touched import at_most
-from privacy.strategies.tree import Tree
+from privacy.strategies.tree.tree import Tree
+from privacy.touched import at_most
 from tests.privacy.test_apart import COUNT, FINE, nodes_of
 
 LEVEL, CHANGE = Series(kind="level"), Series(kind="change")
 
 
 def held(states: np.ndarray, changes: int, block: int) -> np.ndarray:
-    """What counts of states [boundaries, courses]: `changes` - 1 changes in a block, and as they are at its end."""
+    """Return the counted states [boundaries, courses]: `changes` - 1 changes in a block, and the state at its end."""
     counted, used = states.copy(), np.zeros(states.shape[1:], dtype=int)
     for at in range(1, len(states)):
         if at % block == 0:
@@ -47,7 +48,7 @@ def held(states: np.ndarray, changes: int, block: int) -> np.ndarray:
 
 
 def neighbours(block: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of states at the boundaries of two blocks (0: none) that differ in a span, where one is none."""
+    """Return all pairs of states at the boundaries of two blocks (0: none) that differ in a span, with one none."""
     boundaries, found = 2 * block + 1, []
     either = [(0, 0), *((c, 0) for c in range(1, cells + 1)), *((0, c) for c in range(1, cells + 1))]
     for first in range(boundaries - block + 1):
@@ -63,7 +64,7 @@ def neighbours(block: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def differences(changes: int, block: int, cells: int) -> np.ndarray:
-    """Of what counts, one-hot: [boundaries, ways, cells]."""
+    """Return differences of counted states, one-hot: [boundaries, ways, cells]."""
     one, other = (held(states, changes, block) for states in neighbours(block, cells))
     codes = np.unique(one * (cells + 1) + other, axis=1)
     one, other = codes // (cells + 1), codes % (cells + 1)
@@ -81,7 +82,7 @@ def unit(changes: int, block: int, cells: int, strategy: Strategy) -> Contributi
 
 
 def owned(unit: Contribution, *, entries: int) -> Contribution:
-    """The contribution of an owner of several entries."""
+    """Return the contribution of an owner of several entries."""
     constraint = replace(unit.promise.constraint, entries=entries)
     return replace(unit, promise=replace(unit.promise, constraint=constraint, owner=True))
 
@@ -91,11 +92,11 @@ def leaves_of(unit: Contribution, windows: int) -> Contribution:
 
 
 MANY = 6_000
-"""Of more ways so many are tried, by chance."""
+"""If there are more ways, this number of random ones is tried."""
 
 
 def owners(changes: int, block: int, cells: int, entries: int) -> np.ndarray:
-    """Differences of what counts of owners of so many entries, each in a cell or in none: [boundaries, ways, cells]."""
+    """Return differences of counted states of owners, each entry in a cell or in none: [boundaries, ways, cells]."""
     states = np.array(list(itertools.product(range(cells + 1), repeat=entries)))
     vectors = np.stack([(states == c).sum(axis=1) for c in range(1, cells + 1)], axis=1)
     one, other = (held(told, changes, block) for told in neighbours(block, len(states) - 1))
@@ -111,7 +112,7 @@ def strategies(windows: int) -> list[Strategy]:
         for c, h in ((2, 1), (2, 3), (3, 2))
         for initial in (True, False)
     ]
-    filters = [Factorised(form="square_root", windows=windows, initial_level=initial) for initial in (True, False)]
+    filters = [Factorised(kernel=Coefficients(), windows=windows, initial_level=initial) for initial in (True, False)]
     return [*trees, *filters, Sliding(width=3, every=1, windows=windows), Direct(windows=windows)]
 
 
@@ -138,7 +139,7 @@ def test_no_neighbours_are_further_apart_than_charged(block, changes, cells):
     [(2, 2, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((3, 2, 1), (2, 2, 2)))],
 )
 def test_no_owners_are_further_apart_than_charged(block, changes, cells):
-    """Two entries each. All that one entry can do both can do together: twice as far in one number, and no further."""
+    """Two entries each. Both can do together what one can: twice as far in one number, and no further."""
     g = owners(changes, block, cells, 2)
     for strategy in strategies(2 * block):
         scale = 1 if strategy.sparse else 2**24
@@ -159,9 +160,9 @@ def test_no_owners_are_further_apart_than_charged(block, changes, cells):
 
 @pytest.mark.parametrize("block", [2, 64], ids=["by-boundaries", "by-changes"])
 def test_each_entry_of_an_owner_is_charged_in_every_norm(block):
-    """Three that move together, in as many cells; one rounds in each, so that these add up by their squares."""
+    """Three entries move together, in as many cells; each cell has rounding, which adds up by squares."""
     tree = Tree(branching=2, height=2, refine="none", windows=2 * block, initial_level=False)
-    filtered = Factorised(form="square_root", windows=2 * block, initial_level=True)
+    filtered = Factorised(kernel=Coefficients(), windows=2 * block, initial_level=True)
     one, of_filter = unit(2, block, 64, tree), unit(2, block, 64, filtered)
     three, of_three = (owned(a, entries=3) for a in (one, of_filter))
 
@@ -177,7 +178,7 @@ def test_each_entry_of_an_owner_is_charged_in_every_norm(block):
 
 
 def test_both_courses_may_count_for_long_where_only_one_was_there_at_a_time():
-    """In six windows one or the other is there; what counts differs at ten ends of windows, at seven in two cells."""
+    """In six windows one or the other is present; counted states differ at ten ends of windows, seven in two cells."""
     a, b = 1, 2
     one = np.array([0, 0, a, 0, 0, 0, 0, 0, a, a, a, a, a])
     other = np.array([0, 0, 0, b, b, b, a, b, a, a, a, a, a])
@@ -198,9 +199,9 @@ def test_both_courses_may_count_for_long_where_only_one_was_there_at_a_time():
 
 
 @pytest.mark.parametrize(("block", "least"), [(2, 0), (64, 1)])
-def test_what_a_filter_rounds_is_charged_however_its_blocks_are(block, least):
-    """By boundaries in the short ones, by the changes of two courses in the long ones."""
-    filtered = Factorised(form="square_root", windows=2 * block, initial_level=True)
+def test_rounding_of_a_filter_is_charged_for_any_blocks(block, least):
+    """By boundaries in short blocks, by the changes of two courses in long ones."""
+    filtered = Factorised(kernel=Coefficients(), windows=2 * block, initial_level=True)
     rounded = [
         filtered.moved_apart(2 * block, cells=1, each=1, largest=[2**24], entries=2).rounding,
         2 * filtered.moved(at_most(4), cells=1, each=1, largest=[2**24], shared=False).rounding,
@@ -215,7 +216,7 @@ def test_what_a_filter_rounds_is_charged_however_its_blocks_are(block, least):
 
 @pytest.mark.parametrize(("block", "changes"), [(3, 2), (4, 2), (4, 3)])
 def test_changes_of_one_count_are_charged_as_they_can_be(block, changes):
-    """4 k - 2, which is reached: halving it, or forgetting what is caught up, would fall below."""
+    """4 k - 2, which is reached: half of it, or a charge without deferred changes, would be exceeded."""
     tree = Tree(branching=2, height=1, refine="none", windows=2 * block, initial_level=False)
     nodes = nodes_of(tree, differences(changes, block, 1)[:, :, 0])
 
@@ -224,7 +225,7 @@ def test_changes_of_one_count_are_charged_as_they_can_be(block, changes):
 
 @pytest.mark.parametrize(("cells", "components"), [(2, COUNT), (1, COUNT * 2)])
 def test_changes_that_move_two_numbers_are_charged_as_jumps_from_the_first_on(cells, components):
-    """4 and 3 of them, each by 2: both courses begin in a state that is none of those they go to."""
+    """4 and 3 of them, each by 2: both courses begin in a state other than those to which they move."""
     tree = Tree(branching=2, height=1, refine="none", windows=None, initial_level=False)
     asked = replace(unit(2, 64, cells, tree), components=components)
 
@@ -232,7 +233,7 @@ def test_changes_that_move_two_numbers_are_charged_as_jumps_from_the_first_on(ce
 
 
 def test_levels_of_both_signs_are_as_far_apart_as_their_ends_at_every_boundary():
-    """A sum from -4 to 4 beside a count, in one cell: 2 and 1 of the largest, at six ends of windows."""
+    """A sum from -4 to 4 and a count, in one cell: 2 and 1 of the largest, at six ends of windows."""
     signed, levels = Component(name="sum", grid=1.0, low=-4, high=4), Direct(windows=None)
     found = of_net(levels, replace(unit(2, 3, 1, levels), components=(signed, *COUNT)))
 
@@ -243,7 +244,7 @@ def test_levels_of_both_signs_are_as_far_apart_as_their_ends_at_every_boundary()
 @pytest.mark.parametrize("leaf", [2, 3, 4])
 def test_leaves_of_several_windows_need_not_fit_the_blocks(leaf):
     g = differences(2, 3, 2)
-    g = np.concatenate([g, np.zeros((8 - len(g), *g.shape[1:]), dtype=int)])  # equal for ever after
+    g = np.concatenate([g, np.zeros((8 - len(g), *g.shape[1:]), dtype=int)])  # equal from here on
     for shift in range(leaf):
         at_leaves = g[shift::leaf]
         windows = max(1, len(at_leaves) - 1)
@@ -257,7 +258,7 @@ def test_leaves_of_several_windows_need_not_fit_the_blocks(leaf):
 
 
 @pytest.mark.parametrize("family", ["entered", "left"])
-def test_events_of_what_counts_are_charged_as_those_of_two_entries(family):
+def test_counted_events_are_charged_as_those_of_two_entries(family):
     tree = Tree(branching=2, height=2, refine="none", windows=6, initial_level=False)
     one, other = (held(states, 2, 3) for states in neighbours(3, 2))
     claimed, events = of_events(family, tree, unit(2, 3, 2, tree)), []
@@ -271,7 +272,7 @@ def test_events_of_what_counts_are_charged_as_those_of_two_entries(family):
     assert (nodes**2).sum(axis=(0, 2)).max() <= claimed.l2**2 * (1 + 1e-12)
 
 
-def planned(series: Series, changes: int | None, name: Name = "auto") -> Plan:
+def planned(series: Series, changes: int | None, name: str = "auto") -> Plan:
     demand = Demand(name="beds", measure=Measure(kind="count"), cells=1, series=(series,), choice=Choice(name=name))
     return make_plan(
         [demand],

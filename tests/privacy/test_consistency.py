@@ -1,4 +1,4 @@
-"""Projected histograms: the nearest ones that could be true, with intervals that still hold what the raw ones held."""
+"""Projected histograms: the nearest consistent ones, with intervals that cover what the raw ones covered."""
 
 import itertools
 
@@ -42,8 +42,8 @@ def test_nothing_is_negative_and_totals_are_kept(raw):
 
 
 @given(HISTOGRAMS)
-def test_no_other_histogram_of_that_total_is_nearer(raw):
-    """A point of a convex set is the nearest one iff the way on to every corner leads away from what is projected."""
+def test_no_other_histogram_of_that_total_is_closer(raw):
+    """A point of a convex set is the nearest one iff the way to every corner leads away from the projected point."""
     projected = project(raw)
 
     for row, nearest in zip(raw, projected, strict=True):
@@ -53,7 +53,7 @@ def test_no_other_histogram_of_that_total_is_nearer(raw):
 
 
 @given(HISTOGRAMS)
-def test_what_is_consistent_already_stays(raw):
+def test_consistent_histograms_are_unchanged(raw):
     possible = np.abs(raw)
 
     np.testing.assert_allclose(project(possible), possible, rtol=0, atol=1e-9 * (1 + possible.sum()))
@@ -92,7 +92,7 @@ def test_intervals_are_cut_at_zero_and_widened_no_more_than_to_the_value():
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=8), st.data())
 def test_the_error_grows_by_no_more_than_twice_that_of_the_total(counts, data):
-    """As the module's text says: |p - x| <= |y - x| + 2 |sum y - sum x|, wherever the total is not negative."""
+    """As the module states: |p - x| <= |y - x| + 2 |sum y - sum x|, if the total is not negative."""
     truth = np.array(counts, dtype=float)
     noise = np.array(
         data.draw(st.lists(st.integers(-300, 300), min_size=len(counts), max_size=len(counts))), dtype=float
@@ -129,7 +129,7 @@ OVER = [
 
 
 def nearest(raw: np.ndarray, over: Product) -> np.ndarray:
-    """The best of all sets of cells that are zero, each solved exactly."""
+    """Return the best of all sets of cells that are zero, each solved exactly."""
     dense = over.spread(np.eye(over.cells, dtype=np.int64)).T.astype(float)
     gram, best, least = dense.T @ dense, None, np.inf
     for kept in itertools.product([False, True], repeat=over.cells):
@@ -162,7 +162,7 @@ def test_under_a_strategy_over_cells_the_nearest_is_nearest_in_its_nodes(over: P
 
 
 def test_sums_over_empty_cells_stay_near_which_the_euclidean_projection_spoils() -> None:
-    """Of 64 cells 16 hold something. The noise is made up, of one seed: no property of a sampler is tested."""
+    """16 of 64 cells have entries. The noise is synthetic, with one seed: no property of a sampler is tested."""
     noise = np.random.default_rng(6)
     over = Product(axes=(Layers(cells=64, sizes=(1, 4, 16), weights=(1, 1, 1)),))
     truth = np.where(np.arange(64) < 16, 40, 0)

@@ -1,25 +1,25 @@
-"""Constraints as values, and that what is enforced is what they say even at the ends of time."""
+"""Constraints as values, and their enforcement at the ends of the range of times."""
 
 import numpy as np
 import pytest
 
-from privacy.constraint import AtMost, ByClass, Within, parts
+from privacy.constraint import AtMost, AtOnce, ByClass, Within
 from tests.reference import Mutation
-from tests.transforms.test_bounding import kernel
+from tests.transforms.aggregation.test_contribution_bounding import kernel
 from transforms.aggregation.node_sums import BOUNDED
 
 LONG_AGO, FAR_OFF = np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max
 
 
 def restless(first: int | None = None) -> list[Mutation]:
-    """An entry that changes its ward in every window; with `first`, something was known of it already then."""
+    """Return an entry that changes its ward in every window; with `first`, it has an earlier state."""
     states = [{"ward": "ab"[i % 2], "x": 0.0, "fare": "pass"} for i in range(6)]
     moves = [Mutation("e", 5 + 10 * i, i + 1, states[i - 1] if i else None, states[i]) for i in range(6)]
     return moves if first is None else [Mutation("e", first, 0, None, None), *moves]
 
 
 def moved(mutations: list[Mutation], constraint: AtMost | Within) -> int:
-    """L1 of a count's changes by ward."""
+    """Return the L1 norm of a count's changes by ward."""
     return int(np.abs(kernel(mutations, constraint)[(BOUNDED, 0, "net", 0)]).sum())
 
 
@@ -45,8 +45,8 @@ def test_classes_are_listed_once_and_at_least_one():
 def test_a_unit_falls_under_one_part():
     both = ByClass("fare", (("multi", AtMost(3)), ("pass", Within(12))))
 
-    assert parts(both) == (AtMost(3), Within(12))
-    assert parts(Within(5)) == (Within(5),)
+    assert both.parts == (AtMost(3), Within(12))
+    assert Within(5).parts == (Within(5),)
 
 
 @pytest.mark.parametrize(("span", "expected"), [(0, 1), (9, 1), (10, 3), (20, 5), (FAR_OFF, 11)])
@@ -56,7 +56,7 @@ def test_a_span_keeps_the_changes_up_to_its_end(span, expected):
 
 @pytest.mark.parametrize("span", [0, 10, 2**62, FAR_OFF])
 def test_a_span_ends_even_if_the_first_mutation_is_as_early_as_times_can_be(span):
-    """The time since then outgrows 64 bits: a difference that wrapped would let every change count, for ever."""
+    """The time since then exceeds 64 bits: a difference that wrapped would let every change count permanently."""
     assert moved(restless(LONG_AGO), Within(span)) == 0
 
 
@@ -65,3 +65,9 @@ def test_a_mutation_at_the_end_of_time_changes_nothing_before_it():
 
     assert moved(late, Within(20)) == moved(restless(), Within(20))
     assert moved(late, AtMost(3)) == moved(restless(), AtMost(3))
+
+
+def test_a_bound_at_one_time_has_no_constraints_on_changes():
+    """With an empty list of them a sum over constraints, and so a sensitivity, would be 0."""
+    with pytest.raises(ValueError, match="at one time"):
+        _ = AtOnce(2).parts

@@ -1,4 +1,4 @@
-"""From noisy sums to numbers with intervals; all of it exact; `tests/statistical/test_coverage.py` draws noise."""
+"""Numbers with intervals from noisy sums, all exact; `tests/statistical/test_coverage.py` samples noise."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ RATIOS: list[Kind] = ["mean", "second_moment", "variance"]
 
 
 def noise_of(measure: Measure, scale: float) -> list[DiscreteLaplace]:
-    """Noise of `scale` times each component's largest value."""
+    """Return noise of `scale` times each component's largest value."""
     return [DiscreteLaplace(scale * component.largest) for component in measure.components]
 
 
@@ -23,7 +23,7 @@ def measure_of(kind: Kind, *, fine: bool = False) -> Measure:
 
 
 def told(measure: Measure, sums: list[np.ndarray], noise: list[DiscreteLaplace], terms: list[int]) -> Estimates:
-    """Estimates of numbers whose noise is a sum of so many draws."""
+    """Return estimates of numbers whose noise is a sum of `terms` draws."""
     confidence = confidence_of(len(noise))
     return estimate(
         measure,
@@ -46,7 +46,7 @@ def one(result: Estimates) -> tuple[float, float, float, float]:
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5), st.data())
 def test_counts_and_sums_are_the_noisy_sums_themselves(kind, dtype, numbers, data):
-    """Nothing is cut off, not even below zero: noise of mean zero stays unbiased."""
+    """Nothing is clamped, not even below zero: noise of mean zero stays unbiased."""
     measure = measure_of(kind)
     sizes = st.lists(st.floats(0.5, 1e6), min_size=len(numbers), max_size=len(numbers)).map(np.array)
     deviations, widths = data.draw(sizes), data.draw(sizes)
@@ -61,7 +61,7 @@ def test_counts_and_sums_are_the_noisy_sums_themselves(kind, dtype, numbers, dat
 
 
 @pytest.mark.parametrize(("components", "each"), [(1, 0.95), (2, 0.975), (3, 1 - 0.05 / 3)])
-def test_components_share_what_an_interval_may_miss(components, each):
+def test_components_share_the_failure_probability_of_an_interval(components, each):
     assert confidence_of(components) == pytest.approx(each, abs=1e-15)
     assert components * (1 - each) == pytest.approx(1 - CONFIDENCE)
 
@@ -69,7 +69,7 @@ def test_components_share_what_an_interval_may_miss(components, each):
 @pytest.mark.parametrize("kind", RATIOS)
 @given(st.lists(st.floats(LOW, HIGH), min_size=1, max_size=30), st.floats(0.01, 20), st.data())
 def test_the_truth_is_in_the_interval_whenever_the_noise_is_in_its_own(kind, values, scale, data):
-    """The whole proof of coverage but for the union bound: over all noise within the half widths, near its ends too."""
+    """The proof of coverage except for the union bound: over all noise within the half widths, near its ends too."""
     measure = measure_of(kind)
     noise = noise_of(measure, scale)
     exact = sums_of(measure, values)
@@ -79,7 +79,7 @@ def test_the_truth_is_in_the_interval_whenever_the_noise_is_in_its_own(kind, val
 
     value, stddev, low, high = one(told(measure, [s + d for s, d in zip(exact, drawn, strict=True)], noise, [2]))
 
-    # What rounding to the grid takes from the truth itself: a variance of nothing may come out below zero.
+    # Rounding to the grid changes the truth itself: a variance of 0 may become negative.
     rounding = measure.components[-1].grid + 1e-9
     assert low - rounding <= truth <= high + rounding
     assert measure.bounds[0] <= low <= value <= high <= measure.bounds[1]
@@ -114,7 +114,7 @@ def test_a_count_that_may_be_zero_gives_the_whole_range(kind):
 
 @pytest.mark.parametrize("kind", RATIOS)
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_a_ratio_is_cut_to_the_range_of_what_it_can_be(kind, sign):
+def test_a_ratio_is_clamped_to_its_possible_range(kind, sign):
     measure = measure_of(kind)
     sums = [np.array([[10]]), *[np.array([[sign * 10**12]])] * (len(measure.components) - 1)]
 
@@ -126,7 +126,7 @@ def test_a_ratio_is_cut_to_the_range_of_what_it_can_be(kind, sign):
 
 @pytest.mark.parametrize("kind", RATIOS)
 @given(st.lists(st.floats(LOW, HIGH), min_size=3, max_size=30))
-def test_without_noise_to_speak_of_a_ratio_is_the_plain_statistic(kind, values):
+def test_with_negligible_noise_a_ratio_is_the_plain_statistic(kind, values):
     measure = measure_of(kind, fine=True)
     numbers = np.array(values)
     plain = {"mean": numbers.mean(), "second_moment": (numbers**2).mean(), "variance": numbers.var()}[kind]
@@ -140,7 +140,7 @@ def test_without_noise_to_speak_of_a_ratio_is_the_plain_statistic(kind, values):
 
 @pytest.mark.parametrize("kind", RATIOS)
 def test_the_deviation_of_a_ratio_is_that_of_its_linear_part(kind):
-    """Against differences of the estimate itself, one component at a time."""
+    """Compared with differences of the estimate itself, one component at a time."""
     measure = measure_of(kind)
     noise = noise_of(measure, 2.0)
     sums = [s.astype(float) for s in sums_of(measure, [0.0, 1.0, 4.0, 2.0, -1.0] * 2000)]

@@ -1,4 +1,4 @@
-"""What our errors are compared with: the lower bound, which nothing known goes below; the paper's tree; OpenDP's."""
+"""References for our errors: the lower bound, which nothing known goes below; the paper's tree; OpenDP's."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ from benchmarks.error.setting import Setting, sigma
 
 
 def trajectories(windows: int, changes: int) -> np.ndarray:
-    """All z with at most so many changes, +1 and -1 in turn, [some, windows]."""
+    """Return all z with at most `changes` changes, +1 and -1 alternately, [trajectories, windows]."""
     rows = []
     for count in range(1, changes + 1):
         for places in itertools.combinations(range(windows), count):
@@ -42,7 +42,7 @@ def test_within_a_stretch_the_place_is_drawn_as_well(windows: int, changes: int,
 
 
 def factorisations(workload: np.ndarray) -> dict[str, np.ndarray]:
-    """Strategies C, [nodes, windows], for a workload A whose rows C spans."""
+    """Yield strategies C, [nodes, windows], for a workload A in the span of the rows of C."""
     windows = workload.shape[1]
     half = [math.comb(2 * j, j) / 4**j for j in range(windows)]
     steps = np.subtract.outer(np.arange(windows), np.arange(windows))
@@ -59,7 +59,7 @@ def factorisations(workload: np.ndarray) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("changes", [1, 2, 3, 5])
 @pytest.mark.parametrize("width", [None, 2, 3])
 def test_no_factorisation_goes_below(changes: int, width: int | None) -> None:
-    """Its sensitivity by exhaustion, its variance by the best linear estimate."""
+    """Sensitivity by exhaustion, variance by the best linear estimate."""
     windows = 8
     levels = np.tril(np.ones((windows, windows)))
     workload = levels if width is None else (levels - np.tril(np.ones_like(levels), -width))[width - 1 :]
@@ -74,7 +74,7 @@ def test_no_factorisation_goes_below(changes: int, width: int | None) -> None:
 
     assert all(error >= least * (1 - 1e-9) for error in found.values()), (least, found)
     if changes <= 3:
-        assert min(found.values()) < 2.5 * least  # and it is not empty: one of these few comes near
+        assert min(found.values()) < 2.5 * least  # the bound is not vacuous: one of these few comes near
 
 
 def test_one_change_among_two_windows_is_exact() -> None:
@@ -107,7 +107,7 @@ def test_the_closed_form_is_a_weaker_bound(windows: int, changes: int) -> None:
 
 
 def test_long_lines_of_sliding_windows_tend_to_the_lebesgue_constant() -> None:
-    """Without end the bound for one change is the squared mean of |symbol|: 3.16 for 7 windows."""
+    """Without an end the bound for one change is the squared mean of |symbol|: 3.16 for 7 windows."""
     angle = (np.arange(200_000) + 0.5) * math.pi / 200_000
     symbol = np.abs(np.sin(7 * angle / 2) / np.sin(angle / 2)).mean()
 
@@ -141,7 +141,7 @@ def test_the_papers_binary_tree_has_the_error_that_is_compared_with() -> None:
 
 @pytest.mark.parametrize(("branching", "height"), [(2, 1), (2, 3), (3, 3), (5, 2)])
 def test_covers_are_the_least(branching: int, height: int) -> None:
-    """Against the shortest path over all complete nodes."""
+    """Compared with the shortest path over all complete nodes."""
     windows = 40
     begins, ends = np.triu_indices(windows + 1, 1)
     sizes = paper.cover_sizes(begins, ends, branching, height)
@@ -156,8 +156,8 @@ def test_covers_are_the_least(branching: int, height: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [None, 7])
-def test_opendp_is_charged_for_what_its_own_code_publishes(width: int | None) -> None:
-    """Its tree, its noise and its consistency, run on zeros, scatter as the exact variance says.
+def test_opendp_is_charged_for_the_numbers_its_own_code_publishes(width: int | None) -> None:
+    """Its tree, its noise and its consistency, run on zeros, scatter by the exact variance.
 
     A sum of Laplace noise has kurtosis 6 at most, so that the mean of 4,000 squares has a standard error below
     sqrt(5 / 4,000) = 3.6 % of it; 22 % are six of them, which happens less than once in 1e6 times.

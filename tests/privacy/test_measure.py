@@ -1,4 +1,4 @@
-"""Components stay within the ranges that the noise is scaled to, and their sums decode to the plain statistics."""
+"""Components stay within the ranges to which noise is scaled, and their sums decode to the plain statistics."""
 
 import math
 
@@ -41,7 +41,7 @@ def measure_or_skip(kind: Kind, bounds: Bounds, *, fine: bool = False) -> Measur
 
 
 def places(bounds: Bounds) -> st.SearchStrategy[list[float]]:
-    """Values inside the bounds, outside of them and on them."""
+    """Yield values inside the bounds, outside of them and at them."""
     near = st.sampled_from([*bounds, 0.0, math.inf, -math.inf, sum(bounds) / 2, 1e300, -1e300, 5e-324])
     return st.lists(near | st.floats(bounds[0], bounds[1]), min_size=1, max_size=30)
 
@@ -95,7 +95,7 @@ def test_sums_decode_to_the_plain_statistics(bounds, data):
     clamped = np.clip(values, low, high)
     half, size = (high - low) / 2, max(abs(low), abs(high))
     for kind, truth, moves in [
-        # A value is off by half a step of its grid at most; a square, which is cut down, by one step of its own.
+        # A value has an error of at most half a step of its grid; a square, which is rounded down, of one step.
         ("sum", clamped.sum(), len(values) / 2),
         ("mean", clamped.mean(), 1 / 2),
         ("second_moment", (clamped**2).mean(), size + 1),

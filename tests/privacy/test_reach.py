@@ -1,7 +1,7 @@
-"""What one entry can reach, against every trajectory of small releases and a search over large ones.
+"""Largest effect of one entry, compared with every trajectory of small releases and a search over large ones.
 
-Trajectories are sequences of states; the strategies' own step gives the nodes, so that the claim is held against
-the code that releases. All arithmetic is on integers; nothing is sampled but the cases.
+Trajectories are sequences of states; the strategies' own step computes the nodes, so the claim is compared with the
+code that releases. All arithmetic is on integers; only the cases are random.
 """
 
 import itertools
@@ -20,15 +20,15 @@ from privacy.planning.promise import Promise
 from privacy.planning.sensitivity import of_events, of_net
 from privacy.series import Ints
 from privacy.strategies.base import Floats
-from privacy.strategies.factorised import Factorised
+from privacy.strategies.factorised.factorised import Factorised
 from privacy.strategies.sliding import Sliding
-from privacy.strategies.tree import Tree
+from privacy.strategies.tree.tree import Tree
 from tests.privacy.steps import exact_nodes
 
 COUNT = Measure(kind="count").components
 FINE = Measure(kind="count", fine=True).components
 STEP = Component(name="sum", grid=1.0, low=-1, high=2)
-"""A sum whose values lie on both sides of nothing: its diameter is larger than its radius."""
+"""A sum whose values lie on both sides of 0: its diameter is larger than its radius."""
 
 Bools = NDArray[np.bool_]
 Trajectory = tuple[tuple[int, int] | None, ...]
@@ -42,7 +42,7 @@ def unit(components: tuple[Component, ...], cells: int, constraint: Constraint, 
 
 
 def leaves_of(states: Trajectory, cells: int) -> np.ndarray:
-    """[1 + windows, cells]: the leaf sums of one entry."""
+    """Return the leaf sums of one entry, [1 + windows, cells]."""
     levels = np.zeros((len(states), cells), dtype=np.int64)
     for row, state in enumerate(states):
         if state is not None:
@@ -51,12 +51,12 @@ def leaves_of(states: Trajectory, cells: int) -> np.ndarray:
 
 
 def changes(states: Trajectory) -> int:
-    """Being there at the start is one."""
+    """Return the number of changes; presence at the start is one."""
     return sum(a != b for a, b in itertools.pairwise((None, *states)))
 
 
 def trajectories(windows: int, most: int, values: tuple[tuple[int, int], ...]) -> Iterator[Trajectory]:
-    """All of at most so many changes."""
+    """Yield all trajectories of at most `most` changes."""
     for states in itertools.product((None, *values), repeat=windows + 1):
         if changes(states) <= most:
             yield states
@@ -64,11 +64,11 @@ def trajectories(windows: int, most: int, values: tuple[tuple[int, int], ...]) -
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What each of many entries moves, one for each row of `leaves`.
+    """Effect of each of many entries, one for each row of `leaves`.
 
     Attributes:
-        l1, l2: lengths.
-        told: how many nodes are not zero.
+        l1, l2: norms.
+        told: number of nodes that are not zero.
     """
 
     l1: Floats
@@ -76,13 +76,13 @@ class Moved:
     told: Ints
 
     def within(self, claimed: Sensitivity, of: Bools) -> Bools:
-        """Whether each keeps to the claim, of those that it is about."""
+        """Return whether each entry keeps to the claim, among those to which the claim applies."""
         kept = (self.l1 <= claimed.l1 * (1 + 1e-12)) & (self.l2 <= claimed.l2 * (1 + 1e-12))
         return kept & (self.told <= claimed.nodes) | ~of
 
 
 def moved(strategy: Tree | Sliding | Factorised, leaves: Ints, largest: int = 1) -> Moved:
-    """By leaves [entries, 1 + windows, cells], all in one step: cells do not know of each other."""
+    """Return the effects of leaves [entries, 1 + windows, cells], all in one step: cells are independent."""
     entries, rows, cells = leaves.shape
     nodes = exact_nodes(strategy, leaves.transpose(1, 0, 2).reshape(rows, entries * cells)) / largest
     nodes = nodes.reshape(len(nodes), entries, cells)
@@ -95,7 +95,7 @@ def moved(strategy: Tree | Sliding | Factorised, leaves: Ints, largest: int = 1)
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """All trajectories of a kind, with what they do to the leaves and how often they change."""
+    """All trajectories of a kind, with their leaves and their numbers of changes."""
 
     states: list[Trajectory]
     leaves: Ints
@@ -109,7 +109,7 @@ def every(windows: int, most: int, values: tuple[tuple[int, int], ...], cells: i
 
 
 def beyond(entries: Entries, kept: Bools) -> list[Trajectory]:
-    """Those that go further than is claimed."""
+    """Return the entries that exceed the claim."""
     return [entries.states[number] for number in np.flatnonzero(~kept)]
 
 
@@ -151,12 +151,12 @@ def test_no_trajectory_reaches_further_than_claimed(components, cells, values, l
         claimed = of_net(strategy, unit(components, cells, AtMost(k)))
         own = entries.changes <= k
         assert beyond(entries, found.within(claimed, own)) == []
-        if cells == 1 and largest == 1 and shape[0] == "none":  # exact where the theory says so
+        if cells == 1 and largest == 1 and shape[0] == "none":  # exact if the theory says so
             assert (found.l1[own].max(), found.l2[own].max()) == (claimed.l1, pytest.approx(claimed.l2))
 
 
 def are_within(entries: Entries, windows: int) -> Bools:
-    """Which move in so many consecutive windows at the most; being there at the start is no move."""
+    """Return which entries move in at most `span` consecutive windows; presence at the start is no move."""
     moves = entries.leaves[:, 1:].any(axis=2)
     last = moves.shape[1] - 1 - moves[:, ::-1].argmax(axis=1)
     return (last - moves.argmax(axis=1) < windows) | ~moves.any(axis=1)
@@ -178,7 +178,7 @@ FORMS = ("square_root", "leaky", "arma", "window")
 
 def factorised_of(form: str, windows: int, *, initial_level: bool) -> Factorised:
     from privacy.series import Series
-    from privacy.strategies.factorised_fitting import fit
+    from privacy.strategies.factorised.fitting import fit
 
     return fit(
         form,
@@ -206,7 +206,7 @@ def test_no_trajectory_reaches_further_through_a_filter(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_entry_that_was_there_and_moves_at_every_leaf_is_accounted_for(form):
-    """One change more than there are leaves, since being there, untold, is one: no histogram gets around it."""
+    """One change more than there are leaves, since presence at the start is one: no histogram avoids it."""
     for windows in (2, 3):
         factorised = factorised_of(form, windows, initial_level=False)
         claimed = of_net(factorised, unit(FINE, 3, AtMost(windows + 1)))
@@ -263,7 +263,7 @@ def test_no_owner_of_two_entries_reaches_further_than_claimed(shape):
 @pytest.mark.parametrize("shape", [*STRATEGIES, "square_root"], ids=str)
 @pytest.mark.parametrize("cells", [1, 2])
 def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
-    """Two entries of which one is there at the end of each window, in all the ways there are; every change counts."""
+    """Two entries of which one is present at the end of each window, in all possible ways; every change counts."""
     windows, k = 4, 4
     if shape == "square_root":
         strategy, components, unit_steps = factorised_of(shape, windows, initial_level=True), FINE, 2**24
@@ -287,7 +287,7 @@ def test_an_owner_of_one_entry_at_once_is_charged_as_one_entry(shape, cells):
 
 def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
     from privacy.series import Series
-    from privacy.strategies.factorised_fitting import fit
+    from privacy.strategies.factorised.fitting import fit
 
     factorised = fit(
         "window",
@@ -306,7 +306,7 @@ def test_an_endless_filter_has_a_sensitivity_that_does_not_grow():
 
 @pytest.mark.slow
 def test_search_at_a_thousand_windows_stays_within_the_claim():
-    """Hill climbing over the places of eight toggles, from many starts; seeded, since it looks for the worst case."""
+    """Hill climbing over the places of eight toggles, from many starts; seeded, since it searches the worst case."""
     rng = np.random.default_rng(3)
     windows, k = 1024, 8
     for strategy in (

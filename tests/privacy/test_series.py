@@ -1,4 +1,4 @@
-"""Where numbers lie on the line of windows, against lists written out."""
+"""Positions of numbers on the line of windows, compared with written lists."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_levels_begin_before_everything_and_other_numbers_at_their_window():
         assert Series(kind=kind).ends(3).tolist() == [1, 2, 3]
 
 
-def test_totals_add_up_what_lies_between_the_boundaries():
+def test_totals_add_up_the_leaves_between_the_boundaries():
     rng = np.random.default_rng(5)
     leaves = rng.integers(-9, 9, (11, 3))
 

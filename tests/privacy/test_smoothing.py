@@ -1,8 +1,8 @@
-"""Smoothed numbers: what they are made from, that they are final, how far off they are, and which intervals hold.
+"""Smoothed numbers: their inputs, that they are final, their errors, and the coverage of their intervals.
 
-Of chance is the noise, from the machine; series may have seeds. Each check of chance looks at the last numbers of CELLS
-series, which are independent, and a correct build fails this module with probability at most FALSE_ALARM. The same
-noise serves all checks: that none of them fails needs no more than that each hardly ever does.
+Only the noise, from the operating system, is random; series may have seeds. Each random check uses the last numbers of
+CELLS series, which are independent, and a correct build fails this module with probability at most FALSE_ALARM. All
+checks use the same noise: the bound for the module is the sum of the bounds for the checks.
 """
 
 from functools import lru_cache, partial
@@ -16,17 +16,18 @@ from privacy.series import Series
 from privacy.smoothing import noise_covariance
 from privacy.smoothing.noise_covariance import noise_covariances
 from privacy.smoothing.segments import Segment, segments
-from privacy.smoothing.walk import SPEEDS, Smoothed, _filters, _noise, smooth
+from privacy.smoothing.walk import SPEEDS, SmoothedNumbers, _filters, _noise, smooth
 from privacy.strategies.base import Nodes, Strategy
-from privacy.strategies.direct import Direct
-from privacy.strategies.factorised import Factorised
+from privacy.strategies.direct.direct import Direct
+from privacy.strategies.factorised.coefficient_kernel import Coefficients
+from privacy.strategies.factorised.factorised import Factorised
 from privacy.strategies.sliding import Sliding
-from privacy.strategies.tree import Tree
+from privacy.strategies.tree.tree import Tree
 from tests.privacy.steps import noise_matrix, sampled
 
 FALSE_ALARM = 1e-6
 CHECKS = 16
-"""More than there are checks of chance below."""
+"""At least the number of random checks below."""
 
 NUMBERS, NODES, CELLS = 100, 140, 500
 NOISE = DiscreteGaussian(50.0)
@@ -38,14 +39,14 @@ STRATEGIES: list[tuple[Strategy, Series]] = [
     (tree(branching=3, height=3, refine="subtraction"), LEVEL),
     (tree(branching=2, height=4, refine="least_squares"), WEEK),
     (tree(branching=2, height=1, refine="none"), CHANGE),
-    (Factorised(form="square_root", windows=29, initial_level=True, leak=0.0, poles=()), LEVEL),
+    (Factorised(kernel=Coefficients(), windows=29, initial_level=True), LEVEL),
     (Sliding(width=7, every=2, windows=29), WEEK),
     (Direct(windows=29), CHANGE),
 ]
 
 
 def walks(speed: float, numbers: int = NUMBERS) -> np.ndarray:
-    """True numbers that follow the model, in units of the noise's deviation."""
+    """Return true numbers that follow the model, in units of the noise's deviation."""
     steps = np.random.default_rng(7).normal(size=(numbers, CELLS))
     return np.cumsum(steps * speed**0.5, axis=0)
 
@@ -55,8 +56,8 @@ def sample(noise: NoiseDistribution) -> np.ndarray:
     return noise.noise(NODES * CELLS).reshape(-1, CELLS)
 
 
-def smoothed(truth: np.ndarray, noise: NoiseDistribution = NOISE) -> tuple[Smoothed, np.ndarray, float]:
-    """Of published numbers with noise of their own each: what they are smoothed to, they, and half an interval."""
+def smoothed(truth: np.ndarray, noise: NoiseDistribution = NOISE) -> tuple[SmoothedNumbers, np.ndarray, float]:
+    """Return smoothed numbers, published numbers with independent noise, and half an interval."""
     published = truth + sample(noise)[: len(truth)]
     half = noise.half_width(1, 0.95)
     parts = segments(len(truth), len(truth))
@@ -69,17 +70,17 @@ def smoothed(truth: np.ndarray, noise: NoiseDistribution = NOISE) -> tuple[Smoot
 
 
 def most(misses: float) -> int:
-    """Least limit that CELLS intervals pass with probability at most their share, if each misses so often."""
+    """Return the least limit that CELLS intervals exceed with probability at most their share, for this miss rate."""
     return int(binom.isf(FALSE_ALARM / CHECKS, CELLS, misses))
 
 
-def missed(found: Smoothed, truth: np.ndarray) -> int:
+def missed(found: SmoothedNumbers, truth: np.ndarray) -> int:
     return int(((found.low > truth) | (truth > found.high))[-1].sum())
 
 
 @pytest.mark.parametrize(("strategy", "series"), STRATEGIES)
 @pytest.mark.parametrize("columns", [512, 7])
-def test_the_noise_of_numbers_goes_together_as_their_nodes_say(strategy, series, columns, monkeypatch):
+def test_the_noise_of_numbers_has_the_covariance_of_their_nodes(strategy, series, columns, monkeypatch):
     monkeypatch.setattr(noise_covariance, "COLUMNS", columns)
     nodes = sampled(strategy, 29)
     weights = noise_matrix(strategy, series, 29, nodes, scale=2**20)
@@ -94,7 +95,7 @@ def test_the_noise_of_numbers_goes_together_as_their_nodes_say(strategy, series,
 
 
 def test_each_estimate_is_the_best_linear_one_of_the_numbers_up_to_it():
-    """By the formulas of universal kriging, which know nothing of contrasts, for noise that goes together anyhow."""
+    """By the formulas of universal kriging, which do not use contrasts, for any covariance of the noise."""
     rng = np.random.default_rng(3)
     mixed = rng.normal(size=(12, 20))
     covariance = mixed @ mixed.T
@@ -117,12 +118,12 @@ def test_each_estimate_is_the_best_linear_one_of_the_numbers_up_to_it():
 
 
 @pytest.mark.slow
-def test_what_is_published_later_changes_no_bit_of_a_smoothed_number():
+def test_later_numbers_change_no_bit_of_a_smoothed_number():
     horizon, strategy = 420, Tree(branching=8, height=3, refine="subtraction", windows=420, initial_level=True)
     rng = np.random.default_rng(5)
     published = np.cumsum(rng.normal(size=(400, 3)), axis=0)
 
-    def of_first(numbers: int) -> Smoothed:
+    def of_first(numbers: int) -> SmoothedNumbers:
         parts = segments(numbers, horizon)
         known = published[:numbers]
         return smooth(known, known - 9, known + 9, parts=parts, covariances=noise_covariances(strategy, LEVEL, parts))
@@ -136,10 +137,10 @@ def test_what_is_published_later_changes_no_bit_of_a_smoothed_number():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("speed", [0.01, 0.1])
-def test_slow_series_come_out_as_near_as_theory_says(speed):
-    """A Kalman filter that knew the steps' variance q would be off by (sqrt(q^2 + 4 q) - q) / 2, in the noise's.
+def test_slow_series_have_the_error_of_the_theory(speed):
+    """A Kalman filter with the known variance q has the error (sqrt(q^2 + 4 q) - q) / 2, in units of the noise's.
 
-    Not to know it costs up to 30 % of that. Errors are near to normal, so their squares to chi-square.
+    If q is unknown, the error is up to 30 % larger. Errors are near to normal, so their squares to chi-square.
     """
     truth = UNIT * walks(speed)
     found, _, _ = smoothed(truth)
@@ -152,16 +153,16 @@ def test_slow_series_come_out_as_near_as_theory_says(speed):
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [NOISE, DiscreteLaplace(35.0)], ids=str)
 @pytest.mark.parametrize("speed", [0.001, 0.1, 10.0])
-def test_the_intervals_of_the_model_hold_series_that_follow_it(speed, noise):
-    """It is not exact: 93 to 99 % are held, as measured, and 90 % are claimed here."""
+def test_the_intervals_of_the_model_cover_series_that_follow_it(speed, noise):
+    """It is not exact: the measured coverage is 93 to 99 %, and this test requires 90 %."""
     truth = noise.variance**0.5 * walks(speed)
     found, _, _ = smoothed(truth, noise)
 
     assert missed(found, truth) <= most(0.1)
 
 
-def smoothed_levels(truth: np.ndarray, *, alone: bool = False) -> tuple[Smoothed, np.ndarray]:
-    """Of levels made from a tree's nodes: what they are smoothed to, and they; `alone`: as if each noise were new."""
+def smoothed_levels(truth: np.ndarray, *, alone: bool = False) -> tuple[SmoothedNumbers, np.ndarray]:
+    """Return smoothed and true levels of a tree's nodes; `alone`: as if each noise were independent."""
     strategy = Tree(branching=4, height=4, refine="least_squares", windows=NUMBERS, initial_level=True)
     asked: list[int] = []
 
@@ -179,10 +180,10 @@ def smoothed_levels(truth: np.ndarray, *, alone: bool = False) -> tuple[Smoothed
 
 
 @pytest.mark.slow
-def test_noise_that_goes_together_is_no_reason_to_be_sure():
-    """Of a level at rest that shares nodes over time, the intervals hold; they would not, were each noise new.
+def test_correlated_noise_does_not_narrow_intervals_wrongly():
+    """For a constant level that shares nodes over time the intervals hold; with independent noise they would not.
 
-    Some 54 % are held then, as measured, where 90 % are claimed: an accident is far less likely than FALSE_ALARM.
+    The measured coverage is then some 54 %, instead of 90 %: chance is far less likely than FALSE_ALARM.
     """
     truth = np.zeros((NUMBERS, CELLS))
 
@@ -191,9 +192,9 @@ def test_noise_that_goes_together_is_no_reason_to_be_sure():
 
 
 def test_a_jump_of_levels_is_not_taken_for_noise_that_they_share():
-    """The mean square after it is 0.98 of the published one, as measured, and would be 4.6 if weight came back.
+    """The mean square after it is 0.98 of the published one, as measured, and would be 4.6 if weight returned.
 
-    Cells are independent, and the ratio has a deviation of 0.002: above 1.2 it is far more seldom than FALSE_ALARM.
+    Cells are independent, and the ratio has a deviation of 0.002: above 1.2 it is far rarer than FALSE_ALARM.
     """
     truth = np.zeros((NUMBERS, CELLS))
     truth[30:] = 30 * UNIT
@@ -203,7 +204,7 @@ def test_a_jump_of_levels_is_not_taken_for_noise_that_they_share():
 
 
 def test_after_a_jump_numbers_are_hardly_worse_than_published():
-    """A jump of ten deviations: the mean square over the ten numbers from it on is 0.87 of the noise's, as measured.
+    """A jump of ten deviations: the mean square over the next ten numbers is 0.87 of the noise's, as measured.
 
     The mean over CELLS has a deviation of 0.02, so it is above 1.2 with probability far below FALSE_ALARM.
     """
@@ -214,10 +215,10 @@ def test_after_a_jump_numbers_are_hardly_worse_than_published():
     assert ((found.value - truth)[80:90] ** 2).mean() <= 1.2 * NOISE.variance
 
 
-def test_bursts_are_in_the_published_intervals_and_not_in_those_of_the_model():
-    """One number in twenty is ten deviations higher. What is smoothed stays in the published intervals, whatever it is.
+def test_bursts_are_covered_by_published_intervals_and_not_by_those_of_the_model():
+    """One number in twenty is ten deviations higher. Smoothed numbers always stay in the published intervals.
 
-    The model's miss 9 % (measured), where they say 5: so they are not named as if they held. The share of all numbers
+    The model's intervals miss 9 % (measured) instead of 5 %: so they are labelled differently. The share of all numbers
     has a deviation of 0.4 %, since cells are independent and that of one cell has one of 8 %.
     """
     bursts = np.random.default_rng(11).random((NUMBERS, CELLS)) < 0.05

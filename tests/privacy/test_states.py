@@ -1,4 +1,4 @@
-"""Sizes of sets of states, against all pairs of their ends."""
+"""Sizes of sets of states, compared with all pairs of their ends."""
 
 from itertools import product
 
@@ -22,7 +22,7 @@ OVER = [None, Product(axes=(Layers(cells=3, sizes=(1, 3), weights=(1, 2)),)), Pr
 
 
 def states(components: tuple[Component, ...], columns: np.ndarray) -> np.ndarray:
-    """All whose values are ends, [states, components x nodes]."""
+    """Return all states whose values are ends, [states, components x nodes]."""
     ends = [[end / c.largest for end in (c.low, c.high)] for c in components]
     return np.array([np.outer(values, column).ravel() for column in columns for values in product(*ends)])
 
@@ -49,7 +49,7 @@ def test_sizes_are_those_of_the_farthest_states(components, cells, over):
 @pytest.mark.parametrize("over", OVER, ids=str)
 @pytest.mark.parametrize("components", COMPONENTS, ids=str)
 def test_differences_of_courses_change_their_sign(components, over, entries):
-    """As many entries as are there at once, of one course, or each moved to a cell that is near."""
+    """All entries that are present at once, of one course, or each moved to a near cell."""
     cells = 3
     columns = np.eye(cells) if over is None else over.spread(np.eye(cells, dtype=np.int64))
     moved = [columns[a] - columns[b] for a in range(cells) for b in range(cells) if abs(a - b) <= 1]

@@ -1,4 +1,4 @@
-"""Rounding upward, against fractions and decimals that are exact."""
+"""Rounding upward, compared with exact fractions and decimals."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""A release of some version goes on under this one: what the program says of it and publishes, but for the noise."""
+"""Continue a release of an earlier version, and collect the program's output and published values without noise."""
 
 import csv
 import io
@@ -15,10 +15,10 @@ UNTIL = "2026-01-08T00:00:00Z"
 """The end of the third epoch."""
 
 SAMPLED = ("noisy_value", "value", "ci_low", "ci_high")
-"""Columns with noise in them; for the mean, `squares`, so is its standard deviation."""
+"""Columns with noise. The standard deviation of the mean `squares` has noise too."""
 
 ERRORS = ("rmse_observed", "rmse_total", "relative_error")
-"""Of `evaluate`, which samples noise of its own."""
+"""Errors that `evaluate` computes from fresh noise."""
 
 METRICS = (
     "windows_published_total",
@@ -31,18 +31,18 @@ METRICS = (
     "delta_allowed",
     "delta_spent",
 )
-"""What follows from the release alone, and not from the clock or the machine."""
+"""Metrics that depend on the release alone, and not on the clock or the machine."""
 
 
 def unpacked(release: Path, folder: Path) -> Path:
-    """The release as its version left it, with the times of its files; `next` holds what the changelog gets later."""
+    """Unpack a release as its version left it, with the files' times; `next` holds later files of the changelog."""
     with tarfile.open(release / "release.tar.gz") as packed:
         packed.extractall(folder, filter="tar")
     return folder
 
 
 def said(folder: Path, *arguments: str) -> str:
-    """What the program prints."""
+    """Run the program in a folder, and return its output."""
     printed = io.StringIO()
     with chdir(folder), redirect_stdout(printed):
         code = cli.main(arguments)
@@ -54,15 +54,15 @@ def document(folder: Path, command: str, *arguments: str) -> Any:
     return json.loads(said(folder, command, "spec.yaml", "--json", *arguments))
 
 
-def go_on(folder: Path) -> None:
-    """The third epoch, from what the first two left and what the changelog got since."""
+def run_third_epoch(folder: Path) -> None:
+    """Run the third epoch, from the state of the first two and the later files of the changelog."""
     for path in sorted((folder / "next").iterdir()):
         path.rename(folder / "data" / path.name)
     said(folder, "run", "spec.yaml", f"--until={UNTIL}")
 
 
 def expected(folder: Path) -> dict[str, Any]:
-    """All that follows from spec, plan, data and epochs; the same whenever and wherever it is made."""
+    """Return the values that depend only on spec, plan, data and epochs, and not on time or machine."""
     public = folder / "public"
     manifest = json.loads((public / "manifest.json").read_text())
     attempts = [epoch.pop("attempt") for epoch in manifest["epochs"]]
@@ -101,7 +101,7 @@ def expected(folder: Path) -> dict[str, Any]:
 
 
 def without_advice(report: Any) -> Any:
-    """A later version may warn in other words, and of other things."""
+    """Return the report without warnings, since a later version may change them."""
     report.pop("warnings", None)
     return report
 

@@ -1,11 +1,11 @@
-"""Make the releases that this version leaves to all later ones, over those that are there.
+"""Make the releases with which later versions are tested, and replace this version's existing ones.
 
     python -m tests.releases.make
     python -m tests.releases.make span owners      # some of them
 
-One for each guarantee, with two epochs and every kind of strategy that it has; with hardly any noise, so that what
-later versions publish can be held against the exact numbers. `expected.json` is what this version says of it and
-publishes in a third epoch, but for the noise.
+There is one release for each guarantee, with two epochs and every kind of strategy that the guarantee has. The noise is
+very small, so that tests can compare published values of later versions with exact values. `expected.json` holds this
+version's output and published values of a third epoch, without noise.
 """
 
 import csv
@@ -17,9 +17,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from pipelines.store.attempt import Run
+from pipelines.store.attempt import Run, text_of
 from tests.e2e.specs import DAY, SCHEMA, START, Row, changelog
-from tests.releases.continued import expected, go_on, said
+from tests.releases.continued import expected, run_third_epoch, said
 from tests.test_house import setup_arguments
 
 HERE = Path(__file__).parent
@@ -217,7 +217,7 @@ SPECS = {
 }
 
 EPOCHS = {"data/part-1.csv": 2, "data/part-2.csv": 4, "next/part-3.csv": 7}
-"""The last day of each file; an epoch ends where it does."""
+"""The last day of each file, on which an epoch ends."""
 
 
 def main() -> None:
@@ -233,21 +233,21 @@ def make(spec: str, release: Path) -> None:
             write_part(folder / name, day)
             if name.startswith("data/"):
                 said(folder, "run", "spec.yaml", f"--until={(START + day * DAY).isoformat()}")
-        for run in folder.glob("private/attempts/*/run.json"):  # nothing of the machine that made it
-            run.write_bytes(Run(host="", place="", process="", began="2026-01-10T00:00:00+00:00").to_json())
+        for run in folder.glob("private/attempts/*/run.json"):  # removes names of this machine
+            run.write_bytes(text_of(Run(host="", place="", process="", began="2026-01-10T00:00:00+00:00")))
         shutil.rmtree(release, ignore_errors=True)
         release.mkdir(parents=True)
         with tarfile.open(release / "release.tar.gz", "w:gz") as packed:
             for path in sorted(folder.iterdir()):
                 packed.add(path, path.name, filter=of_nobody)
-        go_on(folder)
+        run_third_epoch(folder)
         (release / "expected.json").write_text(json.dumps(expected(folder), indent=1) + "\n")
 
 
 def write_part(path: Path, day: int) -> None:
-    """The rows of the days since the part before. Whoever is first seen later with a state before enters there.
+    """Write the rows of the days since the previous part. The first row of a stay has no state before.
 
-    Three stays in a row are one person's; rooms follow ages.
+    Three consecutive stays belong to one person; a room is a function of the age.
     """
     last = START + day * DAY
     first = START + max((end for end in EPOCHS.values() if end < day), default=-100) * DAY
@@ -270,7 +270,7 @@ MORE = [f"{side}_{name}" for side in ("before", "after") for name in ("person", 
 
 
 def more(row: Row) -> Row:
-    """Columns that other releases have no need of; null where there is no state."""
+    """Return columns that only these releases need; they are null if there is no state."""
     found = {}
     for side in ("before", "after"):
         there = row[f"{side}_age"] is not None

@@ -1,4 +1,4 @@
-"""A release that an earlier version began goes on under this one: with its plan, its state and its noise."""
+"""This version continues a release of an earlier version, with its plan, its state and its noise."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 
 from pipelines.store.store import Store
 from tests.e2e.specs import contents, published
-from tests.releases.continued import expected, go_on, unpacked
+from tests.releases.continued import expected, run_third_epoch, unpacked
 from tests.releases.make import HERE, SPECS
 from tests.test_house import setup_arguments
 
@@ -28,9 +28,9 @@ class Continued:
     """A release after one more epoch.
 
     Attributes:
-        before: files of the public side and commits as that version left them, by side and name.
-        made: what that version said and published, but for the noise.
-        found: what this one does.
+        before: Public files and commits as the earlier version left them, by side and name.
+        made: Output and published values of the earlier version, without noise.
+        found: Output and published values of this version, without noise.
     """
 
     folder: Path
@@ -43,13 +43,19 @@ class Continued:
 def continued(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Continued:
     folder = unpacked(HERE / request.param, tmp_path_factory.mktemp("release"))
     before = {side: contents(folder / side) for side in ("public", "private/commits")}
-    go_on(folder)
+    run_third_epoch(folder)
     made = json.loads((HERE / request.param / "expected.json").read_text())
     return Continued(folder, before, made, json.loads(json.dumps(expected(folder))))
 
 
 def assert_same(found: Any, told: Any, where: str = "") -> None:
-    """Equal, but for what another version of a numerical library does to the last digits of an error or an epsilon."""
+    """Assert equality. Floats may differ in their last digits, as versions of numerical libraries do.
+
+    Args:
+        found: Values of this version.
+        told: Values of the earlier version.
+        where: Path to the values, for the message.
+    """
     if isinstance(told, dict):
         assert found.keys() == told.keys(), where
         for key in told:
@@ -67,15 +73,15 @@ def assert_same(found: Any, told: Any, where: str = "") -> None:
         assert found == told, where
 
 
-def test_this_version_leaves_releases_too() -> None:
+def test_this_version_has_stored_releases() -> None:
     assert {f"{setup_arguments()['version']}/{name}" for name in SPECS} <= {*RELEASES}
 
 
-def test_all_but_the_noise_is_as_that_version_made_it(continued: Continued) -> None:
+def test_values_without_noise_equal_those_of_the_earlier_version(continued: Continued) -> None:
     assert_same(continued.found, continued.made)
 
 
-def test_nothing_that_was_published_or_committed_changes(continued: Continued) -> None:
+def test_published_and_committed_files_do_not_change(continued: Continued) -> None:
     folder = continued.folder
     for side, files in continued.before.items():
         now = contents(folder / side)
@@ -87,9 +93,9 @@ def test_nothing_that_was_published_or_committed_changes(continued: Continued) -
     assert continued.found["plan"]["begun"] is True
 
 
-def test_its_numbers_are_the_bounded_ones_and_each_is_there_once(continued: Continued) -> None:
-    """At this epsilon no deviation is above 0.01, and a Gaussian beyond 40 of them has a probability below 1e-300."""
-    truth = pq.read_table(continued.folder / "private/truth.parquet").to_pandas()  # which `expected` has asked for
+def test_each_bounded_value_is_published_once(continued: Continued) -> None:
+    """At this epsilon no standard deviation is above 0.02; a Gaussian exceeds 40 of them with probability < 1e-300."""
+    truth = pq.read_table(continued.folder / "private/truth.parquet").to_pandas()  # which `expected` wrote
     estimates = published(continued.folder, "estimates").to_pandas()
     estimates = estimates[~estimates["kind"].str.endswith("_quantile")]
     cells = [key for key in ("ward", "age", "room") if key in truth.columns]
@@ -103,20 +109,20 @@ def test_its_numbers_are_the_bounded_ones_and_each_is_there_once(continued: Cont
     assert len(both) == len(estimates) == len(truth)
     assert (both["bounded"] != 0).sum() > 10
     assert both["stddev"].max() < 0.02
-    told = both[both["stddev"].notna()]  # all but what an adaptive policy repeats
+    told = both[both["stddev"].notna()]  # except values that an adaptive policy repeats
     assert len(told) > 10
     assert np.abs(told["value"] - told["bounded"]).max() < 0.8
 
 
 @pytest.mark.parametrize("continued", [one for one in RELEASES if one.endswith("/everything")], indirect=True)
-def test_its_numbers_are_made_of_the_nodes_of_all_epochs(continued: Continued) -> None:
-    """Noise of epochs before goes on: levels are made of it, and it stands in nodes that were published long before."""
+def test_estimates_are_sums_of_the_nodes_of_all_epochs(continued: Continued) -> None:
+    """Levels of the third epoch use the noise of earlier epochs, which is in nodes that these epochs published."""
     folder = continued.folder
     nodes, estimates = (published(folder, side).to_pandas() for side in ("nodes", "estimates"))
     levels = estimates[estimates["kind"] == "level"].sort_values("window_end")
     plan = json.loads((folder / "public/plan.json").read_text())
     (filter_,) = [query["parts"][0]["strategy"] for query in plan["queries"] if query["demand"]["name"] == "filtered"]
-    coefficients = np.array(filter_["integers"]) / 2**20
+    coefficients = np.array(filter_["kernel"]["integers"]) / 2**20
 
     for ward in ("a", "b"):
         told = levels[(levels["query"] == "filtered") & (levels["ward"] == ward)]["value"].to_numpy()
@@ -131,7 +137,7 @@ def test_its_numbers_are_made_of_the_nodes_of_all_epochs(continued: Continued) -
 
 
 def cover(nodes: pd.DataFrame, end: pd.Timestamp) -> float:
-    """The sum of the largest nodes up to a moment, and of the initial level."""
+    """Return the sum of the initial level and the largest nodes up to a moment."""
     total = 0.0
     while not pd.isna(end):
         last = nodes[nodes["node_end"] == end].sort_values("layer").iloc[-1]

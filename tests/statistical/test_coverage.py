@@ -1,8 +1,8 @@
-"""Intervals hold the truth as often as they say, with fresh noise in every run.
+"""Intervals hold the truth with at least their stated confidence, with fresh noise in every run.
 
 Each draw's interval misses with probability at most 5 %, independently, so the misses are at most binomial: with
 Pr[Bin(N, 0.05) > limit] <= FALSE_ALARM / CHECKS, a correct build fails this module with probability at most
-FALSE_ALARM. That the limit is not loose is tested too: noise of twice the scale breaks it, and so does a normal guess.
+FALSE_ALARM. Further tests show that the limit is tight: noise of twice the scale and a normal approximation exceed it.
 """
 
 import math
@@ -35,7 +35,7 @@ RATIO_CASES: list[tuple[Kind, int, float]] = [
 ]
 WEIGHTS = {
     "few": np.array([1.0, 0.25, 0.125]),
-    # Like a row of least squares: some whole nodes, then ever smaller corrections by nodes below and beside them.
+    # Like a row of least squares: some whole nodes, then ever smaller corrections by their children and siblings.
     "least_squares": np.repeat([1.0, 0.625, 0.375, 0.125, 0.0625], [2, 3, 3, 4, 4]),
     "many": 1 / np.sqrt(np.arange(1.0, 61.0)),
 }
@@ -44,11 +44,11 @@ DRAWS = 48_000
 
 HISTOGRAM = np.array([0, 0, 0, 0, 2, 5, 9, 40])
 CHECKS = 64
-"""More than there are checks of chance below."""
+"""Upper bound on the number of random checks below."""
 
 
 def most_misses(draws: int, confidence: float = CONFIDENCE) -> int:
-    """Least limit that `draws` intervals pass with probability at most its share of FALSE_ALARM."""
+    """Return the least number of misses that `draws` intervals exceed with at most its share of FALSE_ALARM."""
     return int(binom.isf(FALSE_ALARM / CHECKS, draws, 1 - confidence))
 
 
@@ -92,13 +92,13 @@ def test_the_interval_of_a_level_holds_the_truth(distribution, windows):
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_noise_of_twice_the_scale_would_be_noticed(distribution):
-    """Some 30 % of N intervals miss, where 7 % are enough: not to notice has a probability far below FALSE_ALARM."""
+def test_noise_of_twice_the_scale_is_detected(distribution):
+    """About 30 % of N intervals miss, and 7 % fail the test: it passes with probability far below FALSE_ALARM."""
     assert misses(levels(distribution(12.0), 12, distribution(24.0), 17), 17) > most_misses(N)
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_a_count_errs_to_both_sides_alike(distribution):
+def test_errors_of_a_count_are_symmetric(distribution):
     """The noise is symmetric, so signs are fair coins: Hoeffding, Pr[|ups - downs| > t] <= 2 exp(-t^2 / (2 n))."""
     errors = levels(distribution(12.0), 1, distribution(12.0), 17).value - 17
     limit = math.sqrt(2 * N * math.log(2 * CHECKS / FALSE_ALARM))
@@ -117,10 +117,10 @@ def test_the_interval_of_a_weighted_sum_holds_the_truth(distribution, weights):
     assert misses(told, 17) <= most_misses(numbers)
 
 
-def test_a_normal_guess_would_miss_too_often_where_terms_are_few():
-    """With the confidence of three components a normal interval misses nearly twice as often as it may: 3.2 % of 1.7 %.
+def test_a_normal_approximation_misses_too_often_if_terms_are_few():
+    """With the confidence of three components a normal interval misses in 3.2 % of draws, and may miss in 1.7 %.
 
-    So the guess is caught, or else with probability below 1e-15, and the half width is not.
+    The test detects the approximation, except with probability below 1e-15, and accepts the half width.
     """
     distribution, weights, draws = DiscreteLaplace(20.0), WEIGHTS["few"], 5 * N
     confidence = confidence_of(3)
@@ -168,11 +168,11 @@ def test_consistent_histograms_keep_the_coverage():
     assert (missed(projected, HISTOGRAM) <= missed(raw, HISTOGRAM)).all()
 
 
-def test_the_value_of_a_consistent_histogram_alone_would_not_carry_the_raw_interval():
-    """Moved along with the value, the largest cell's interval misses far more often: the projection is biased.
+def test_the_raw_interval_around_a_projected_value_misses_too_often():
+    """An interval that moves with the value of the largest cell misses far more often, since the projection is biased.
 
-    The cell loses 5 on average, and the half width is 18. Its upper end alone then misses 11 % of the time, not 2.5;
-    7 % of N are enough, so that this is not seen has a probability below 1e-15.
+    The cell loses 5 on average, and the half width is 18. The upper end alone then misses in 11 % of draws instead of
+    2.5 %. A share of 7 % of N is enough, so the test misses the bias with probability below 1e-15.
     """
     raw, projected = consistent_histograms()
     shifted = projected.value[:, -1] + (raw.ci_high - raw.value)[:, -1]

@@ -1,4 +1,4 @@
-"""A device's draws have the odds that they say, and each worker has its own."""
+"""A device's draws have the stated probabilities, and each worker has a separate stream."""
 
 import subprocess
 import sys
@@ -12,13 +12,13 @@ from privacy.local.chance import WHOLE, Device
 from privacy.local.signs import Signs, draw_patterns
 
 FALSE_ALARM = 1e-7
-"""Of each statistic; there are nine."""
+"""False-alarm probability of each statistic; there are nine."""
 
 DRAWS = 400_000
 
 
 def fits(observed: np.ndarray, probabilities: np.ndarray) -> bool:
-    """Whether Pearson's statistic is below its quantile; all counts that are expected are above 1,000."""
+    """Return whether Pearson's statistic is below its quantile; all expected counts are above 1,000."""
     expected = probabilities * observed.sum()
     assert expected.min() > 1000
     statistic = ((observed - expected) ** 2 / expected).sum()
@@ -27,7 +27,7 @@ def fits(observed: np.ndarray, probabilities: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("limit", [2, 3, 100, 16_385, 3 << 60])
 def test_integers_below_a_limit_are_uniform(limit: int) -> None:
-    """Limits for words of all widths, and one of which a quarter of all words is thrown away."""
+    """The limits need words of all widths, and one limit rejects a quarter of all words."""
     drawn = Device().below(limit, DRAWS)
     cells = min(limit, 100)
 
@@ -38,7 +38,7 @@ def test_integers_below_a_limit_are_uniform(limit: int) -> None:
     assert fits(counts, np.diff(np.array(borders, dtype=object)).astype(float) / limit)
 
 
-def test_coins_fall_as_often_as_their_parts_say() -> None:
+def test_coins_have_the_probability_of_their_parts() -> None:
     for parts in (WHOLE // 100, WHOLE // 3, WHOLE - WHOLE // 50):
         heads = int(Device().likely(parts, DRAWS).sum())
         assert fits(np.array([heads, DRAWS - heads]), np.array([parts, WHOLE - parts]) / WHOLE)
@@ -67,7 +67,7 @@ with get_context("fork").Pool(2) as pool:
 
 
 def test_forked_workers_share_no_stream() -> None:
-    """Forked from a process of its own: one with the threads of other tests may not be."""
+    """The fork is in a separate process, since a process with the threads of other tests must not fork."""
     said = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)
 
     assert len(said.stdout.split()) == len({*said.stdout.split()}) == 8  # two alike: 28 pairs, 2^-1024 each

@@ -23,7 +23,7 @@ from privacy.noise.distributions import DiscreteGaussian, DiscreteLaplace, Noise
 FALSE_ALARM = 1e-6
 TESTS = 3
 N = 100_000
-"""So many that noise of 0.9 of any scale is further away than twice what is allowed."""
+"""Number of draws. Noise of 0.9 times any scale has more than twice the allowed distance."""
 
 WIDE = 2.0**26
 SCALES = (0.6, 2.5, 40.0, WIDE)
@@ -43,7 +43,7 @@ def sample(make: Callable[[float], NoiseDistribution], scale: float) -> Integers
 
 
 def dkw(n: int, failure: float) -> float:
-    """Largest distance between an empirical distribution of n draws and the true one."""
+    """Return a distance from the true distribution that n draws exceed with probability at most `failure`."""
     return math.sqrt(math.log(2 / failure) / (2 * n))
 
 
@@ -76,7 +76,7 @@ def distribution(noise: NoiseDistribution) -> Distribution:
 
 
 def distance(drawn: Integers, expected: Distribution) -> float:
-    """sup |F_n - F|, looked for at every value drawn and just below it."""
+    """Return sup |F_n - F|, evaluated at every drawn value and just below it."""
     values, counts = np.unique(drawn, return_counts=True)
     empirical = np.cumsum(counts) / len(drawn)
     at = np.abs(empirical - expected(values)).max()
@@ -96,8 +96,8 @@ def test_noise_has_its_exact_distribution(make, scale):
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("narrowed", [0.5, 0.9])
-def test_narrower_noise_would_be_caught(make, scale, narrowed):
-    """Noise of this scale, where one of 1 / narrowed times as much is expected."""
+def test_narrower_noise_is_detected(make, scale, narrowed):
+    """The test draws noise of this scale, and expects 1 / narrowed times this scale."""
     expected = distribution(make(scale / narrowed))
     narrow = distribution(make(scale))
     allowed = dkw(N, FALSE_ALARM / TESTS / CASES)
@@ -105,7 +105,7 @@ def test_narrower_noise_would_be_caught(make, scale, narrowed):
 
     truly_apart = float(np.abs(narrow(values) - expected(values)).max())
 
-    # Else a run of this test could miss it with more than the same small probability.
+    # Otherwise a run of this test could miss it with more than the same small probability.
     assert truly_apart > 2 * allowed
     assert distance(sample(make, scale), expected) > allowed
 
@@ -123,7 +123,7 @@ def test_wide_noise_is_uniform_in_its_low_digits(make, modulus):
     assert worst_residue(sample(make, WIDE), modulus) <= allowed
 
 
-def test_noise_with_too_few_bits_would_be_caught():
+def test_noise_with_too_few_bits_is_detected():
     assert worst_residue(2 * sample(DiscreteLaplace, WIDE), 2) > dkw(N, FALSE_ALARM / TESTS / (2 * len(DISTRIBUTIONS)))
 
 
@@ -141,7 +141,7 @@ LAGS = (1, 2, 8)
 
 
 @pytest.mark.parametrize("make", DISTRIBUTIONS)
-def test_draws_do_not_follow_each_other(make):
+def test_draws_are_not_correlated_with_later_draws(make):
     drawn = sample(make, WIDE)
 
     for lag in LAGS:
@@ -149,7 +149,7 @@ def test_draws_do_not_follow_each_other(make):
         assert sign_agreement(drawn, lag) <= allowed
 
 
-def test_draws_that_repeat_would_be_caught():
+def test_repeated_draws_are_detected():
     repeated = np.repeat(sample(DiscreteGaussian, WIDE)[: N // 2], 2)
 
     allowed = agreement_allowed(N - 1, FALSE_ALARM / TESTS / len(DISTRIBUTIONS) / len(LAGS))

@@ -1,4 +1,4 @@
-"""The graph that Dataflow would be given: built by the command line, staged on a server of gs://, and read back."""
+"""The graph for Dataflow: built by the command line, staged on a server of gs://, and read back."""
 
 import base64
 import bz2
@@ -36,11 +36,11 @@ DATAFLOW = (
 
 @contextmanager
 def gcs() -> Iterator[storage.Client]:
-    """A server that does all that Beam asks of it, with the buckets `in` and `out`."""
+    """Yield a server of gs:// that serves Beam, with the buckets `in` and `out`."""
     server = create_server("127.0.0.1", 0, in_memory=True)
     server.start()
     with pytest.MonkeyPatch.context() as patch:
-        # Else Beam looks for credentials of this machine first, for many seconds.
+        # Otherwise Beam first looks for credentials of this machine, for many seconds.
         patch.setattr(apache_beam.internal.gcp.auth._Credentials, "_credentials_init", True)
         patch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{server._api._httpd.server_address[1]}")
         try:
@@ -53,7 +53,7 @@ def gcs() -> Iterator[storage.Client]:
 
 
 def upload(client: storage.Client, folder: Path, *, files: int, entries: int = 40) -> None:
-    """The spec and its changelog, into the bucket `in`."""
+    """Write the spec and its changelog into the bucket `in`."""
     rows = changelog(entries)
     for part in range(files):
         path = write(folder / f"part-{part}.parquet", rows[part::files])
@@ -62,7 +62,7 @@ def upload(client: storage.Client, folder: Path, *, files: int, entries: int = 4
 
 
 def slackwater(folder: Path, *arguments: str) -> int:
-    """The command line's exit code, started in a folder of its own."""
+    """Run the command line in a separate folder, and return its exit code."""
     folder.mkdir(exist_ok=True)
     with chdir(folder):
         return cli.main(arguments)
@@ -74,21 +74,21 @@ def names(client: storage.Client, prefix: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A job as Dataflow's service reads it: its JSON, and the pipeline that this names."""
+    """A job as Dataflow's service reads it: its JSON, and the pipeline that the JSON names."""
 
     job: str
     pipeline: beam_protos.Pipeline
 
     @property
     def steps(self) -> list[str]:
-        """Names of all steps but the root, which has none."""
+        """Return names of all steps except the root, which has no name."""
         components = self.pipeline.components.transforms
         return sorted(
             step.unique_name for key, step in components.items() if key not in self.pipeline.root_transform_ids
         )
 
     def coder_of(self) -> dict[str, str]:
-        """By step and output the coder of a collection."""
+        """Return the coder of each collection by step and output."""
         collections = self.pipeline.components.pcollections
         return {
             f"{step.unique_name}.{tag}": collections[collection].coder_id
@@ -98,7 +98,7 @@ class Graph:
         }
 
     def loose(self, coder: str) -> bool:
-        """Whether a value of any kind may be in it, pickled if need be; times and parts of a node's key aside."""
+        """Return whether a coder accepts any value by pickling it; times and parts of a node's key are exceptions."""
         found = self.pipeline.components.coders[coder]
         parts = list(found.component_coder_ids)
         urns = [self.pipeline.components.coders[part].spec.urn for part in parts]
@@ -109,7 +109,7 @@ class Graph:
         return b"FastPrimitivesCoder" in found.spec.payload or any(self.loose(part) for part in parts)
 
     def shown(self) -> str:
-        """What Dataflow's pages and logs show of it."""
+        """Return the texts that Dataflow's pages and logs show."""
         data = [
             beam_protos.LabelledPayload.FromString(item.payload)
             for step in self.pipeline.components.transforms.values()
@@ -118,7 +118,7 @@ class Graph:
         return "\n".join([self.job, *self.steps, *(str(item) for item in data)])
 
     def content(self) -> bytes:
-        """All of it, what is packed unpacked."""
+        """Return all bytes of the job, with packed parts unpacked."""
         unpacked = [self.job.encode(), self.pipeline.SerializeToString()]
         for step in self.pipeline.components.transforms.values():
             if step.spec.urn == "beam:transform:pardo:v1":
@@ -128,7 +128,7 @@ class Graph:
 
 
 def graph(client: storage.Client, job: str) -> Graph:
-    """Read back what `--template_location` wrote."""
+    """Read back the job that `--template_location` wrote."""
     text = client.bucket("out").blob(job).download_as_text()
     options: dict[str, Any] = json.loads(text)["environment"]["sdkPipelineOptions"]
     shown = {item["key"]: item["value"] for item in options["display_data"]}
@@ -138,7 +138,7 @@ def graph(client: storage.Client, job: str) -> Graph:
 
 
 def built(folder: Path, *flags: str, files: int) -> Graph:
-    """The graph of a release's first run."""
+    """Return the graph of a release's first run."""
     with gcs() as client:
         upload(client, folder, files=files)
         job = f"templates/{os.getpid()}.json"

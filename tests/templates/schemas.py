@@ -1,4 +1,4 @@
-"""What Kubernetes takes: schemas of our own for the kinds used here, and how any schema is held against a document."""
+"""Our schemas of the Kubernetes kinds used here, and checks of documents against any schema."""
 
 from pathlib import Path
 from typing import Any
@@ -84,11 +84,11 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-"""Kinds of Kubernetes itself: version, and the fields used here, from its API reference; pods are checked apart."""
+"""Kinds of Kubernetes: version and used fields, from its API reference; pods are checked separately."""
 
 
 def closed(schema: Any) -> Any:
-    """A schema of Kubernetes drops what it does not name; here that is refused."""
+    """Return the schema changed to refuse unknown fields, which Kubernetes ignores."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):
@@ -101,7 +101,7 @@ def closed(schema: Any) -> Any:
 
 
 def is_valid(path: Path, published: str) -> bool:
-    """Whether a file follows a schema that `check_jsonschema` ships; it prints what is wrong."""
+    """Return whether a file follows a schema of `check_jsonschema`, which prints errors."""
     return check([f"--builtin-schema={published}", str(path)], standalone_mode=False) == 0
 
 

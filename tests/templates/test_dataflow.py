@@ -1,4 +1,4 @@
-"""The job that Dataflow is given, the Flex Template and the driver's manifest: what can be checked of them offline."""
+"""Offline checks of the job for Dataflow, the Flex Template and the driver's manifest."""
 
 import argparse
 import json
@@ -12,7 +12,8 @@ import pytest
 import yaml
 from google.cloud.dataflow_v1beta3 import LaunchFlexTemplateParameter, TemplateMetadata
 
-from pipelines.cli import _parser, main
+from pipelines.cli import main
+from pipelines.commands import parser_of
 from pipelines.epochs.flags import options_of
 from pipelines.spec.load import load
 from pipelines.spec.times import parse_time
@@ -27,7 +28,7 @@ FOLDER = ROOT / "templates/dataflow"
 STEPS = Path(__file__).parent / "steps.txt"
 
 NOT_OFFERED = {"help", "json", "new_release", "streaming", "lag", "poll", "assume_complete"}
-"""Options of `run` that a scheduled batch job has no use for; the last is for a person who has looked at the source."""
+"""Options of `run` that a scheduled batch job does not need; the last is for a person who has inspected the source."""
 
 SMALL = {
     "ReadChangelog/Files": "a file's path and number",
@@ -36,7 +37,7 @@ SMALL = {
     "ReadChangelog/ReadSplits/ParDo(_ReadDoFn).read": "a file's path and two counts",
     "WriteDiagnostics/DeadToBytes": "bytes; of a side input Dataflow's runner forgets that, and packs them as they are",
 }
-"""What has no coder of its own; all else moves as bytes, text, integers or Arrow."""
+"""Values without a separate coder; everything else moves as bytes, text, integers or Arrow."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return built(tmp_path_factory.mktemp("job"), "--until=2026-01-03T00:00:00Z", files=3)
 
 
-def test_nothing_but_small_control_values_may_be_pickled(job: Graph) -> None:
+def test_only_small_control_values_may_be_pickled(job: Graph) -> None:
     loose = {name for name, coder in job.coder_of().items() if job.loose(coder)}
 
     assert {name for name in loose if not name.startswith(tuple(SMALL))} == set()
@@ -61,7 +62,7 @@ def test_names_of_steps_are_unique_recorded_and_the_same_for_other_data(job: Gra
 
 
 def named_by_us(job: Graph) -> list[str]:
-    """Below them are Beam's, which change with its version."""
+    """Return names of our steps. Steps below them belong to Beam, and change with its version."""
     return sorted({"/".join(step.split("/")[:2]) for step in job.steps})
 
 
@@ -74,7 +75,7 @@ def test_a_job_shows_no_paths_of_this_machine_and_holds_no_value_of_the_data(
         assert path not in shown
     for secret in SECRETS:
         assert secret.encode() not in content
-    # The search would find them: Dataflow's own words and ours are there.
+    # The search works: it finds words of Dataflow and of ours.
     assert "_ProjectDoFn" in shown
     assert b"beds" in content
 
@@ -112,10 +113,10 @@ def test_paths_of_this_machine_are_refused(
 
     told = capsys.readouterr().err
     assert code == 2
-    assert re.fullmatch(rf"slackwater: spec\.yaml: {key}: '.*' is a path of this machine, .*\n", told)
+    assert re.fullmatch(rf"slackwater: spec\.yaml: {key}: '.*' is on this machine, .*\n", told)
 
 
-def test_a_spec_on_gs_is_read_and_one_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_spec_on_gs_is_read_and_a_missing_spec_is_named(tmp_path: Path) -> None:
     with gcs() as client:
         upload(client, tmp_path, files=1)
 
@@ -136,7 +137,7 @@ def test_the_template_releases_once_even_if_its_step_runs_twice(tmp_path: Path) 
     assert len(json.loads((tmp_path / "public/manifest.json").read_text())["epochs"]) == 1
 
 
-def test_the_template_fails_with_what_the_driver_said_and_no_value_of_the_data(tmp_path: Path) -> None:
+def test_the_template_fails_with_the_drivers_message_and_no_value_of_the_data(tmp_path: Path) -> None:
     spec = local(tmp_path)
     (tmp_path / "data/late.parquet").write_bytes(f"{KEY} {WARD}".encode())
 
@@ -159,7 +160,7 @@ def test_the_launcher_builds_a_job_of_one_step_without_waiting_for_it(tmp_path: 
 
 
 def local(folder: Path) -> Path:
-    """A spec whose paths are absolute, since the driver is a process of its own."""
+    """Return a spec with absolute paths, since the driver is a separate process."""
     write(folder / "data/all.parquet", changelog())
     return write_spec(
         folder,
@@ -170,7 +171,7 @@ def local(folder: Path) -> Path:
 
 
 def options_of_run() -> set[str]:
-    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    (commands,) = (action for action in parser_of()._actions if isinstance(action, argparse._SubParsersAction))
     return {action.dest for action in commands.choices["run"]._actions}
 
 
@@ -182,7 +183,7 @@ def test_the_templates_parameters_are_the_options_of_run() -> None:
 
 
 @pytest.mark.parametrize("moment", ["2026-02-01T00:00:00Z", "2026-02-01T00:00:00+01:00", "2026-02-01T00:00:00.5Z"])
-def test_the_template_lets_moments_pass_that_run_understands(moment: str) -> None:
+def test_the_template_accepts_the_times_that_run_accepts(moment: str) -> None:
     metadata = TemplateMetadata.from_json((FOLDER / "metadata.json").read_text())
     (until,) = (parameter for parameter in metadata.parameters if parameter.name == "until")
 
@@ -191,7 +192,7 @@ def test_the_template_lets_moments_pass_that_run_understands(moment: str) -> Non
     assert all(re.search(regex, moment) for regex in until.regexes)
 
 
-def test_the_scheduled_launch_gives_what_the_template_asks_for() -> None:
+def test_the_scheduled_launch_gives_the_parameters_of_the_template() -> None:
     metadata = TemplateMetadata.from_json((FOLDER / "metadata.json").read_text())
     (content,) = json.loads((FOLDER / "launch.json").read_text()).values()
 
@@ -202,7 +203,7 @@ def test_the_scheduled_launch_gives_what_the_template_asks_for() -> None:
     assert {name for name, parameter in asked.items() if not parameter.is_optional} <= set(launch.parameters)
     for name, value in launch.parameters.items():
         assert all(re.search(regex, value) for regex in asked[name].regexes)
-    # A driver is one process: two workers would do the same twice.
+    # A driver is one process: two workers would do its work twice.
     assert (launch.environment.num_workers, launch.environment.max_workers) == (1, 1)
 
 
@@ -212,10 +213,10 @@ def manifest() -> dict[str, Any]:
 
 
 def test_the_drivers_arguments_are_understood() -> None:
-    """Also by Beam: a flag that nobody knows is silently skipped on a remote runner."""
+    """Beam also checks flags: a remote runner silently skips an unknown flag."""
     (container,) = manifest()["spec"]["template"]["spec"]["template"]["spec"]["containers"]
 
-    arguments, flags = _parser().parse_known_args(container["args"])
+    arguments, flags = parser_of().parse_known_args(container["args"])
 
     assert container["command"] == ["slackwater"]
     assert (arguments.command, arguments.spec[:5]) == ("run", "gs://")
@@ -225,7 +226,7 @@ def test_the_drivers_arguments_are_understood() -> None:
     assert known["use_public_ips"] is False
 
 
-def test_the_driver_is_started_once_and_lives_longer_than_the_ten_minutes_that_are_the_default() -> None:
+def test_the_driver_starts_once_and_has_a_timeout_above_the_default_of_ten_minutes() -> None:
     task = manifest()["spec"]["template"]["spec"]
 
     assert (manifest()["apiVersion"], manifest()["kind"]) == ("run.googleapis.com/v1", "Job")
@@ -234,11 +235,11 @@ def test_the_driver_is_started_once_and_lives_longer_than_the_ten_minutes_that_a
     assert 600 < task["template"]["spec"]["timeoutSeconds"] <= 7 * 24 * 3600
 
 
-def test_the_build_file_is_one_of_cloud_build() -> None:
+def test_the_build_file_is_valid_for_cloud_build() -> None:
     assert is_valid(FOLDER / "image.yaml", "vendor.cloudbuild")
 
 
-def test_files_name_the_images_that_are_built_and_the_image_holds_beams_version() -> None:
+def test_files_name_the_built_images_and_the_image_has_beams_version() -> None:
     build = yaml.safe_load((FOLDER / "image.yaml").read_text())
     built = [image.replace("$_REPOSITORY", build["substitutions"]["_REPOSITORY"]) for image in build["images"]]
     own, dataflow = built

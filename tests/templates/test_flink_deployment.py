@@ -1,4 +1,4 @@
-"""Manifests and compose file of a Flink cluster: held against published schemas, against each other and the pins."""
+"""Manifests and compose file of a Flink cluster agree with published schemas, with each other and with the pins."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pipelines.cli import _parser
+from pipelines.commands import parser_of
 from pipelines.epochs.flags import options_of
 from tests.programs import require
 from tests.templates.schemas import NAME, OTHERS, closed, errors, is_valid
@@ -36,14 +36,14 @@ def of_kind(kind: str) -> list[dict[str, Any]]:
 
 
 WITH_SCHEMA = pytest.mark.xdist_group("operator")
-"""On one worker, which reads it once."""
+"""Tests with the operator's schema run in one process, which reads the schema once."""
 
 
 @pytest.fixture(scope="module")
 def flink_deployment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The operator's schema, in which a field that is not named is an error."""
+    """Return the operator's schema, changed so that an unknown field is an error."""
     jar = Path.home() / f".m2/repository/org/apache/flink/flink-kubernetes-operator-api/{OPERATOR}/{JAR}"
-    if not jar.exists():  # where Maven leaves what it has fetched before
+    if not jar.exists():  # Maven's cache of earlier downloads
         jar = fetched(tmp_path_factory.mktemp("operator"))
     assert hashlib.sha256(jar.read_bytes()).hexdigest() == SHA256
     definition = yaml.load(zipfile.ZipFile(jar).read(DEFINITION), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -61,18 +61,18 @@ def fetched(folder: Path) -> Path:
 
 
 @WITH_SCHEMA
-def test_the_cluster_is_what_the_operator_takes(flink_deployment: dict[str, Any]) -> None:
+def test_the_cluster_is_valid_for_the_operator(flink_deployment: dict[str, Any]) -> None:
     (cluster,) = of_kind("FlinkDeployment")
 
     assert cluster["apiVersion"] == "flink.apache.org/v1beta1"
     assert errors(flink_deployment["properties"]["spec"], cluster["spec"]) == []
-    # What it would catch: a name that is not one, a number where text is asked for, a version that is not known.
+    # It catches an unknown name, a number instead of text, and an unknown version.
     for wrong in ({"taskmanager": {}}, {"flinkConfiguration": {"a": 4}}, {"flinkVersion": "v0_1"}):
         assert errors(flink_deployment["properties"]["spec"], cluster["spec"] | wrong)
 
 
 @WITH_SCHEMA
-def test_every_pod_is_one(flink_deployment: dict[str, Any]) -> None:
+def test_every_pod_is_valid(flink_deployment: dict[str, Any]) -> None:
     pod = flink_deployment["properties"]["spec"]["properties"]["podTemplate"]
 
     templates = [deployment["spec"]["template"] for deployment in of_kind("Deployment")]
@@ -84,7 +84,7 @@ def test_every_pod_is_one(flink_deployment: dict[str, Any]) -> None:
         assert all(container["resources"]["limits"]["memory"] for container in template["spec"]["containers"])
 
 
-def test_all_else_has_the_fields_of_its_kind() -> None:
+def test_other_documents_have_the_fields_of_their_kind() -> None:
     found = [document for document in manifests() if document["kind"] != "FlinkDeployment"]
 
     assert {document["kind"] for document in found} == set(OTHERS)
@@ -97,7 +97,7 @@ def test_all_else_has_the_fields_of_its_kind() -> None:
         assert errors(schema, document["spec"]) == []
 
 
-def test_the_compose_file_is_one() -> None:
+def test_the_compose_file_is_valid() -> None:
     assert is_valid(COMPOSE, "vendor.compose-spec")
 
 
@@ -124,7 +124,7 @@ def driver() -> dict[str, Any]:
     return dict(container)
 
 
-def test_images_are_the_same_everywhere_and_of_the_pinned_versions() -> None:
+def test_images_are_the_same_everywhere_and_have_the_pinned_versions() -> None:
     flink = re.search(r"^apache-flink==(\S+)", (ROOT / "templates/flink/requirements.txt").read_text(), re.MULTILINE)
     assert flink is not None
     minor = flink[1].rpartition(".")[0]
@@ -146,7 +146,7 @@ def test_images_are_the_same_everywhere_and_of_the_pinned_versions() -> None:
 
 
 @pytest.mark.parametrize("where", ["compose", "kubernetes"])
-def test_the_driver_finds_the_job_server_and_this_the_workers(where: str) -> None:
+def test_the_driver_finds_the_job_server_and_the_job_server_the_workers(where: str) -> None:
     if where == "compose":
         own, pool, server = (
             services()["driver"]["command"],
@@ -166,7 +166,7 @@ def test_the_driver_finds_the_job_server_and_this_the_workers(where: str) -> Non
         assert {port["containerPort"] for port in job_server()["ports"]} == reached
         assert driver()["command"] == ["slackwater"]
 
-    arguments, flags = _parser().parse_known_args(own)
+    arguments, flags = parser_of().parse_known_args(own)
     options = options_of(flags).get_all_options()
 
     assert arguments.spec.startswith("/data/")
@@ -176,13 +176,13 @@ def test_the_driver_finds_the_job_server_and_this_the_workers(where: str) -> Non
     assert reached == {8098, 8099}
     assert f"--flink-master={flink}" in listens
     assert "--artifact-port=8098" in listens
-    # The pool listens on loopback, so each task manager has one beside it.
+    # The pool listens on loopback, so each task manager's pod has one.
     assert (options["environment_type"], options["environment_config"]) == ("EXTERNAL", f"localhost:{pool[-1]}")
     assert pool[:-1] == ["python", "-m", "templates.flink.worker_pool"]
     assert (ROOT / "templates/flink/worker_pool.py").exists()
 
 
-def test_whoever_reads_or_writes_the_release_sees_the_same_folder() -> None:
+def test_all_readers_and_writers_of_the_release_see_the_same_folder() -> None:
     mounts = [service["volumes"] for name, service in services().items() if name in ("workers", "driver")]
     assert mounts == [["${SLACKWATER_DATA:-./data}:/data"]] * 2
 
@@ -197,7 +197,7 @@ def test_whoever_reads_or_writes_the_release_sees_the_same_folder() -> None:
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
 
 
-def test_there_are_slots_for_the_parallelism_that_is_asked_for() -> None:
+def test_there_are_slots_for_the_requested_parallelism() -> None:
     cluster, _ = cluster_and_workers()
     slots = int(cluster["flinkConfiguration"]["taskmanager.numberOfTaskSlots"]) * cluster["taskManager"]["replicas"]
     properties = services()["taskmanager"]["environment"]["FLINK_PROPERTIES"]

@@ -1,4 +1,4 @@
-"""Images and what their containers may do: exact versions, no root, no rights that they do not need."""
+"""Images have exact versions, and containers have no root user and no unnecessary rights."""
 
 import re
 from typing import Any
@@ -9,14 +9,14 @@ from tests.templates.test_flink_deployment import ROOT, of_kind, services
 
 DOCKERFILE = ROOT / "templates/image/Dockerfile"
 USER = 10001
-"""Of our own image."""
+"""User of our image."""
 
 FLINK = "flink-main-container"
-"""The operator's name for Flink's own container, whose start script writes into the image."""
+"""The operator's name for Flink's container, whose start script writes into the image."""
 
 
 def pods() -> dict[str, dict[str, Any]]:
-    """The specs of all pods."""
+    """Return the specs of all pods."""
     (cluster,), (server,), (cron,) = (of_kind(kind) for kind in ("FlinkDeployment", "Deployment", "CronJob"))
     return {
         "job manager": cluster["spec"]["jobManager"]["podTemplate"]["spec"],
@@ -26,7 +26,7 @@ def pods() -> dict[str, dict[str, Any]]:
     }
 
 
-def test_what_the_image_is_built_from_is_there_and_goes_in() -> None:
+def test_the_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
     lines = DOCKERFILE.read_text().splitlines()
     let_in = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text()
     copied = [line.split()[1:-1] for line in lines if line.startswith("COPY ") and "--from" not in line]
@@ -38,7 +38,7 @@ def test_what_the_image_is_built_from_is_there_and_goes_in() -> None:
 
 
 def test_the_image_runs_as_an_unprivileged_user_by_default() -> None:
-    """Dataflow's alone is root's; the last stage is what is built unless another is named."""
+    """Only Dataflow's image uses root; the last stage is the default target."""
     _, *stages = re.split(r"^FROM ", DOCKERFILE.read_text(), flags=re.MULTILINE)
     users = {stage.split("\n")[0]: re.findall(r"^USER (.*)$", stage, re.MULTILINE) for stage in stages}
 
@@ -49,7 +49,7 @@ def test_the_image_runs_as_an_unprivileged_user_by_default() -> None:
 
 
 def images() -> set[str]:
-    """All that any file of the templates takes from a registry."""
+    """Return all images that the templates take from a registry."""
     found = set(re.findall(r"(?:^FROM |--from=)(\S*[:@]\S*)", DOCKERFILE.read_text(), re.MULTILINE))
     for path in (ROOT / "templates").rglob("*.yaml"):
         found |= set(re.findall(r"^[ -]*(?:image|name): (\S+[:/]\S+)$", path.read_text(), re.MULTILINE))
@@ -62,7 +62,7 @@ def test_every_image_has_an_exact_version() -> None:
 
 
 @pytest.mark.parametrize("name", pods())
-def test_no_pod_runs_as_root_or_keeps_rights_that_it_does_not_need(name: str) -> None:
+def test_no_pod_runs_as_root_or_keeps_unnecessary_rights(name: str) -> None:
     pod = pods()[name]
     rules = pod["securityContext"]
     mounted = {volume["name"] for volume in pod.get("volumes", ()) if "emptyDir" in volume}
@@ -82,7 +82,7 @@ def test_no_pod_runs_as_root_or_keeps_rights_that_it_does_not_need(name: str) ->
 
 
 @pytest.mark.parametrize("name", services())
-def test_no_service_of_the_compose_file_runs_as_root_or_keeps_rights_that_it_does_not_need(name: str) -> None:
+def test_no_service_of_the_compose_file_runs_as_root_or_keeps_unnecessary_rights(name: str) -> None:
     service = services()[name]
 
     assert re.fullmatch(rf"9999:9999|{USER}:{USER}|\$\{{SLACKWATER_USER:-{USER}:{USER}\}}", service["user"])
@@ -93,7 +93,7 @@ def test_no_service_of_the_compose_file_runs_as_root_or_keeps_rights_that_it_doe
 
 
 def test_settings_of_flink_hold_no_comment() -> None:
-    """Its image's start script takes all of a line behind the colon for the value, without its spaces."""
+    """The start script of its image takes the rest of a line after the colon as the value, without spaces."""
     settings = [services()[name]["environment"]["FLINK_PROPERTIES"] for name in ("jobmanager", "taskmanager")]
 
     assert all(re.fullmatch(r"([\w.-]+: [\w .-]+\n?)+", text) for text in settings)

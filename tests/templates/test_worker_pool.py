@@ -1,4 +1,4 @@
-"""The pool of Flink's Python workers: one that dies while it starts is started again, since Flink waits for it."""
+"""The pool starts a Python worker of Flink again if it dies during its start, since Flink waits for it."""
 
 import os
 import signal
@@ -19,12 +19,12 @@ from templates.flink.local import free_ports
 from templates.flink.worker_pool import TRIES
 
 PATIENCE = 240.0
-"""Seconds; more than a worker takes to start on a busy machine."""
+"""Seconds to wait for a worker; more than it takes to start on a busy machine."""
 
 
 @pytest.fixture
 def pool() -> Iterator[tuple[int, int]]:
-    """Its process and its port."""
+    """Yield the pool's process and port."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "templates.flink.worker_pool", str(port)]
     with subprocess.Popen(command, start_new_session=True) as process:
@@ -33,7 +33,7 @@ def pool() -> Iterator[tuple[int, int]]:
 
 
 class TaskManager(beam_fn_api_pb2_grpc.BeamFnControlServicer):
-    """What a worker calls, once it runs. It listens when it is told to: until then each worker is about to start."""
+    """The service that a running worker calls. Before `listen`, all workers stay in their start."""
 
     def __init__(self) -> None:
         self.called: SimpleQueue[str] = SimpleQueue()
@@ -64,7 +64,7 @@ def task_manager() -> Iterator[TaskManager]:
 
 
 def start(port: int, task_manager: TaskManager) -> str:
-    """Ask for a worker, as a task manager does; the error told, if any."""
+    """Request a worker, as a task manager does; return the reported error, if any."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         stub = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)  # type: ignore[no-untyped-call]
         request = beam_fn_api_pb2.StartWorkerRequest(worker_id="3-1")
@@ -102,4 +102,4 @@ def test_a_worker_that_dies_while_it_starts_is_started_again(
         assert error == ""
         assert task_manager.called.get(timeout=PATIENCE) == "3-1"
     else:
-        assert error.startswith(f"the worker died {TRIES} times while it started")
+        assert error.startswith(f"the worker died {TRIES} times during its start")

@@ -17,13 +17,13 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 
 def event(op: str, before: Event | None = None, after: Event | None = None, **source: Any) -> Event:
-    """A bare Debezium event; `source` replaces its fields there."""
+    """Return a bare Debezium event; `source` replaces fields of its source."""
     told = {"version": "2.7.0.Final", "connector": "postgresql", "ts_ms": T0, "lsn": 100, "table": "stays"} | source
     return {"before": before, "after": after, "source": told, "op": op, "ts_ms": T0 + 5, "transaction": None}
 
 
 def wrapped(payload: Event | None) -> Event:
-    """As written with `schemas.enable`."""
+    """Return an event as written with `schemas.enable`."""
     return {"schema": {"type": "struct", "fields": [{"field": "op", "optional": False}]}, "payload": payload}
 
 
@@ -32,7 +32,7 @@ def state(entry: Any, ward: str | None = "a", cost: Any = 1.5) -> Event:
 
 
 def write_lines(path: Path, lines: Iterable[Any]) -> Path:
-    """Objects as JSON; texts as they are."""
+    """Write objects as JSON, and texts unchanged."""
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("\n".join(texts) + "\n", encoding="utf-8", errors="surrogateescape")
     return path
@@ -54,12 +54,12 @@ def skipped(layout: Layout) -> dict[str, int]:
 
 
 def sides(layout: Layout) -> list[tuple[Any, Any, Any]]:
-    """(entry, state before, state after) of each row, states as (ward, cost)."""
+    """Return (entry, state before, state after) of each row, with states as (ward, cost)."""
     return [(row["entry"], _state(row, "before"), _state(row, "after")) for row in read(layout)]
 
 
 def in_order(layout: Layout) -> list[Any]:
-    """Entries by their order columns."""
+    """Return the entries sorted by their order columns."""
     return [row["entry"] for row in sorted(read(layout), key=lambda row: [row[n] for n in row if "order." in n])]
 
 

@@ -1,4 +1,4 @@
-"""A plan of some queries and what it is for, where neither bounds nor noise are what is tested."""
+"""Plans for tests that are about neither contribution bounds nor noise."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from transforms.aggregation.queries import Query, Timeline, planned
 
 
 def laplace_plan(queries: Sequence[Query], constraint: AtMost, timeline: Timeline) -> tuple[Plan, Aggregation]:
-    """With epsilon = 2 for all of a release as long as the timeline."""
+    """Return a plan with epsilon = 2 for a release as long as the timeline."""
     plan = make_plan(
         [query.demand for query in queries],
         promise=Promise(constraint=constraint, window=timeline.every, windows=timeline.windows, owner=False),

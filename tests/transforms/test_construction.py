@@ -1,4 +1,4 @@
-"""What is wrong with a part of a pipeline is said when it is made, in one line, and not after an hour of work."""
+"""Parts of a pipeline with invalid arguments are refused when they are made, in one line, before any work."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ AGGREGATION = Aggregation(
         ),
     ],
 )
-def test_a_wrong_part_is_refused_in_one_line(make: Callable[[], object], message: str) -> None:
+def test_a_part_with_invalid_arguments_is_refused_in_one_line(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         make()
     assert str(refused.value) == message

@@ -1,4 +1,4 @@
-"""The example of docs/pipelines.md: the transforms in a pipeline that the command line knows nothing of."""
+"""The example of docs/pipelines.md: the transforms in a pipeline without the command line."""
 
 import math
 import random
@@ -34,7 +34,7 @@ AIRPORTS = ("EWR", "JFK", "BOS")
 
 
 def write_changelog(path: Path, keys: Sequence[str | None]) -> Path:
-    """Cancellations at Newark on the day of the storm, one for each key."""
+    """Write cancellations at Newark on the day of the storm, one for each key."""
     rows = len(keys)
     start = own_pipeline.AGGREGATION.timeline.start + STORM * DAY
     times = pa.array(start + np.arange(rows), type=pa.int64()).cast(pa.timestamp("us", "UTC"))
@@ -58,9 +58,9 @@ def test_only_the_day_and_airport_of_the_storm_raise_an_alarm(tmp_path: Path) ->
 
     sentence = own_pipeline.run(str(changelog), tmp_path)
 
-    # An alarm in error needs noise beyond MANY, a missed one noise beyond BAD - MANY less an interval's half;
+    # A false alarm needs noise beyond MANY, a missed one noise beyond BAD - MANY minus half an interval;
     # P(|noise| > x) <= exp(-x / scale) for the discrete Laplace distribution.
-    distribution = own_pipeline.plan().released[0].noise[0]
+    distribution = own_pipeline.plan().parts[0].noise[0]
     far = min(own_pipeline.MANY, BAD - own_pipeline.MANY - distribution.half_width(1, 0.95))
     assert CELLS * math.exp(-far / distribution.scale) <= FALSE_ALARM
     assert alarms(tmp_path) == [("EWR", STORM)]
@@ -84,7 +84,7 @@ def test_bad_rows_and_a_second_release_publish_nothing(
 
 
 def flights(count: int) -> pa.Table:
-    """Changes with a struct on each side: flights are planned, cancelled, planned again, and some end."""
+    """Return changes with a struct on each side: flights are planned, cancelled, planned again, and some end."""
     chance = random.Random(1)
     rows = []
     for flight in range(count):
@@ -103,7 +103,7 @@ def flights(count: int) -> pa.Table:
 
 
 @pytest.mark.slow
-def test_a_changelog_from_elsewhere_has_the_sums_of_the_same_one_in_files(tmp_path: Path) -> None:
+def test_a_changelog_from_another_source_has_the_sums_of_its_copy_in_files(tmp_path: Path) -> None:
     changes, aggregation = flights(300), own_pipeline.AGGREGATION
     pq.write_table(changes, tmp_path / "flights.parquet")
     source = Source(

@@ -1,4 +1,4 @@
-"""Changelog files for tests, and reading them back without Beam."""
+"""Writers of changelog files for tests, and readers without Beam."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ NOON_US = 1_360_324_800_000_000
 
 
 def source(path: Path | str, format_: str = "parquet", **changes: Any) -> Source:
-    """Columns id, at, before_*, after_*; `changes` replace what differs."""
+    """Return a source with the columns id, at, before_*, after_*; `changes` replace other values."""
     usual: dict[str, Any] = {"entry": "id", "time": "at", "before": "before_", "after": "after_"}
     return Source(format=format_, paths=(str(path),), **(usual | changes))
 
@@ -34,7 +34,7 @@ def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Path:
-    """None is an empty cell."""
+    """Write a CSV file; None is an empty cell."""
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
     return path
@@ -50,7 +50,7 @@ def write_jsonl(path: Path, objects: Sequence[dict[str, Any]]) -> Path:
 
 
 def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table | Skipped]:
-    """All that the readers give for all files, in order."""
+    """Return all output of the readers for all files, in order."""
     for number, path in enumerate(file.path for file in layout.files):
         place = Place(path, number)
         for split in splits(place, layout.source.format):
@@ -58,18 +58,18 @@ def parts(layout: Layout, batch_rows: int = 1000) -> Iterator[Batch | pa.Table |
 
 
 def read(layout: Layout, batch_rows: int = 1000) -> list[dict[str, Any]]:
-    """The normalised rows, without digests."""
+    """Return the normalised rows, without digests."""
     tables = [part.table for part in parts(layout, batch_rows) if isinstance(part, Batch)]
     return [row for table in tables for row in table.select(seen(table)).to_pylist()]
 
 
 def seen(table: pa.Table) -> list[str]:
-    """The columns without digests."""
+    """Return the columns without digests."""
     return [name for name in table.column_names if name != "file" and not name.startswith("image.")]
 
 
 def dead(layout: Layout) -> list[tuple[int | None, str]]:
-    """(row, reason) of all dead letters."""
+    """Return (row, reason) of all dead letters."""
     tables = [part for part in parts(layout) if isinstance(part, pa.Table)]
     return [(letter["row"], letter["reason"]) for table in tables for letter in table.to_pylist()]
 

@@ -3,10 +3,10 @@
     in    pa.Table             projected rows (transforms.aggregation.projection), of files that no run has read
     out   (NodeKey, bytes)     under `SUMS`: sums of some nodes, of the windows that close in this run, an Arrow IPC
                                stream with `node` (int64, as in transforms.aggregation.leaf_sums) and `sum.<component>`
-          (name, bytes)        under `STATE`, if it is kept: a file for each shard, which the next run starts from
+          (name, bytes)        under `STATE`, if it is kept: a file for each shard, with which the next run starts
 
-The kernel is transforms.aggregation.shard_kernel. Every shard is worked on, also one without new rows, since its state
-goes on.
+The kernel is transforms.aggregation.shard_kernel. Each run processes every shard, also one without new rows, since the
+windows of its state close too.
 """
 
 from collections.abc import Iterable
@@ -31,18 +31,19 @@ SUMS = "sums"
 
 
 class BoundedSums(beam.PTransform):
-    """Shard by unit, bound contributions, sum by window and cell.
+    """Transform that shards rows by unit, bounds contributions, and sums by window and cell.
 
     Args:
-        shards: the same number in all runs of a release.
-        past: the folder with the state that the run before left; None in the first run.
-        keep: whether to leave a state for the next run.
-        exchange: a folder on a disk that all workers share, through which rows go as files
-            (transforms.common.exchange); None: they go through the runner.
+        aggregation: Queries, windows and contribution bound.
+        shards: Number of shards, the same in all runs of a release.
+        past: Folder with the state that the previous run left; None in the first run.
+        keep: Whether to write a state for the next run.
+        exchange: Folder on a disk that all workers share, through which rows pass as files
+            (transforms.common.exchange); None: rows pass through the runner.
 
     Raises:
-        ValueError: the rows are not projected for this aggregation, the state is of another number of shards, or there
-            is none though the timeline says that windows are released.
+        ValueError: The rows are not projected for this aggregation, the state has another number of shards, or it is
+            missing although the timeline has released windows.
     """
 
     def __init__(
@@ -68,8 +69,8 @@ class BoundedSums(beam.PTransform):
         refuse_other(tables, self._aggregation.projection, part="BoundedSums", before="Project")
         if self._past is not None:
             _refuse_other_shards(self._past, self._shards)
-        advance = partial(
-            _advance, aggregation=self._aggregation, past=self._past, keep=self._keep, exchange=self._exchange
+        work = partial(
+            advance, aggregation=self._aggregation, past=self._past, keep=self._keep, exchange=self._exchange
         )
         every = tables.pipeline | "EveryShard" >> beam.Create(
             [(shard, b"") for shard in range(self._shards)], reshuffle=False
@@ -78,7 +79,7 @@ class BoundedSums(beam.PTransform):
             (tables | ShardByUnit(shards=self._shards, exchange=self._exchange), every)
             | "WithQuietShards" >> beam.Flatten()
             | "GatherUnits" >> beam.GroupByKey()
-            | "BoundAndSum" >> beam.ParDo(Threaded(advance)).with_output_types(tuple[NodeKey, bytes])
+            | "BoundAndSum" >> beam.ParDo(Threaded(work)).with_output_types(tuple[NodeKey, bytes])
         )
         states = advanced | "States" >> beam.Filter(_is_state)
         return {
@@ -87,11 +88,23 @@ class BoundedSums(beam.PTransform):
         }
 
 
-def _advance(
+def advance(
     shard: tuple[int, Iterable[bytes]], aggregation: Aggregation, past: str | None, keep: bool, exchange: str | None
 ) -> list[tuple[NodeKey, bytes]]:
+    """Return the sums of one shard and, if `keep`, its state under the key `STATE`.
+
+    Args:
+        shard: Its number, and the payloads with its rows (`received`).
+        aggregation: Queries, windows and contribution bound.
+        past: Folder with the state that the previous run left; None in the first run.
+        keep: Whether to return a state for the next run.
+        exchange: As in `BoundedSums`.
+    """
     number, payloads = shard
-    tables = [received(payload, exchange) for payload in payloads if payload]
+    sent = [payload for payload in payloads if payload]
+    if exchange is None:
+        sent.sort()  # Runners repeat this step with payloads in another order; its state must be the same.
+    tables = [received(payload, exchange) for payload in sent]
     rows = pa.concat_tables(tables) if tables else None
     state = None if past is None else state_from_bytes(read_bytes(f"{past}/{file_of(number)}"))
     if keep:
@@ -104,7 +117,7 @@ def _advance(
 
 
 def _refuse_other_shards(past: str, shards: int) -> None:
-    """Units would be looked for where they are not, and contribute anew."""
+    """Refuse a state with another number of shards, where units would not find their usage."""
     (found,) = FileSystems.match([f"{past}/units-*.parquet"])
     if len(found.metadata_list) != shards:
         raise ValueError(

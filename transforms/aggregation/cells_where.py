@@ -1,9 +1,10 @@
-"""Which cells of a query a condition takes, whole: a mask over all cells, made without looking at one by one.
+"""Cells of a query that satisfy a condition: a mask over all cells, computed without a test of each one.
 
-A condition compares keys with constants, and joins that by and, or and not. So along an ordered key it has one answer
-at each constant, and one between two of them: these are its *pieces*. What is between the smallest and the largest
-piece of a cell must have one answer, whatever the other keys are; else the condition cuts the cell, and nobody can say
-how much of its number to take. Listed keys are compared with the names of their cells, of which `other` is one.
+A condition compares keys with constants, and combines comparisons by and, or and not. So along an ordered key its value
+is constant at each constant, and between two adjacent constants: these are its *pieces*. From the first to the last
+piece of a cell the condition must have one value for every combination of the other keys. Otherwise it cuts the cell,
+and no share of the cell's number belongs to it. Listed keys are compared with the names of their cells, including
+`other`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,18 +22,19 @@ from transforms.common.instants import to_microseconds
 from transforms.common.kinds import to_kind
 
 MOST_PIECES = 1_000_000
+"""Largest number of combinations of pieces for which a condition is evaluated."""
 
 LARGEST = 2.0**53
-"""Beyond it a float and the next one differ by more than 1."""
+"""Largest constant: beyond it, adjacent floats differ by more than 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pieces:
-    """The pieces of one key.
+    """Pieces of one key.
 
     Attributes:
-        values: one in each piece, of any that lie there.
-        first, last: [cells], the pieces that each cell begins and ends in.
+        values: One value in each piece, [pieces].
+        first, last: First and last piece of each cell, int64 [cells].
     """
 
     values: pa.Array
@@ -41,21 +43,24 @@ class _Pieces:
 
 
 def cells_where(condition: Condition, query: Query, *, whole: frozenset[str] = frozenset()) -> np.ndarray:
-    """Which cells satisfy a condition, [cells].
+    """Return which cells satisfy a condition, bool [cells].
 
     Args:
-        whole: keys whose values are known to be whole numbers.
+        condition: A condition on keys of the query.
+        query: The query whose cells are selected.
+        whole: Keys whose values are known to be whole numbers.
 
     Raises:
-        SpecError: it reads what is no key, compares it with something else than constants, or cuts a cell.
+        SpecError: The condition reads a column that is not a key, compares a key with anything but constants, or cuts a
+            cell.
     """
     keys = dict(query.by)
     for column in sorted(condition.columns):
         if column not in keys:
             there = ", ".join(keys) or "none"
             text = any(not isinstance(key, OrderedKey) and column in key for key in keys.values())
-            hint = f"; a text stands in single quotes: '{column}'" if text else ""
-            raise SpecError(f"where: {column!r} is no key of query {query.name}; its keys are {there}{hint}")
+            hint = f"; put a text in single quotes: '{column}'" if text else ""
+            raise SpecError(f"where: {column!r} is not a key of query {query.name}; its keys are {there}{hint}")
     compared: dict[str, list[Any]] = {name: [] for name in keys}
     for column, constants in _comparisons(parsed(condition), condition.text):
         compared[column] += constants
@@ -77,7 +82,7 @@ def cells_where(condition: Condition, query: Query, *, whole: frozenset[str] = f
 
 
 def _crossed(pieces: Mapping[str, _Pieces], shape: tuple[int, ...]) -> pa.Table:
-    """Every combination of pieces; a row if there are no keys."""
+    """Return every combination of pieces as rows; one row if there are no keys."""
     if not shape:
         return pa.table({"row": [0]})
     places = np.indices(shape).reshape(len(shape), -1)
@@ -105,13 +110,13 @@ def _refuse_cut(
 
 
 def _ranges(name: str, key: OrderedKey, constants: list[Any], condition: Condition, *, whole: bool) -> _Pieces:
-    """Piece 2 i is what lies before constant i, 2 i + 1 that constant itself."""
+    """Return the pieces of an ordered key: piece 2i lies before constant i, and piece 2i + 1 is that constant."""
     kind = pa.timestamp("us", "UTC") if key.moments else pa.float64()
     texts = pa.array([constant(node).cast(pa.string()) for node in constants], pa.string())
     found = to_microseconds(texts, "UTC") if key.moments else to_kind(texts, "float64")
     if found[0].null_count:
         what = "times" if key.moments else "numbers"
-        raise SpecError(f"where: {condition.text!r} compares {name} with what is none of its values, which are {what}")
+        raise SpecError(f"where: {condition.text!r} compares {name} with another kind of value; its values are {what}")
     at = np.unique(found[0].to_numpy())
     if not key.moments and (np.abs(at) >= LARGEST).any():
         raise SpecError(f"where: {condition.text!r} has a number beyond 2^53; floats are too far apart there")
@@ -126,7 +131,7 @@ def _ranges(name: str, key: OrderedKey, constants: list[Any], condition: Conditi
 
 
 def _between(at: np.ndarray) -> np.ndarray:
-    """A number in each piece: before, at and after the constants."""
+    """Return a number in each piece, float64 [pieces]: before, at and after the constants."""
     values = np.empty(2 * len(at) + 1)
     values[1::2] = at
     inner = (at[1:] + at[:-1]) / 2
@@ -135,7 +140,7 @@ def _between(at: np.ndarray) -> np.ndarray:
 
 
 def _of_whole(key: OrderedKey, at: np.ndarray, kind: pa.DataType) -> _Pieces:
-    """Likewise where there is nothing between two whole numbers; pieces are what begins at a constant or after it."""
+    """As `_ranges` for whole numbers: a piece begins at a constant or directly after it."""
     begins = np.unique(np.concatenate([np.ceil(at).astype(np.int64), np.floor(at).astype(np.int64) + 1]))
     values = np.concatenate([begins[:1] - 1 if len(begins) else [0], begins])
     edges = np.ceil(key.edges(0, key.steps + 1)).astype(np.int64)
@@ -149,7 +154,7 @@ def _of_whole(key: OrderedKey, at: np.ndarray, kind: pa.DataType) -> _Pieces:
 
 
 def _names(name: str, key: tuple[Scalar, ...], constants: list[Any], condition: Condition) -> _Pieces:
-    """Each cell is a piece. A text is compared with texts alone: in SQL 'other' = 3 is an error and not false."""
+    """Return the cells of a listed key as pieces. Only texts may be compared with texts: SQL refuses 'other' = 3."""
     numbers = all(type(value) is int for value in key)
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in key]
     for node in constants:
@@ -157,7 +162,7 @@ def _names(name: str, key: tuple[Scalar, ...], constants: list[Any], condition: 
         if type(value) is not (int if numbers else str) or str(value) not in texts:
             listed = ", ".join(texts[:12] if numbers else map(repr, texts[:12])) + (", ..." if len(texts) > 12 else "")
             raise SpecError(
-                f"where: {condition.text!r} compares {name} with {value!r}, which is none of its cells: {listed}"
+                f"where: {condition.text!r} compares {name} with {value!r}, which is not one of its cells: {listed}"
             )
     place = np.arange(len(key))
     values = pa.array([int(text) for text in texts]) if numbers else pa.array(texts, pa.string())
@@ -165,10 +170,10 @@ def _names(name: str, key: tuple[Scalar, ...], constants: list[Any], condition: 
 
 
 def _comparisons(node: Any, text: str) -> Iterator[tuple[str, list[Any]]]:
-    """Each column that is compared, with the constants.
+    """Yield each compared column with its constants.
 
     Raises:
-        SpecError: anything else is done with a column.
+        SpecError: The condition does anything else with a column.
     """
     kind = node["class"]
     if kind == "CONJUNCTION" or node["type"] == "OPERATOR_NOT":

@@ -7,15 +7,15 @@ A chain is one entry of one unit. The order of the input rows does not matter:
 
 * source order is the `order.*` columns; with new values only, the last of them is the position in the files;
 * at equal times and equal order, images before and after are linked end to end (an Eulerian path);
-* a mutation that is there twice, with the same two images, counts once; with new values only, one that is read twice.
+* a repeated mutation, with the same two images, counts once; with new values only, a row that is read twice does.
 
-Images are digests of whole states (transforms.common.images), not what queries see of them: what becomes of a row
-depends neither on `where` nor on which queries there are.
+Images are digests of whole states (transforms.common.images), not of the columns that queries read: the treatment of a
+row depends neither on `where` nor on the set of queries.
 
 An entry first seen with a before image existed before the changelog begins: its chain gets an *initial row*, an
-insertion before all time. Where earlier runs have released windows, what happened in them counts in the first open
-one: `time` is then the *effective* time, and an initial row takes that of its entry's first mutation. The order of rows
-is always that of their original times. Carried rows stand first in their chains and are no changes, only known states.
+insertion before all time. If earlier runs have released windows, mutations of these windows count in the first open
+one: `time` is then the *effective* time, and an initial row takes that of its entry's first mutation. Rows are always
+in the order of their original times. Carried rows come first in their chains. They are known states, not changes.
 """
 
 from dataclasses import dataclass, replace
@@ -36,20 +36,21 @@ from transforms.common.kinds import one_chunk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
-    """Rows of one shard in chain order; arrays of one length unless said.
+    """Rows of one shard in chain order; arrays are [rows] unless stated.
 
     Attributes:
-        chain, unit: dense codes; `chain` is non-decreasing.
-        units, entries: the unit's and the entry's real keys by code, [units] and [chains].
-        unit_of: the unit of each chain.
-        time: effective, in microseconds since the epoch; `BEFORE_ALL` for carried rows and a first run's initial rows.
-        row: number of the input row, carried ones first; -1 for initial rows.
-        carried: rows that are states known from before, not changes.
-        cells, values: for each query the state after the row; `values[i]` is None for counts.
-        classes: the state's class, or None.
-        image: the digest of the state after the row; None where positions order all ties.
-        rank: rows of one unit by (time, source order, entry): a tie-break across its entries; None if
-            units are entries.
+        chain, unit: Codes from 0 without gaps; `chain` is non-decreasing.
+        units, entries: Keys of units and entries by code, [units] and [chains].
+        unit_of: The unit of each chain, [chains].
+        time: Effective time in microseconds since the epoch; `BEFORE_ALL` for carried rows and the initial rows of a
+            first run.
+        row: Number of the input row, carried ones first; -1 for initial rows.
+        carried: Whether a row is a state known from an earlier run, not a change.
+        cells, values: For each query the cell and the value of the state after the row; `values[i]` is None for counts.
+        classes: Class of the state after the row, or None.
+        image: Digest of the state after the row; None if positions order all ties.
+        rank: Rank of the row in its unit by (time, source order, entry), to break ties between entries; None if units
+            are entries.
     """
 
     chain: Ints
@@ -68,11 +69,11 @@ class Chains:
 
     @property
     def first(self) -> Ints:
-        """Whether each row is the first of its chain."""
+        """Whether each row is the first of its chain, bool [rows]."""
         return starts(self.chain)
 
     def take(self, rows: Ints) -> "Chains":
-        """Some rows, by their numbers or a mask, under the same codes; chains stay in order if the rows do."""
+        """Return some rows, by number or mask [rows]. Codes do not change; chains stay in order if the rows do."""
         return replace(
             self,
             chain=self.chain[rows],
@@ -90,7 +91,7 @@ class Chains:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Dense codes of each row's unit and chain, carried rows first, and the keys by code, as in `Chains`."""
+    """Codes of each row's unit and chain, carried rows first, and the keys by code, as in `Chains`."""
 
     unit: Ints
     chain: Ints
@@ -101,11 +102,11 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """For new rows among others: `np.insert` for many columns and the same places, at a quarter of the time.
+    """Insertion of rows into many columns at the same places, four times as fast as `np.insert`.
 
     Attributes:
-        new: places of the new rows among all.
-        old: for each place the row that was there or, at new ones, any.
+        new: Places of the new rows in the result.
+        old: For each place of the result the number of the old row; at new rows any number.
     """
 
     new: Ints
@@ -113,7 +114,7 @@ class _Room:
 
     @classmethod
     def before(cls, at: Ints, rows: int) -> "_Room":
-        """For one before each of the rows `at`, increasing, of so many."""
+        """Return the room for one new row before each of the rows `at` (increasing), of `rows` rows."""
         new = at + np.arange(len(at))
         skipped = np.zeros(rows + len(at), dtype=np.int64)
         skipped[new] = 1
@@ -126,7 +127,7 @@ class _Room:
 
 
 def encode(table: pa.Table, carried: pa.Table | None) -> Codes:
-    """Number the units and chains of both tables."""
+    """Return codes of the units and chains of both tables."""
     unit, units = number(one_chunk(with_carried(table, carried, unit_column(table))))
     if unit_column(table) == "entry":
         return Codes(unit, unit, units, units, np.arange(len(units)))
@@ -141,8 +142,10 @@ def build_chains(
     """Order `table` and rebuild the chains.
 
     Args:
-        carried: the last state of each entry known before, with the columns that name the entry and `after.*`.
-        closed: the end of the windows that earlier runs released; None if there are none.
+        table: Projected rows of one shard, in any order.
+        queries: Number of queries whose cells and values the table holds.
+        carried: Last known state of each entry before the run, with the columns that name the entry and `after.*`.
+        closed: End of the windows that earlier runs released, in microseconds since the epoch; None: no windows.
     """
     known = 0 if carried is None else carried.num_rows
     codes = encode(table, carried)
@@ -168,27 +171,7 @@ def build_chains(
     # In a chain and in a unit, original times are in order already, so late rows come before the others.
     time = time if closed is None else np.where(is_carried, time, np.maximum(time, closed))
 
-    if image is not None and columns.has_before:
-        begins = np.flatnonzero(starts(chain) & ~is_carried)
-        at = begins[columns.image_before(order[begins]) != NONE]
-        if len(at):
-            rows = order[at]
-            room = _Room.before(at, len(order))
-            image = room.filled(image, columns.image_before(rows))
-            cells = [room.filled(c, columns.before(f"{i}.cell", rows)) for i, c in enumerate(cells)]
-            values = [
-                None if v is None else room.filled(v, columns.before(f"{i}.value", rows)) for i, v in enumerate(values)
-            ]
-            classes = None if classes is None else room.filled(classes, columns.before("class", rows))
-            is_carried = room.filled(is_carried, False)
-            if rank is not None:
-                # Those of a first run come before all mutations of their unit, and by entry among themselves; later
-                # ones directly before their entry's first mutation, with which they share its rank.
-                first_run = _entry_ranks(codes.entries)[chain[at]] - len(codes.entries) - 1
-                rank = room.filled(rank, first_run if closed is None else rank[at])
-            time = room.filled(time, BEFORE_ALL if closed is None else time[at])
-            chain, order = room.filled(chain, chain[at]), room.filled(order, -1)
-    return Chains(
+    chains = Chains(
         chain=chain,
         unit=codes.unit_of[chain],
         units=codes.units,
@@ -203,10 +186,51 @@ def build_chains(
         image=image,
         rank=rank,
     )
+    return _with_initial_rows(chains, columns, closed)
+
+
+def _with_initial_rows(chains: Chains, columns: ShardRows, closed: int | None) -> Chains:
+    """Insert an initial row before each chain that begins with a change from a before image.
+
+    Args:
+        chains: Rows in chain order, without initial rows.
+        columns: Columns to which `row` of the chains refers.
+        closed: As in `build_chains`.
+    """
+    if chains.image is None or not columns.has_before:
+        return chains
+    begins = np.flatnonzero(chains.first & ~chains.carried)
+    at = begins[columns.image_before(chains.row[begins]) != NONE]
+    if len(at) == 0:
+        return chains
+    rows, rank = chains.row[at], chains.rank
+    room = _Room.before(at, len(chains.row))
+    if rank is not None:
+        # Initial rows of a first run come before all mutations of their unit, ordered by entry; later
+        # ones directly before their entry's first mutation, with which they share its rank.
+        first_run = _entry_ranks(chains.entries)[chains.chain[at]] - len(chains.entries) - 1
+        rank = room.filled(rank, first_run if closed is None else rank[at])
+    classes = None if chains.classes is None else room.filled(chains.classes, columns.before("class", rows))
+    return replace(
+        chains,
+        chain=room.filled(chains.chain, chains.chain[at]),
+        unit=room.filled(chains.unit, chains.unit[at]),
+        time=room.filled(chains.time, BEFORE_ALL if closed is None else chains.time[at]),
+        row=room.filled(chains.row, -1),
+        carried=room.filled(chains.carried, False),
+        cells=tuple(room.filled(c, columns.before(f"{i}.cell", rows)) for i, c in enumerate(chains.cells)),
+        values=tuple(
+            None if v is None else room.filled(v, columns.before(f"{i}.value", rows))
+            for i, v in enumerate(chains.values)
+        ),
+        classes=classes,
+        image=room.filled(chains.image, columns.image_before(rows)),
+        rank=rank,
+    )
 
 
 def _sort(chain: Ints, time: Ints) -> Ints:
-    """Rows by (chain, time), carried ones first; by one 64-bit key where both fit."""
+    """Return the order of rows by (chain, time), carried rows first; by one 64-bit key if both fit into it."""
     real = time != BEFORE_ALL
     if not real.any():
         return sort(chain.view(np.uint64))
@@ -224,14 +248,14 @@ def _sort(chain: Ints, time: Ints) -> Ints:
 
 
 def _in_common_units(times: Ints, real: Ints) -> tuple[Ints, int]:
-    """The times in units of what all real ones are multiples of, and that: microseconds are often whole seconds."""
+    """Return the times divided by the largest common unit of the real ones, and that unit, often a whole second."""
     unit = np.gcd.reduce(times[np.flatnonzero(real)[:256]]) or np.uint64(1)
     steps = times if unit == 1 else times // unit
     return (steps, int(unit)) if ((steps * unit == times) | ~real).all() else (times, 1)
 
 
 def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: ShardRows, entries: Keys) -> Ints:
-    """Ranks by (unit, time, source order, entry) that keep every chain's own order."""
+    """Return ranks by (unit, time, source order, entry) that keep the order of every chain, int64 [rows]."""
     known = 0 if columns.carried is None else columns.carried.num_rows
     real = order >= known
     source = []
@@ -247,5 +271,5 @@ def _rank_in_unit(order: Ints, unit: Ints, chain: Ints, time: Ints, columns: Sha
 
 
 def _entry_ranks(entries: Keys) -> Ints:
-    """1, 2, ... in the order of the entries' keys."""
+    """Return ranks 1, 2, ... of the entries in the order of their keys."""
     return to_numpy(pc.rank(entries.all(), tiebreaker="dense")).astype(np.int64)

@@ -1,14 +1,14 @@
 """Contribution bounding: which changes of each unit count, for each query.
 
-    in    Chains, Usage                      one shard's mutations in order; what its units used up before
+    in    Chains, Usage                      one shard's mutations in order; used part of each unit's bound
     out   per query a mask over the rows     the projected changes that count
-          Usage                              what they have used up now
+          Usage                              used part of each unit's bound afterwards
 
-This is what makes the sensitivity a fact. The rules are those of `privacy.constraint`, but for `AtOnce`, which cuts no
-changes off (transforms.aggregation.window_ends). The kernel takes what was used and returns it, so that batch,
-increments and streams share it: cutting a changelog at any time and running the parts one after the other gives the
-same masks as running it whole. Times are effective ones (transforms.aggregation.chains): a late mutation counts when it
-comes, so that what a unit touches stays within the span that is priced.
+The sensitivity rests on this step. The rules are those of `privacy.constraint`, except `AtOnce`, which cuts no changes
+off (transforms.aggregation.window_ends). The kernel takes the usage and returns it, so batch runs, increments and
+streams share it: if a changelog is cut at any time and the parts are processed one after the other, the masks are
+those of the whole changelog. Times are effective ones (transforms.aggregation.chains): a late mutation counts when it
+arrives, so the windows that a unit affects stay within the span that is priced.
 """
 
 from dataclasses import dataclass
@@ -23,22 +23,23 @@ from transforms.aggregation.shard_rows import BEFORE_ALL
 
 Ints = np.ndarray
 CutOff = AtMost | Within | ByClass
-"""The constraints that cut changes off."""
+"""Constraints that cut changes off."""
 NO_LIMIT = np.iinfo(np.int64).max
 NO_SPAN = -1
-"""The span of units that may contribute at any time."""
+"""Span of units that may contribute at any time."""
 NOT_YET = np.iinfo(np.int64).max
-"""The first time of a unit without a mutation so far."""
+"""First time of a unit without a mutation so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What units have used of their contribution bound; arrays [units].
+    """Used part of each unit's contribution bound; arrays [units].
 
     Attributes:
-        first_time: effective time of the unit's first mutation; never moves once it is set.
-        class_of: class of its first state that exists (GONE: not seen yet); None without classes.
-        used: for each query its projected changes so far.
+        first_time: Effective time of the unit's first mutation, in microseconds since the epoch; it never changes once
+            it is set.
+        class_of: Class of the unit's first existing state (GONE: not seen yet); None without classes.
+        used: For each query the number of the unit's projected changes so far.
     """
 
     first_time: Ints
@@ -47,7 +48,11 @@ class Usage:
 
 
 def changed(chains: Chains, query: int) -> Ints:
-    """Which rows are projected changes of a query: those that alter its value in their entry's chain."""
+    """Return which rows are projected changes of a query: those that alter the query's value in their entry's chain.
+
+    Returns:
+        bool [rows].
+    """
     cell, value = chains.cells[query], chains.values[query]
     first = chains.first
     differs = starts(cell)
@@ -57,13 +62,20 @@ def changed(chains: Chains, query: int) -> Ints:
 
 
 def bound(chains: Chains, constraint: CutOff, known: Usage | None = None) -> tuple[list[Ints], Usage]:
-    """The changes that count, query by query, and what is used after all of `chains`.
+    """Return which changes count for each query, and the usage after all of `chains`.
+
+    Neighbours: changelogs that differ in the rows of one unit. The masks of other units' rows do not depend on these.
+    Guarantee: the changes of a unit that count, over all runs, satisfy `constraint` for all possible rows. The
+    sensitivity of the sums for such changes is in privacy.planning.sensitivity. Source: docs/design.md, "Rules of
+    contribution bounding".
 
     Args:
-        known: from earlier runs, over `chains.units`.
+        chains: One shard's mutations in order.
+        constraint: Contribution bound of each unit.
+        known: Usage of earlier runs for `chains.units`; None in the first run.
 
     Returns:
-        masks [rows] of bool, one a query, and the usage.
+        For each query a mask, bool [rows], and the usage.
     """
     units = len(chains.units)
     first_time = _first_time(chains)
@@ -89,7 +101,7 @@ def bound(chains: Chains, constraint: CutOff, known: Usage | None = None) -> tup
         rows = rows[_nth_of_unit(chains, rows, unit) < (most - used_before)[unit]]
         if together is not None:
             crowded = _crowded(chains, query, rows, together)
-            full = chains.unit[rows[crowded]]  # nothing counts any more
+            full = chains.unit[rows[crowded]]  # no later change counts
             after[full] = np.maximum(after[full], most[full])
             rows = rows[~crowded]
         mask = np.zeros(len(change), dtype=bool)
@@ -100,7 +112,13 @@ def bound(chains: Chains, constraint: CutOff, known: Usage | None = None) -> tup
 
 
 def finished(usage: Usage, constraint: CutOff, until: int) -> Ints:
-    """Which units can never contribute again, whatever comes: no later mutation takes effect before `until`."""
+    """Return which units can never contribute again, bool [units].
+
+    Args:
+        usage: Used part of their contribution bounds.
+        constraint: Contribution bound of each unit.
+        until: Start of the open windows, in microseconds since the epoch: no later mutation takes effect before it.
+    """
     units = len(usage.first_time)
     most, span, _ = _limits(constraint, usage.class_of, units)
     spent = np.ones(units, dtype=bool)
@@ -108,15 +126,16 @@ def finished(usage: Usage, constraint: CutOff, until: int) -> Ints:
         spent &= used >= most
     begun = usage.first_time <= until
     spent |= begun & (_elapsed(np.full(units, until), usage.first_time) > _unsigned(span))
-    # A class that is not seen yet may still be a listed one.
+    # A unit without a class so far can still get a listed one.
     return spent if usage.class_of is None else spent & (usage.class_of != GONE)
 
 
 def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
-    """Which of some projected changes come too late in their unit: at the first instant at whose end these changes
-    have put more of its entries into the query than `together` [units] allows, or after it.
+    """Return which of some projected changes come too late in their unit, because of its entries in the query.
 
-    What is there at once is counted at the end of an instant only, so that one entry may take another's place in it.
+    Too late is a change at or after the first instant at whose end these changes have put more of the unit's entries
+    into the query than `together` [units] allows. Entries are counted at the end of an instant only, so that one entry
+    can take another's place within it.
     """
     there = chains.cells[query] >= 0
     before = np.insert(there[:-1], 0, False) & ~chains.first
@@ -135,7 +154,7 @@ def _crowded(chains: Chains, query: int, rows: Ints, together: Ints) -> Ints:
 
 
 def _first_time(chains: Chains) -> Ints:
-    """The time of each unit's first mutation: that of the first of one of its entries, as times rise along a chain."""
+    """Return the time of each unit's first mutation: that of a first row of an entry, since times rise along chains."""
     real = chains.time != BEFORE_ALL
     rows = np.flatnonzero(real & (chains.first | ~np.insert(real[:-1], 0, False)))
     first = np.full(len(chains.units), NOT_YET)
@@ -144,17 +163,17 @@ def _first_time(chains: Chains) -> Ints:
 
 
 def _elapsed(time: Ints, since: Ints) -> Ints:
-    """Unsigned, since times may lie more than 2^63 apart: a difference that wrapped would be in time for ever."""
+    """Return elapsed times as unsigned integers: they can exceed 2^63, and signed differences would wrap."""
     return (time - since).astype(np.uint64)
 
 
 def _unsigned(span: Ints) -> Ints:
-    """No time is longer than the span without an end."""
+    """Return spans as unsigned integers; no elapsed time exceeds the unlimited span."""
     return np.where(span == NO_SPAN, np.uint64(2**64 - 1), span.astype(np.uint64))
 
 
 def _nth_of_unit(chains: Chains, rows: Ints, unit: Ints) -> Ints:
-    """For each of some rows, how many of them come before it in its unit."""
+    """Return for each of some rows the number of them that precede it in its unit."""
     if len(rows) == 0:
         return rows
     if chains.rank is None:
@@ -166,7 +185,7 @@ def _nth_of_unit(chains: Chains, rows: Ints, unit: Ints) -> Ints:
 
 
 def _first_class(chains: Chains) -> Ints | None:
-    """The class of each unit's first state that exists; GONE where there is none."""
+    """Return the class of each unit's first existing state; GONE if it has none."""
     if chains.classes is None:
         return None
     rows = np.flatnonzero((chains.classes != GONE) & ~chains.carried)
@@ -179,20 +198,19 @@ def _first_class(chains: Chains) -> Ints | None:
 
 
 def _limits(constraint: CutOff, class_of: Ints | None, units: int) -> tuple[Ints, Ints, Ints | None]:
-    """For each unit, the number of changes and the span of time that its contribution bound allows, and how many of its
-    entries at once; None if none says."""
-    if isinstance(constraint, ByClass):
+    """Return for each unit the most changes, the span of time, and the most entries at once (or None) that count."""
+    if constraint.column is not None:
         assert class_of is not None
         most, span = np.zeros(units, dtype=np.int64), np.full(units, NO_SPAN)
         together = np.full(units, NO_LIMIT)
         for number, (_, part) in enumerate(constraint.classes):
             here = class_of == number
-            if isinstance(part, AtMost):
+            if part.changes is not None:
                 most[here], together[here] = part.changes, part.entries or NO_LIMIT
             else:
                 most[here], span[here] = NO_LIMIT, part.span
         return most, span, together if (together < NO_LIMIT).any() else None
-    if isinstance(constraint, AtMost):
+    if constraint.changes is not None:
         at_once = None if constraint.entries is None else np.full(units, constraint.entries)
         return np.full(units, constraint.changes), np.full(units, NO_SPAN), at_once
     return np.full(units, NO_LIMIT), np.full(units, constraint.span), None

@@ -1,8 +1,8 @@
-"""`where`: a condition on one state, in SQL, evaluated column by column by DuckDB.
+"""Conditions of `where`: SQL on one state, evaluated by DuckDB on columns.
 
-DuckDB parses the text, and its tree is then checked against a list of what is harmless: whatever could look beyond the
-columns of one row (files, other tables, settings, the clock, random numbers, aggregates) is not on it. An error while
-a row is evaluated, such as a text that is no number in a cast, makes the condition false for that row.
+DuckDB parses the text, and its tree is checked against a list of allowed expressions. Anything that reads more than
+the columns of one row (files, other tables, settings, the clock, random numbers, aggregates) is not on the list. An
+error while a row is evaluated, such as a cast of a text that is not a number, makes the condition false for that row.
 """
 
 import difflib
@@ -32,19 +32,19 @@ _SETTINGS = (
     "SET lock_configuration = true",
 )
 MOST_UNCAUGHT = 100
-"""Rows of a batch that may have errors which TRY does not catch: each costs three dozen queries."""
+"""Most rows of a batch with errors that TRY does not catch: each costs about 36 queries."""
 
-_LEAD = "SELECT (("  # two, so that a text that closes one is still inside the other
+_LEAD = "SELECT (("  # two brackets: a text that closes one of them is still inside the other
 _LOCAL = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A checked condition; made by `parse` only.
+    """Checked condition; only `parse` makes one.
 
     Attributes:
-        text: as in the spec.
-        columns: the columns that it reads, as they are written there.
+        text: The condition as in the spec.
+        columns: Names of the columns that it reads, as written.
 
     >>> sorted(Condition.parse("ward = 'a' AND x > 2").columns)
     ['ward', 'x']
@@ -55,10 +55,10 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> "Condition":
-        """Parse and check.
+        """Parse and check a condition.
 
         Raises:
-            SpecError: it does not parse, or holds something that a condition may not.
+            SpecError: The text does not parse, or contains an expression that is not allowed.
         """
         if not text.strip():
             raise SpecError("where: the condition is empty; leave `where` out to take all states")
@@ -69,13 +69,13 @@ class Condition:
 
 
 def evaluate(conditions: Sequence[Condition], table: pa.Table) -> list[np.ndarray]:
-    """For each condition, which rows satisfy it: booleans, [rows of the table]. Null is false.
+    """Return for each condition which rows satisfy it, bool [rows of the table]; null is false.
 
     Raises:
-        InputError: there is too little memory, or too many rows have errors that TRY does not catch.
+        InputError: There is not enough memory, or too many rows have errors that TRY does not catch.
     """
     read = sorted(frozenset[str]().union(*(condition.columns for condition in conditions)))
-    # A condition without columns still needs as many rows as there are.
+    # A condition without columns still needs the number of rows.
     states = table.select(read or table.column_names[:1])
     try:
         return _evaluate(conditions, states)
@@ -91,7 +91,7 @@ def _evaluate(conditions: Sequence[Condition], states: pa.Table) -> list[np.ndar
 
 
 def _by_halves(condition: Condition, states: pa.Table) -> np.ndarray:
-    """What `_evaluate` gives of one condition, false for each row with an error that TRY does not catch."""
+    """Evaluate one condition as `_evaluate` does, but false for each row with an error that TRY does not catch."""
     satisfied = np.zeros(states.num_rows, dtype=bool)
     waiting, failed = [(0, states.num_rows)], 0
     while waiting:
@@ -109,20 +109,20 @@ def _by_halves(condition: Condition, states: pa.Table) -> np.ndarray:
 
 
 def _not_evaluated(error: Exception) -> InputError:
-    """Without the engine's own message, which may quote a value."""
+    """Return the error without the engine's message, which can quote a value."""
     return InputError(f"`where` could not be evaluated on a batch ({type(error).__name__}); make it simpler")
 
 
 def parsed(condition: Condition) -> Any:
-    """DuckDB's tree of a condition."""
+    """Return DuckDB's tree of a condition."""
     return _tree(condition.text)[0]["node"]["select_list"][0]
 
 
 def constant(node: Any) -> pa.Scalar:
-    """The value of a part of a condition's tree that reads no column.
+    """Return the value of a part of a condition's tree that reads no column.
 
     Raises:
-        SpecError: it has none, such as a text that is no time.
+        SpecError: It has no value, for example a text that is not a time.
     """
     statements = _tree("1")
     statements[0]["node"]["select_list"] = [node]
@@ -135,30 +135,40 @@ def constant(node: Any) -> pa.Scalar:
 
 
 def check(conditions: Sequence[Condition], schema: pa.Schema) -> None:
-    """Bind each condition to columns of known types.
+    """Check each condition against the types of the columns.
 
     Raises:
-        SpecError: a column that is not there, types that do not fit, or a result that is not true or false.
+        SpecError: A column is missing, types do not fit, or a result is not true or false.
     """
     for condition in conditions:
         for column in sorted(condition.columns):
             _check_column(column, schema, condition)
-        # One row of nulls, so that constants are converted too: `time > 'noon'` fails here.
+        # One row of nulls suffices to convert constants: `time > 'noon'` fails here.
         states = pa.table({name: pa.nulls(1, kind) for name, kind in zip(schema.names, schema.types, strict=True)})
         states = states.select(sorted(condition.columns)) if condition.columns else pa.table({"row": [0]})
         try:
             kind = _query(f"SELECT ({condition.text}\n) FROM states", states).schema.types[0]
-            _query(f"SELECT TRY(({condition.text}\n)) FROM states", _plain_row(states.schema))
+            for text in _PLAIN:
+                _query(f"SELECT TRY(({condition.text}\n)) FROM states", _plain_row(states.schema, text))
         except duckdb.Error as error:
             raise SpecError(f"where: {condition.text!r} cannot be evaluated: {not_evaluated(error)}") from None
         if kind != pa.bool_():
             raise SpecError(f"where: {condition.text!r} is not true or false; compare it with something")
 
 
-def _plain_row(schema: pa.Schema) -> pa.Table:
-    """One row without null: there an error that TRY does not catch is one of the condition."""
+_PLAIN = ("1", "2000-01-01", "12:00:00")
+"""Texts that a condition may cast to a number, a date or a time."""
+
+
+def _plain_row(schema: pa.Schema, text: str) -> pa.Table:
+    """Return one row without nulls: an error in it that TRY does not catch is an error of the condition.
+
+    Args:
+        schema: Schema of the columns.
+        text: Value of each column of text.
+    """
     kinds = ((field.type.value_type if pa.types.is_dictionary(field.type) else field.type) for field in schema)
-    values = [pa.array(["1"] if pa.types.is_string(kind) else [1], None).cast(kind) for kind in kinds]
+    values = [pa.array([text] if pa.types.is_string(kind) else [1], None).cast(kind) for kind in kinds]
     return pa.table(values, names=schema.names)
 
 
@@ -182,17 +192,17 @@ def _query(sql: str, states: pa.Table) -> pa.Table:
     try:
         return connection.sql(sql).to_arrow_table()
     except (duckdb.FatalException, duckdb.InternalException):
-        del _LOCAL.connection  # it takes no other query
+        del _LOCAL.connection  # after such an error it accepts no other query
         raise
     finally:
         connection.unregister("states")
 
 
 def _connection() -> "duckdb.DuckDBPyConnection":
-    """One for each thread, closed to files, network and settings.
+    """Return the thread's connection, closed to files, network and settings.
 
-    The class stands in quotes: if compiled code of others keeps something of this module when the interpreter ends, the
-    class would be kept along, and DuckDB would print a list of what has leaked.
+    The class is named in quotes: if other compiled code keeps a reference to this module when the interpreter ends, the
+    class would stay alive, and DuckDB would print a list of leaked objects.
     """
     if not hasattr(_LOCAL, "connection"):
         connection = duckdb.connect(":memory:")
@@ -203,7 +213,7 @@ def _connection() -> "duckdb.DuckDBPyConnection":
 
 
 def _tree(text: str) -> Any:
-    """DuckDB's tree of the one expression that `text` is."""
+    """Return DuckDB's tree of the one expression in `text`."""
     rows = _connection().execute("SELECT json_serialize_sql(?)", [f"{_LEAD}{text}\n))"]).fetchall()
     answer = json.loads(rows[0][0])
     if answer["error"]:

@@ -1,4 +1,4 @@
-"""What is wrong with a condition, in the words of a spec instead of the engine's."""
+"""Errors in conditions, described in the words of a spec instead of the engine's."""
 
 import re
 
@@ -12,16 +12,18 @@ _KINDS = (
 )
 _OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
 _JOINS = {"and", "or", "not", "is", "in", "like", "ilike", "between", "case", "when", "then", "else", "end", "null"}
-"""Words that are no names of columns where the next one is wrong."""
+"""Keywords that cannot be the column to quote if the next word is wrong."""
 
 _NAME_TYPE = "; if the column was read as another type than you meant, name its type in changelog.types"
 
 
 def not_parsed(text: str, at: int, message: str) -> str:
-    """Where and why a text is not one expression.
+    """Return where and why a text is not one expression.
 
     Args:
-        at: bytes before the problem, as the engine counts.
+        text: The condition.
+        at: Bytes before the problem, as the engine counts them.
+        message: The engine's message.
 
     >>> not_parsed("age >=", 6, 'syntax error at or near ")"')
     'does not parse: it ends where a value, a column or a bracket is missing'
@@ -42,7 +44,7 @@ def not_parsed(text: str, at: int, message: str) -> str:
 
 
 def not_evaluated(error: Exception) -> str:
-    """Why the engine cannot evaluate an expression, and what to do.
+    """Return why the engine cannot evaluate an expression, and what to do.
 
     >>> not_evaluated(ValueError("... argument types '~~(BIGINT, STRING_LITERAL)'.")).partition(";")[0]
     'LIKE does not take (a whole number, text)'

@@ -1,7 +1,7 @@
-"""What a `where` condition may hold: a list of what is allowed, for DuckDB's tree of the parsed text.
+"""Expressions that a `where` condition may contain: a list for DuckDB's tree of the parsed text.
 
-Everything that is not listed is refused, also what later versions of DuckDB may invent. What is listed depends on one
-row's columns and on nothing else.
+Everything else is refused, including what later versions of DuckDB may add. Listed expressions depend on the columns of
+one row only.
 """
 
 from collections.abc import Iterator
@@ -71,16 +71,16 @@ _CONSTANT = {
         (_SECOND_AND_THIRD, "a pattern with ESCAPE"),
     ),
 }
-"""Arguments of which an unsuitable value is an error that TRY does not catch, so that one row's could end a run."""
+"""Arguments that must be constants: an unsuitable value is an error that TRY does not catch, and would end the run."""
 
 _ROW_ONLY = "a condition may look at one row's columns only"
 
 
 def columns_read(statements: list[Node], text: str) -> frozenset[str]:
-    """Check the statements that `text` became as `SELECT ((text))`; the columns that it reads.
+    """Check the statements of the parsed text `SELECT ((text))`, and return the columns that it reads.
 
     Raises:
-        SpecError: anything but one expression, or something in it that is not allowed.
+        SpecError: There is more than one expression, or one that is not allowed.
     """
     if len(statements) != 1:
         raise _refusal(text, "several statements")
@@ -129,7 +129,7 @@ def _columns(node: Node, text: str) -> Iterator[str]:
 
 
 def _expressions(member: Any) -> Iterator[Node]:
-    """The expressions in one member: a node, a list of nodes, arguments or the branches of CASE."""
+    """Yield the expressions in one member: a node, a list of nodes, arguments or the branches of CASE."""
     for item in member if isinstance(member, list) else [member]:
         if "class" in item:
             yield item
@@ -155,7 +155,7 @@ def _check_function(node: Node, text: str) -> None:
     places, what = _CONSTANT.get(name.lower(), (slice(0), ""))
     constants = [*_expressions(node["arguments"])][places]
     if any(argument["class"] != "CONSTANT" for argument in constants):
-        raise _refusal(text, f"{what} that is no constant")
+        raise _refusal(text, f"{what} that is not a constant")
     if places == _SECOND_AND_THIRD:
         pattern, escape = (str(argument["literal"].get("text", "")) for argument in constants)
         if escape and (len(pattern) - len(pattern.rstrip(escape))) % 2:

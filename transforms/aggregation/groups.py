@@ -6,7 +6,7 @@ Ints = np.ndarray
 
 
 def starts(groups: Ints) -> Ints:
-    """Where runs of equal values begin.
+    """Return where runs of equal values begin, bool [n].
 
     >>> starts(np.array([3, 3, 7])).tolist()
     [True, False, True]
@@ -17,7 +17,7 @@ def starts(groups: Ints) -> Ints:
 
 
 def count_up(groups: Ints) -> Ints:
-    """0, 1, 2, ... within each run of equal values.
+    """Return 0, 1, 2, ... within each run of equal values, int64 [n].
 
     >>> count_up(np.array([3, 3, 7])).tolist()
     [0, 1, 0]
@@ -27,7 +27,7 @@ def count_up(groups: Ints) -> Ints:
 
 
 def sums_within(groups: Ints, values: Ints) -> Ints:
-    """Sums so far of the values within each run of equal groups.
+    """Return cumulative sums of the values within each run of equal groups, [n].
 
     >>> sums_within(np.array([3, 3, 7]), np.array([1, 2, 4])).tolist()
     [1, 3, 4]

@@ -1,15 +1,15 @@
-"""What counts under `AtOnce` with a number of changes: states that are held back until their block of windows ends.
+"""Counted states under `AtOnce` with a bound on changes: excess changes are deferred to the end of a block of windows.
 
-    in    Chains, Held       one shard's rows at the ends of windows (window_ends); where what counts is not the state
-    out   Chains, Held       the rows as one query counts them: at most so many changes in a block; what is held now
+    in    Chains, Held       one shard's rows at the ends of windows (window_ends); counted states that differ
+    out   Chains, Held       the rows as one query counts them: at most `changes` changes in a block; deferred states
 
-In each block of `block` windows, counted from the start, a unit's first `changes` - 1 changes count when they come,
-but for those at the end of the block's last window. Later ones are held back until there, where the unit is as it is.
-What all entries of an owner change by the end of one window is one change, and they are held back together. So what
-counts in a block is a function of the state at its start and of what comes in it (privacy.constraint.AtOnce), and
-whoever has nothing held back at the end of a block is forgotten.
+In each block of `block` windows, counted from the start, the first `changes` - 1 changes of a unit count when they
+arrive, except at the end of the block's last window. Later changes are deferred to that end, where the true state
+counts. Changes of all entries of an owner by the end of one window are one change, and are deferred together. So the
+counted states of a block are a function of the state at its start and of the changes in it (privacy.constraint.AtOnce).
+At the end of a block a unit without deferred changes leaves no trace.
 
-A row that is held back is dated into its block's last window. Of the rows of a window the last one stands.
+A deferred row is dated into its block's last window. If a window has several rows of a chain, the last one counts.
 """
 
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ Ints = np.ndarray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What counts of each chain for one query between two runs; arrays [chains].
+    """Counted state of each chain for one query between two runs; arrays int64 [chains].
 
     Attributes:
-        cell, value: of the state that counts; `value` is None for counts.
-        used: changes in the block, of the unit.
-        block: its number, the same for all that are told at one time.
+        cell, value: Cell and value of the counted state; `value` is None for counts.
+        used: Changes of the chain's unit in the block.
+        block: Number of the block, the same for all chains of a run.
     """
 
     cell: Ints
@@ -46,21 +46,28 @@ class Held:
 def held_changes(
     ends: Chains, query: int, held: Held | None, *, changes: int, block: int, timeline: Timeline
 ) -> tuple[Chains, Held]:
-    """The rows of one query as they count, and what counts when the last window has closed.
+    """Return the rows of one query as they count, and the counted states after the last window.
 
-    What the result says of other queries means nothing.
+    Cells and values of other queries in the result are undefined.
+
+    Neighbours differ in the rows of one unit, and rows of other units do not depend on them. Guarantee: in each block
+    at most `changes` changes of the unit count. Source: docs/design.md, "Rules of contribution bounding".
 
     Args:
-        ends: the last row of each chain in each window, with owners of the entries that may count (first_entries);
-            carried rows are the true states before.
-        held: of the carried rows' chains, as it was then; others are not looked at. None in the first run.
-        changes, block: so many in so many windows.
+        ends: Last row of each chain in each window, with the owners' entries that may count (`first_entries`); carried
+            rows are the true states before the run.
+        query: Number of the query.
+        held: Counted states of the carried rows' chains before the run; other chains are ignored. None in the first
+            run.
+        changes: Most changes of a unit in a block.
+        block: Windows in a block.
+        timeline: Windows of the run.
     """
     chain, window = ends.chain, window_of(ends.time, timeline)
-    last = -(-window // block) * block  # of its block
+    last = -(-window // block) * block  # last window of its block
     change = changed(ends, query)
     before, behind = np.zeros(len(ends.units), dtype=np.int64), np.zeros(len(chain), dtype=bool)
-    if held is not None and timeline.released % block:  # else every unit counts as it is
+    if held is not None and timeline.released % block:  # else the counted states are the true ones
         last[ends.carried] = _end_of_block(timeline.released, block)
         known = chain[ends.carried]
         used = np.where(held.block[known] == timeline.released // block, held.used[known], 0)
@@ -71,7 +78,7 @@ def held_changes(
     late = np.zeros(len(chain), dtype=bool)
     late[counted] = so_far >= changes
 
-    # A carried row stands first, and once more where its entry is caught up with.
+    # A carried row comes first, and again at the end of the block if its entry has a deferred change.
     rows = np.flatnonzero(change | ends.carried | (window == last))
     rows = np.repeat(rows, 1 + behind[rows])
     again = np.insert(rows[1:] == rows[:-1], 0, False)
@@ -100,11 +107,13 @@ def held_changes(
 
 
 def _changes_so_far(unit: Ints, window: Ints, before: Ints, *, block: int, timeline: Timeline) -> tuple[Ints, Ints]:
-    """Which of its unit's changes in the block each row is, and how many changes units have in the block that goes on.
+    """Return each row's number among its unit's changes in the block, and each unit's changes in the current block.
 
     Args:
-        unit, window: of the rows that change; what a unit changes in one window is one change.
-        before: of each unit, in the block that went on when the run began.
+        unit, window: Unit and window of each row that changes; all changes of a unit in one window are one change.
+        before: Changes of each unit in the block that was current when the run began, [units].
+        block: Windows in a block.
+        timeline: Windows of the run.
     """
     key, row = np.unique(unit * (timeline.windows + 1) + window, return_inverse=True)
     unit, number = key // (timeline.windows + 1), (key % (timeline.windows + 1) - 1) // block
@@ -117,7 +126,13 @@ def _changes_so_far(unit: Ints, window: Ints, before: Ints, *, block: int, timel
 
 
 def held_of(carried: pa.Table | None, query: int, chains: Chains) -> Held | None:
-    """What `held_columns` wrote of the carried rows, by chain; None if there are none."""
+    """Return the counted states that `held_columns` wrote for the carried rows.
+
+    Args:
+        carried: Last known states of entries with the columns of `held_columns`; None in the first run.
+        query: Number of the query.
+        chains: Rows of the shard, the carried ones among them.
+    """
     name = f"held.{query}"
     if carried is None:
         return None
@@ -137,7 +152,16 @@ def held_of(carried: pa.Table | None, query: int, chains: Chains) -> Held | None
 
 
 def held_columns(held: Held, query: int, chains: Ints) -> dict[str, Ints]:
-    """What is kept of some chains, beside their last states."""
+    """Return the counted states of some chains as columns of the private state.
+
+    Args:
+        held: Counted states after the run.
+        query: Number of the query.
+        chains: Codes of the chains, int64 [n].
+
+    Returns:
+        Column name to int64 [n].
+    """
     name = f"held.{query}"
     columns = {
         f"{name}.cell": held.cell[chains],
@@ -148,9 +172,15 @@ def held_columns(held: Held, query: int, chains: Ints) -> dict[str, Ints]:
 
 
 def caught_up(entries: pa.Table, queries: int, *, block: int, timeline: Timeline) -> pa.Table:
-    """Of the entries between two runs all of units of which something is held back until a window that closes now.
+    """Return the entries of units with a deferred change that becomes due in this run.
 
-    An entry that may not count, since others of its owner do, is taken for one that is held back: it does no harm.
+    If only some of an owner's entries count, the others are returned as if deferred; this does no harm.
+
+    Args:
+        entries: Last known states of entries, with the columns of `held_columns`.
+        queries: Number of queries.
+        block: Windows in a block.
+        timeline: Windows of the run.
     """
     none = entries.slice(0, 0)
     if timeline.released % block == 0 or timeline.windows < _end_of_block(timeline.released, block):
@@ -168,7 +198,7 @@ def caught_up(entries: pa.Table, queries: int, *, block: int, timeline: Timeline
 
 
 def _end_of_block(windows: int, block: int) -> int:
-    """The last window of the block that goes on, or begins, after so many windows."""
+    """Return the last window of the block that follows, or contains, the given number of closed windows."""
     return (windows // block + 1) * block
 
 
@@ -180,11 +210,11 @@ def _differs(chains: Chains, query: int, held: Held) -> Ints:
 
 
 def _left(found: Chains, query: int, used: Ints, block: int) -> Held:
-    """What counts of each chain after its last row, none without one, and what its unit has used."""
+    """Return the counted state of each chain after its last row (cell -1 without one), and the changes of its unit."""
 
     def lasting(values: Ints, of_none: int) -> Ints:
         column = np.full(len(found.unit_of), of_none, dtype=np.int64)
-        column[found.chain] = values  # of equal codes the last one stands
+        column[found.chain] = values  # of equal codes, NumPy keeps the last value
         return column
 
     value = found.values[query]

@@ -4,14 +4,14 @@
     out   LeafSums     sparse: node numbers and, for each component, an integer sum
 
 Node number = window * cells + cell, with window 0 for everything before the start (the initial level). Which nodes
-appear here depends on the data and stays private: the release adds the empty ones.
+appear here depends on the data and is private: the release adds the empty ones.
 
     net       minus the state before, plus the state after, of each change that counts
     entered   plus the state after, where the cell is new to the entry; once per entry, window and cell
     left      plus the state before, where the cell is given up; once per entry, window and cell
 
-Under `AtOnce` a change is one from the end of a window to that of a later one (transforms.aggregation.window_ends): who
-comes and goes within one has neither entered nor left.
+Under `AtOnce` a change is one between the ends of two windows (transforms.aggregation.window_ends): an entry that
+arrives and leaves within one window has neither entered nor left.
 """
 
 from collections.abc import Iterator
@@ -25,27 +25,44 @@ from transforms.aggregation.queries import Query, Timeline
 
 Ints = np.ndarray
 DENSE = 2**22
-"""Up to so many nodes a shard's sums are gathered in a dense vector; beyond, by sorting."""
+"""Largest number of nodes for which a shard's sums are added up in a dense vector; larger sums use sorting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeafSums:
-    """Exact, private. `node` [m] is increasing; `sums` [components, m], in grid steps."""
+    """Exact private sums.
+
+    Attributes:
+        node: Node numbers, int64 [m], increasing.
+        sums: Sums in grid steps, int64 [components, m].
+    """
 
     node: Ints
     sums: Ints
 
 
 def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: Timeline, family: Family) -> LeafSums:
-    """The sums of one family of nodes; `number` is the query's place in `chains`."""
+    """Return the exact sums of one family of nodes.
+
+    Args:
+        chains: Rows in chain order.
+        kept: Mask of the changes that count, bool [rows].
+        query: The query.
+        number: Place of the query in `chains`.
+        timeline: Windows of the run.
+        family: Family of nodes: net, entered or left.
+
+    Raises:
+        OverflowError: A sum could exceed 64 bits.
+    """
     rows = np.flatnonzero(kept & (chains.time < timeline.until))
     window = window_of(chains.time[rows], timeline)
     cell, value = chains.cells[number], chains.values[number]
     follows = ~chains.first[rows]
-    # Products cost a tenth of choices; a cell's type holds the number of cells.
+    # A product takes a tenth of the time of np.where; the type of `cell` can hold the number of cells.
     after, before = cell[rows], (cell[rows - 1] + 1) * follows - 1
     after_value = None if value is None else value[rows].astype(np.int64)
-    before_value = None if value is None else value[rows - 1].astype(np.int64)  # not looked at where there is no cell
+    before_value = None if value is None else value[rows - 1].astype(np.int64)  # unused if there is no cell
     if family == "net":
         parts = [(1, window, after, after_value), (-1, window, before, before_value)]
     else:
@@ -57,19 +74,28 @@ def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: 
 
 
 def cut(leaves: LeafSums, cells: int, chunk_cells: int) -> Iterator[tuple[int, LeafSums]]:
-    """Sums by chunk of `chunk_cells` of the query's `cells`; chunks without sums are left out."""
+    """Yield the sums of each chunk of cells that has sums.
+
+    Args:
+        leaves: Sums of one family of nodes.
+        cells: Number of cells of the query.
+        chunk_cells: Cells in one chunk.
+
+    Returns:
+        Number of the chunk, and its sums.
+    """
     chunk = leaves.node % cells // chunk_cells
     for number in np.unique(chunk).tolist():
         yield number, LeafSums(node=leaves.node[chunk == number], sums=leaves.sums[:, chunk == number])
 
 
 def window_of(time: Ints, timeline: Timeline) -> Ints:
-    """The window of each time; 0 before the start."""
+    """Return the window of each time, int64 [n]; 0 before the start."""
     return timeline.bounds.of(time)
 
 
 def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:
-    """Places of the first event of each (entry, window, cell); rows come in chain order."""
+    """Return the places of the first event of each (entry, window, cell); rows are in chain order."""
     order = np.lexsort([np.arange(len(chain)), cell, window, chain])
     if len(order) == 0:
         return order

@@ -1,15 +1,15 @@
-"""Link mutations of one instant by their images: each one's before is the after of the one that precedes it.
+"""Order of mutations at one instant by their images: the before image of each is the after image of its predecessor.
 
-Without a source order this is all that says which of an entry's changes at one time came first. The changes of one
-instant form the edges of a graph of states, each known by the digest of its whole image (transforms.common.images). An
-order in which they could have happened is an Eulerian path from the state before them. Where that state is not known,
-or no path begins there since a change was lost, it begins at a state that changes lead away from more often than to,
-else, as for a circle, at none: most entries come from there. Changes that do not hang together with these follow. What
-is still open goes by the digests, so that the answer depends neither on the order of the input nor on what is asked of
-states.
+Without a source order, only images show which of an entry's changes at one time came first. The changes of one instant
+are the edges of a graph whose vertices are states, identified by the digest of the whole image
+(transforms.common.images). A possible order is an Eulerian path from the state before them. If that state is unknown,
+or no path begins there since a change was lost, the path begins at a state with more outgoing than incoming changes.
+Without such a state, as in a circle, it begins at the absent state: most entries start there. Unconnected changes
+follow. Remaining ties are broken by the digests, so the result depends neither on the order of the input nor on the
+queries.
 
-Groups are short and rare (an entry that changes twice at one instant, in files without an order column); groups of
-one, which are the rule, are not looked at.
+Groups are short and rare: an entry that changes twice at one instant, in files without an order column. Groups of one
+row, the usual case, are skipped.
 """
 
 from collections import Counter, defaultdict
@@ -21,20 +21,22 @@ Ints = np.ndarray
 
 
 UNKNOWN = -1
-"""Stands for a state that is not known; digests are not negative."""
+"""Digest that denotes an unknown state; real digests are not negative."""
 
 
 def link(group: Ints, before: Ints, after: Ints, start: Ints, follows: Ints) -> Ints:
-    """The order of rows that are sorted by (group, digests), linked within each group.
+    """Return the order of rows that are sorted by (group, digests), linked within each group.
 
     Args:
-        group: non-decreasing group of each row: mutations of one chain, time and source order.
-        before, after: the digest of the state on both sides of each row; `NONE`, the least, where there is none.
-        start: that of the state before the group's instant, read at its first row; or `UNKNOWN`.
-        follows: whether, in its chain, a group's first row comes directly after the row above it.
+        group: Group of each row, int64 [rows], non-decreasing: mutations of one chain, time and source order.
+        before, after: Digest of the state before and after each row, int64 [rows]; `NONE`, the least, if there is no
+            state.
+        start: Digest of the state before the group's instant, or `UNKNOWN`, int64 [rows]; only the value at the group's
+            first row is read.
+        follows: Whether a group's first row directly follows the row above it in its chain, bool [rows].
 
     Returns:
-        row numbers, group by group.
+        Row numbers, int64 [rows], group by group.
     """
     index = np.arange(len(group))
     edges = np.append(np.flatnonzero(np.diff(group, prepend=-1)), len(group))
@@ -46,7 +48,7 @@ def link(group: Ints, before: Ints, after: Ints, start: Ints, follows: Ints) -> 
 
 
 def _paths(source: list[int], target: list[int], start: int) -> list[int]:
-    """The edges, piece by piece of the graph, each in as few paths as can be; first the piece that begins at `start`.
+    """Return the edges in as few paths as possible, component by component; first the component that begins at `start`.
 
     >>> _paths([1, 2, 1], [2, 1, 3], 1)
     [0, 1, 2]
@@ -62,7 +64,7 @@ def _paths(source: list[int], target: list[int], start: int) -> list[int]:
         first = start if goes_on else min(starts or begins)
         if starts:
             starts.remove(first)
-        # Changes that were lost led from where a path ends to where the next one begins.
+        # Lost changes led from the end of a path to the beginning of the next one.
         lost = list(zip(sorted((ends - begins).elements()), starts, strict=False))
         steps = [(source[edge], target[edge], edge) for edge in edges] + [(*step, -1) for step in lost]
         found.append((not goes_on, first, _path(steps, first)))
@@ -70,7 +72,7 @@ def _paths(source: list[int], target: list[int], start: int) -> list[int]:
 
 
 def _pieces(source: list[int], target: list[int]) -> Iterable[list[int]]:
-    """The edges of each part of the graph that hangs together."""
+    """Return the edges of each connected component of the graph."""
     above: dict[int, int] = {}
 
     def top(state: int) -> int:
@@ -87,7 +89,7 @@ def _pieces(source: list[int], target: list[int]) -> Iterable[list[int]]:
 
 
 def _path(steps: list[tuple[int, int, int]], start: int) -> list[int]:
-    """Hierholzer's way through all steps (from, to, edge); steps that are no edges (-1) are left out of it."""
+    """Return an Eulerian path of all steps (from, to, edge) by Hierholzer's algorithm, without lost edges (-1)."""
     ahead: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for state, to, edge in reversed(steps):
         ahead[state].append((to, edge))

@@ -1,9 +1,9 @@
-"""What of one shard a query matches, and what its contribution bound cuts off: exact counts, private, for `evaluate`.
+"""Exact counts of one shard for `evaluate`: rows that a query matches, and changes that contribution bounding cuts off.
 
     in    Chains, masks        one shard's mutations in order, and which changes count
     out   bytes                an Arrow IPC stream: `node`, a cell or, below zero, a count; `sum.0`, its number
 
-Not for release: these are exact facts about people.
+The counts are private and never published: they are exact facts about people.
 """
 
 from collections.abc import Iterable
@@ -30,25 +30,37 @@ COUNTS = (
     "changes_cut",
     "units_cut",
 )
-"""Mutations in all, of times before the schedule, of times after its last closed window, and those after which the
-entry is in the query; units in all, and those that were ever in it; its changes, those that the contribution bound cuts
-off, and the units that these are of."""
+"""Names of the counts.
+
+    rows, rows_before, rows_after     mutations in all, before the schedule, and after its last closed window
+    rows_matched                      mutations after which the entry is in the query
+    units, units_matched              units in all, and units that were ever in the query
+    changes, changes_cut, units_cut   changes of the query, those that contribution bounding cuts off, and their units
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """Counts by name, over all shards; `cells` [cells]: the mutations after which an entry is in each."""
+    """Counts over all shards.
+
+    Attributes:
+        counts: Name to count (`COUNTS`).
+        cells: Mutations after which an entry is in each cell, int64 [cells].
+    """
 
     counts: dict[str, int]
     cells: Ints
 
 
 def count_matched(chains: Chains, mask: Ints | None, query: int, timeline: Timeline, *, after: int) -> bytes:
-    """The counts of one shard.
+    """Return the counts of one shard as an Arrow IPC stream.
 
     Args:
-        mask: which changes count; None where none is cut off.
-        after: rows that wait for windows to come.
+        chains: Rows in chain order.
+        mask: Which changes count, bool [rows]; None if no change is cut off.
+        query: Number of the query.
+        timeline: Windows of the run.
+        after: Number of rows that wait for later windows.
     """
     real = (chains.row >= 0) & ~chains.carried
     cell = chains.cells[query]
@@ -68,12 +80,12 @@ def count_matched(chains: Chains, mask: Ints | None, query: int, timeline: Timel
         "units_cut": len(np.unique(chains.unit[cut])),
     }
     numbers = np.array([*(counts[name] for name in COUNTS), *rows], dtype=np.int64)
-    # Counts come before all cells, so that one column tells them apart.
+    # Negative nodes are counts, so that one column distinguishes them from cells.
     return to_bytes(pa.table({"node": np.array([*range(-len(COUNTS), 0), *cells], dtype=np.int64), "sum.0": numbers}))
 
 
 def all_matched(payloads: Iterable[bytes], cells: int) -> Matched:
-    """The counts of all shards of a query."""
+    """Return the counts of a query, added up over all shards."""
     found = np.zeros(len(COUNTS) + cells, dtype=np.int64)
     for payload in payloads:
         table = from_bytes(payload)

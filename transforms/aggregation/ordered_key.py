@@ -1,12 +1,12 @@
-"""A key whose cells have an order: steps of one size between two edges, and what lies outside on either side.
+"""Keys whose cells have an order: steps of one size between two edges, and the values outside on either side.
 
     cell 0              `below`: less than the first edge
     cell i, 1 .. steps  [edge i - 1, edge i), as pandas.cut writes it with right=False
     cell steps + 1      `above`: the last edge and more
 
-Edges are decimals, or moments. A decimal is compared as the float64 that is nearest to it, since that is what files and
-parsers make of it: where the step is 0.1, the text 0.3 lies in [0.3, 0.4). Null and NaN lie in no cell, infinities
-outside. All is done by formulas on columns: nothing here holds one object for each cell.
+Edges are decimals, or moments. A decimal is compared as the nearest float64, as files and parsers represent it: if the
+step is 0.1, the text 0.3 lies in [0.3, 0.4). Null and NaN lie in no cell, infinities outside. Columns are computed by
+formulas, without an object for each cell.
 """
 
 import math
@@ -21,21 +21,21 @@ from transforms.common.kinds import one_chunk, unmasked, valid
 BELOW, ABOVE = "below", "above"
 
 MOST_UNITS = 10**15
-"""Edges are fewer units than this: that many fit exactly into a float64, and so does their number by a guess."""
+"""Limit of edges, in units: smaller numbers are exact in a float64, and the guessed cell is at most one cell off."""
 
 MOST_DIGITS = 15
-"""Of a decimal after its point."""
+"""Most digits of a decimal after its point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedKey:
-    """The cells of one ordered key.
+    """Cells of one ordered key.
 
     Attributes:
-        start, step: the first edge and the distance of two, in units.
-        steps: how many cells lie between the first edge and the last.
-        digits: a unit is 10 ** -digits.
-        moments: whether units are microseconds since the epoch, UTC; digits is 0 then.
+        start, step: First edge and distance of two adjacent edges, in units.
+        steps: Number of cells between the first edge and the last.
+        digits: A unit is 10 ** -digits.
+        moments: Whether units are microseconds since the epoch, UTC; digits is 0 then.
 
     >>> ages = OrderedKey(start=0, step=5, steps=20)
     >>> len(ages), ages.labels(0, 3).to_pylist(), ages.labels(21, 22).to_pylist()
@@ -58,11 +58,11 @@ class OrderedKey:
             raise ValueError(f"digits={self.digits} must lie between 0 and {MOST_DIGITS}, and be 0 for moments")
 
     def __len__(self) -> int:
-        """How many cells there are, `below` and `above` among them."""
+        """Number of cells, including `below` and `above`."""
         return self.steps + 2
 
     def codes(self, column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-        """The cell of each value, of numbers or of timestamps; -1 for null and NaN.
+        """Return the cell of each number or timestamp, int32 [n]; -1 for null and NaN.
 
         >>> OrderedKey(start=0, step=1, steps=9, digits=1).codes(pa.array([-0.1, 0.3, 0.7, 0.9, None])).tolist()
         [0, 4, 8, 10, -1]
@@ -72,7 +72,7 @@ class OrderedKey:
         return np.where(valid(values), inside + 1, -1).astype(np.int32)
 
     def edges(self, first: int, last: int) -> np.ndarray:
-        """Edges `first` to `last - 1`: the float64 nearest to each, or int64 microseconds.
+        """Return edges `first` to `last - 1`: the nearest float64 of each, or int64 microseconds.
 
         >>> OrderedKey(start=0, step=1, steps=10, digits=1).edges(2, 5).tolist()
         [0.2, 0.3, 0.4]
@@ -81,7 +81,7 @@ class OrderedKey:
         return self.start + numbers * self.step if self.moments else _edge(self, numbers)
 
     def labels(self, first: int, last: int) -> pa.Array:
-        """The names of cells `first` to `last - 1`."""
+        """Return the names of cells `first` to `last - 1`."""
         low, high = max(first, 1), min(last, self.steps + 1)
         parts = [pa.array([BELOW])] if first == 0 else []
         if low < high:
@@ -92,7 +92,7 @@ class OrderedKey:
         return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
     def range_label(self, first: int, last: int) -> str:
-        """The name of cells `first` to `last - 1` together.
+        """Return the name of the range of cells `first` to `last - 1`.
 
         >>> ages = OrderedKey(start=0, step=5, steps=20)
         >>> ages.range_label(3, 5), ages.range_label(0, 5), ages.range_label(5, 22)
@@ -102,12 +102,12 @@ class OrderedKey:
         return f"{low}, {'inf' if last == len(self) else self.text(last - 1)})"
 
     def text(self, edge: int) -> str:
-        """One edge, as labels have it."""
+        """Return one edge as labels write it."""
         return str(_texts(self, edge, edge + 1)[0])
 
 
 def _decimal_steps(values: pa.Array, key: OrderedKey) -> np.ndarray:
-    """Whole steps from the first edge to each number, at least -1 and at most `steps`; -2 for NaN."""
+    """Return whole steps from the first edge to each number, from -1 to `steps`; -2 for NaN."""
     low, high = float(key.edges(0, 1)[0]), float(key.edges(key.steps, key.steps + 1)[0])
     if pa.types.is_integer(values.type):
         numbers = np.clip(unmasked(values), math.floor(low) - 1, math.ceil(high)).astype(np.float64)
@@ -116,14 +116,14 @@ def _decimal_steps(values: pa.Array, key: OrderedKey) -> np.ndarray:
     known, below = ~np.isnan(numbers), numbers < low
     numbers = np.clip(np.where(known, numbers, low), low, high)
     guess = np.floor((numbers * 10.0**key.digits - key.start) / key.step).astype(np.int64)
-    # The product is off by less than a unit, and a step is one or more: the guess is off by one at most.
+    # The product has an error of less than a unit, and a step is at least one: the guess is wrong by at most one step.
     guess -= numbers < _edge(key, guess)
     guess += numbers >= _edge(key, guess + 1)
     return np.where(known, np.where(below, -1, guess), -2)
 
 
 def _edge(key: OrderedKey, number: np.ndarray) -> np.ndarray:
-    """The float64 nearest to each edge: a quotient of two numbers that are exact is rounded once."""
+    """Return the nearest float64 of each edge: the quotient of two exact numbers is rounded once."""
     return (key.start + number * key.step) / 10.0**key.digits
 
 
@@ -133,7 +133,7 @@ def _whole_steps(values: pa.Array, key: OrderedKey) -> np.ndarray:
 
 
 def _texts(key: OrderedKey, first: int, last: int) -> pa.Array:
-    """Edges as people write them: decimals without zeros at the end, moments in ISO 8601, UTC."""
+    """Return edges as texts: decimals without trailing zeros, moments in ISO 8601, UTC."""
     units = key.start + np.arange(first, last, dtype=np.int64) * key.step
     if key.moments:
         texts = pc.strftime(pa.array(units).cast(pa.timestamp("us", "UTC")), format="%Y-%m-%dT%H:%M:%S")
@@ -151,5 +151,5 @@ def _joined(whole: pa.Array, fraction: pa.Array) -> pa.Array:
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:
-    """Texts with a point, less zeros at the end, and the point if it is the end then."""
+    """Return texts with a point without trailing zeros, and without the point if it is then the end."""
     return pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")

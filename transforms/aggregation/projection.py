@@ -1,16 +1,16 @@
-"""From states to what queries see of them: a cell and a value, as integer columns.
+"""Projection of states to what queries read: a cell and a value, as integer columns.
 
     in    Batch(file, first_row, table)     normalised states (transforms.sources.changelog)
     out   pa.Table, one row a mutation      `unit` (owners only), `entry`, `time`, `order.*`, and for query i
-                                            `after.<i>.cell` (-1: contributes nothing) and, where a column
+                                            `after.<i>.cell` (-1: contributes nothing) and, if a column
                                             is measured, `after.<i>.value` (grid steps; 0 without a cell), as
-                                            integers that are as narrow as cells and bounds allow;
+                                            the narrowest integers that hold cells and bounds;
                                             the same with `before.`; `after.class` with a class constraint;
                                             `image.<side>` (transforms.common.images), or `file` with positions
-    dead  pa.Table(file, row, reason)       states whose owner cannot be known
+    dead  pa.Table(file, row, reason)       states whose owner is unknown
 
-Everything is private. Values are clamped here: f itself is clamped, never its differences, which would not telescope.
-A truncate (transforms.aggregation.truncates) stays what it is: a row without entry, unit and states.
+Everything is private. Values are clamped here: the value of a state is clamped, never a difference, since clamped
+differences do not add up. A truncate (transforms.aggregation.truncates) stays a row without entry, unit and states.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,18 +33,18 @@ from transforms.common.several import Collections
 from transforms.common.source import Source
 
 GONE = -2
-"""The class of a state that does not exist (-1: a class that is not listed)."""
+"""Class of a state that does not exist (-1: a class that is not listed)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """What is read from each state.
+    """Columns that are read from each state.
 
     Attributes:
-        queries: in the order that numbers their columns.
-        owner: the column that names the owner, of the mutation (`owner` of the batch) or else of the states; None if
-            the unit is the entry. Queries read it as a column of the states in either case.
-        by_class: column and listed values of a class constraint.
+        queries: Queries, in the order that numbers their columns.
+        owner: Column that names the owner, of the mutation (`owner` of the batch) or else of the states; None if the
+            unit is the entry. Queries read it as a column of the states in either case.
+        by_class: Column and listed values of a class constraint.
     """
 
     queries: tuple[Query, ...]
@@ -53,10 +53,10 @@ class Projection:
 
 
 class Project(beam.PTransform):
-    """Batches of states to batches of projected states, and dead letters under the tag `DEAD`.
+    """Transform from batches of states to projected states, with dead letters under the tag `DEAD`.
 
     Raises:
-        ValueError: the batches are read for another privacy unit.
+        ValueError: The batches are read for another privacy unit.
     """
 
     def __init__(self, projection: Projection) -> None:
@@ -82,7 +82,7 @@ class _ProjectDoFn(beam.DoFn):
         self._projection = projection
 
     def process(self, batch: Batch) -> Iterator[pa.Table | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table]]:
-        if "owner" in batch.table.column_names and self._projection.owner is None:  # of a source that is not ours
+        if "owner" in batch.table.column_names and self._projection.owner is None:  # a source outside this library
             raise ValueError("the rows name owners, and the privacy unit is the entry; name the owner in Aggregation")
         table, rows, reason = project(batch.table, self._projection)
         if table.num_rows:
@@ -92,7 +92,18 @@ class _ProjectDoFn(beam.DoFn):
 
 
 def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarray, str]:
-    """The kernel: projected rows, the numbers of rows that cannot be used, and why they cannot."""
+    """Project the states of a table.
+
+    Clamping bounds the value of every state: |steps| is at most the largest contribution of the query's measure, on
+    which the sensitivity rests (privacy.measure).
+
+    Args:
+        table: Normalised states.
+        projection: Columns to read.
+
+    Returns:
+        Projected rows; numbers of unusable rows, int64 [n]; and the reason why they are unusable.
+    """
     sides = [side for side in ("before", "after") if side in table.column_names]
     columns = {
         name: table[name] for name in table.column_names if name in ("entry", "time", FILE) or name.startswith("order.")
@@ -109,7 +120,7 @@ def project(table: pa.Table, projection: Projection) -> tuple[pa.Table, np.ndarr
 
 
 def _images(table: pa.Table, sides: list[str]) -> dict[str, pa.ChunkedArray | pa.Array]:
-    """Digests of the whole images; of the table's own columns where the reader has given none."""
+    """Return digests of the whole images; they are computed from the table's columns if the reader gives none."""
     if POSITION in table.column_names:
         return {}
     images = {side: f"{IMAGE}.{side}" for side in sides}
@@ -132,7 +143,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
     states = (
         pa.table({name.removeprefix(prefix): table[name] for name in names}) if names else pa.table({side: table[side]})
     )
-    if "owner" in table.column_names and projection.owner not in (None, *states.column_names):  # of both states, then
+    if "owner" in table.column_names and projection.owner not in (None, *states.column_names):  # of both states
         owner = pc.if_else(table[side], table["owner"], pa.scalar(None, table["owner"].type))
         states = states.append_column(projection.owner, owner)
     conditions = list(dict.fromkeys(q.where for q in projection.queries if q.where is not None))
@@ -148,7 +159,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
             projected[f"{side}.{number}.value"] = value.astype(_narrowest(low, high)) * inside
         cell = cell.astype(_narrowest(-1, query.cells))
         cell += 1
-        cell *= inside  # a product costs a fifth of a choice
+        cell *= inside  # a product takes a fifth of the time of np.where
         cell -= 1
         projected[f"{side}.{number}.cell"] = cell
     if projection.by_class is not None:
@@ -159,7 +170,7 @@ def _project_side(table: pa.Table, side: str, projection: Projection) -> dict[st
 
 
 def _narrowest(low: int, high: int) -> type[np.signedinteger]:
-    """A type for a range that includes 0.
+    """Return the narrowest integer type for a range that includes 0.
 
     >>> _narrowest(-1, 127), _narrowest(-129, 0)
     (<class 'numpy.int8'>, <class 'numpy.int16'>)
@@ -169,7 +180,7 @@ def _narrowest(low: int, high: int) -> type[np.signedinteger]:
 
 
 def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar] | OrderedKey]]) -> np.ndarray:
-    """The cell of each row over the listed values and ranges of `by`; -1 outside all cells.
+    """Return the cell of each row for the listed values and ranges of `by`, int64 [rows]; -1 outside all cells.
 
     >>> states = pa.table({"ward": ["a", "x", None], "n": [1, 2, 1]})
     >>> cell_codes(states, [("ward", ["a", "other"]), ("n", [1, 2])]).tolist()
@@ -183,7 +194,7 @@ def cell_codes(states: pa.Table, by: Sequence[tuple[str, Sequence[Scalar] | Orde
 
 
 def _listed(column: pa.ChunkedArray | pa.Array, values: Sequence[Scalar]) -> np.ndarray:
-    """The place of each row's value in the list; that of `other`, or -1, where it has none."""
+    """Return the place of each row's value in the list; unlisted values get the place of `other`, or -1."""
     listed = [value for value in values if value != OTHER]
     places = [place for place, value in enumerate(values) if value != OTHER]
     return _codes(column, listed, places, values.index(OTHER) if OTHER in values else -1)
@@ -192,7 +203,7 @@ def _listed(column: pa.ChunkedArray | pa.Array, values: Sequence[Scalar]) -> np.
 def _codes(
     column: pa.ChunkedArray | pa.Array, listed: Sequence[Scalar], codes: Sequence[int], unlisted: int
 ) -> np.ndarray:
-    """The code of each row's value, `unlisted` for all others and null; a dictionary is mapped once."""
+    """Return the code of each row's value, `unlisted` for other values and null; a dictionary is mapped once."""
     column = one_chunk(column)
     if pa.types.is_dictionary(column.type):
         of_dictionary = np.append(_codes(column.dictionary, listed, codes, unlisted), np.int32(unlisted))
@@ -211,8 +222,8 @@ def _as_text(value: Scalar) -> str:
 
 
 def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarray]:
-    """Grid steps of each value, and whether it counts: null and NaN by `invalid`, infinity at its bound."""
-    # Whole numbers beyond 2^53 are rounded: bounds lie far below.
+    """Return grid steps of each value, and whether it counts: null and NaN as `invalid` states, infinity as a bound."""
+    # Whole numbers beyond 2^53 are rounded, but they are far beyond the bounds.
     values = one_chunk(column).cast(pa.float64(), safe=False)
     numbers = unmasked(values)
     missing = np.isnan(numbers)
@@ -220,7 +231,7 @@ def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarr
         missing |= ~valid(values)
     if not missing.any():
         return query.measure.project(numbers), ~missing
-    if query.invalid == "drop":  # any number will do; this takes a fifth of the time of a choice
+    if query.invalid == "drop":  # any number works; this takes a fifth of the time of np.where
         return query.measure.project(np.fmax(numbers, query.measure.low)), ~missing
     stand_in = {"min": query.measure.low, "max": query.measure.high}[query.invalid]
     return query.measure.project(np.where(missing, stand_in, numbers)), np.ones(len(numbers), dtype=bool)
@@ -229,7 +240,7 @@ def _values(column: pa.ChunkedArray, query: Query) -> tuple[np.ndarray, np.ndarr
 def _split_by_owner(
     projected: pa.Table, owners: list[pa.ChunkedArray], sides: list[str]
 ) -> tuple[pa.Table, np.ndarray, str]:
-    """Give each row its owner; a change of owner is a deletion for the old one and an insertion for the new one."""
+    """Give each row its owner; a change of owner becomes a deletion for the old and an insertion for the new one."""
     known = [valid(one_chunk(owner)) for owner in owners]
     texts = [one_chunk(owner.cast(pa.string())) for owner in owners]
     truncates = to_mask(projected["entry"].is_null())
@@ -259,7 +270,7 @@ _NO_OWNER = "no state of this row names its owner: give before images, or an own
 
 
 def _without(projected: pa.Table, side: str) -> pa.Table:
-    """The same rows with no state on one side."""
+    """Return the rows with no state on one side."""
     for place, name in enumerate(projected.column_names):
         if name.startswith(f"{side}.") or name == f"{IMAGE}.{side}":
             column = nothing(name, projected.schema.field(place).type, projected.num_rows)
@@ -268,6 +279,12 @@ def _without(projected: pa.Table, side: str) -> pa.Table:
 
 
 def nothing(name: str, kind: pa.DataType, rows: int) -> pa.Array:
-    """A projected column, such as `after.0.cell`, of states that do not exist."""
+    """Return a projected column, such as `after.0.cell`, of states that do not exist.
+
+    Args:
+        name: Name of the column.
+        kind: Type of the column.
+        rows: Number of rows.
+    """
     empty = 0 if name.startswith(f"{IMAGE}.") else {"cell": -1, "value": 0, "class": GONE}[name.rsplit(".", 1)[1]]
     return pa.repeat(pa.scalar(empty, kind), rows)

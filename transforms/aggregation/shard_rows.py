@@ -10,14 +10,17 @@ from transforms.common.batches import FILE, POSITION, ROW_BITS
 from transforms.common.images import IMAGE
 
 BEFORE_ALL = np.iinfo(np.int64).min
-"""The time of initial rows and of carried states."""
+"""Time of initial rows and of carried states."""
 
 Ints = np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class ShardRows:
-    """The columns; `images` has digests after, `has_before` also before."""
+    """Columns of a shard by row number.
+
+    If `images`, there are digests of the after images; if `has_before`, also of the before images.
+    """
 
     table: pa.Table
     carried: pa.Table | None
@@ -35,29 +38,31 @@ class ShardRows:
         return [name for name in self.table.column_names if name.startswith("order.")]
 
     def after(self, name: str, rows: Ints) -> Ints:
+        """Return column after.NAME of some rows, [rows]."""
         return to_numpy(with_carried(self.table, self.carried, f"after.{name}"))[rows]
 
     def image_after(self, rows: Ints) -> Ints:
+        """Return digests of the after images, int64 [rows]."""
         return to_numpy(with_carried(self.table, self.carried, f"{IMAGE}.after"))[rows].astype(np.int64)
 
     def image_before(self, rows: Ints) -> Ints:
-        """Of mutations only."""
+        """Return digests of the before images, int64 [rows]. Carried rows have none and are not allowed."""
         known = 0 if self.carried is None else self.carried.num_rows
         return to_numpy(self.table[f"{IMAGE}.before"])[rows - known].astype(np.int64)
 
     def before(self, name: str, rows: Ints) -> Ints:
-        """Of mutations only: `rows` must not be carried ones."""
+        """Return column before.NAME of some rows, [rows]. Carried rows have none and are not allowed."""
         known = 0 if self.carried is None else self.carried.num_rows
         return to_numpy(self.table[f"before.{name}"])[rows - known]
 
     def place(self, rows: Ints) -> tuple[Ints, Ints]:
-        """The file and the number in it of each row, of mutations only."""
+        """Return the file of each row and the row's number in it, both int64 [rows]. Carried rows are not allowed."""
         known = 0 if self.carried is None else self.carried.num_rows
         found = self.table.select([FILE, POSITION]).take(pa.array(rows - known))
         return to_numpy(found[FILE]).astype(np.int64), to_numpy(found[POSITION]) & ((1 << ROW_BITS) - 1)
 
     def order(self, name: str, rows: Ints) -> Ints:
-        """Source order as integers that sort alike."""
+        """Return the source order as integers that sort in the same way, int64 [rows]."""
         known = 0 if self.carried is None else self.carried.num_rows
         column = self.table[name].take(pa.array(rows - known))
         if pa.types.is_integer(column.type):
@@ -66,7 +71,13 @@ class ShardRows:
 
 
 def with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.ChunkedArray:
-    """A column of both tables, carried rows first."""
+    """Return a column of both tables, carried rows first.
+
+    Args:
+        table: Projected mutations.
+        carried: Last known states of entries; None if there are no such rows.
+        name: Name of the column.
+    """
     if carried is None:
         return table[name]
     return pa.chunked_array([*carried[name].chunks, *table[name].chunks], type=table[name].type)
@@ -74,3 +85,8 @@ def with_carried(table: pa.Table, carried: pa.Table | None, name: str) -> pa.Chu
 
 def to_numpy(column: pa.ChunkedArray | pa.Array) -> Ints:
     return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+
+
+def lasting_orders(table: pa.Table) -> list[str]:
+    """Return the columns of the source order that holds across runs; a position in the files does not."""
+    return [name for name in table.column_names if name.startswith("order.") and name != POSITION]

@@ -1,6 +1,6 @@
-"""What one shard knows of its units between runs: private, in a file for each shard.
+"""Private state of one shard between runs, in a file for each shard.
 
-A unit that can never contribute again is *frozen*: its key alone is kept.
+A unit that can never contribute again is *frozen*: only its key is kept.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.constraint import AtOnce, Constraint
+from privacy.constraint import Constraint
 from transforms.aggregation.contribution_bounding import NOT_YET, Usage, finished
 from transforms.aggregation.projection import GONE
 from transforms.aggregation.sharding import unit_column
@@ -18,33 +18,34 @@ from transforms.common.parquet_state import from_parquet, lists_of, table_of, to
 Ints = np.ndarray
 
 STATE = "state"
-"""The output of bounded sums that holds the files, and their folder."""
+"""Key of the states in the output of bounded sums, and name of their folder."""
 
 VERSION = b"1"
+"""Version of the file's form."""
 _TABLES = ("units", "entries", "frozen", "pending")
 _NUMBERS = ("until", "superseded")
 
 
 def file_of(shard: int) -> str:
-    """What a shard's state is called."""
+    """Return the name of a shard's file."""
     return f"units-{shard:05d}.parquet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardState:
-    """Private state of one shard between runs. Tables have no columns while the shard never had a row.
+    """Private state of one shard between runs. Tables have no columns until the shard has a row.
 
     Attributes:
-        until: end of the windows released so far, in microseconds since the epoch.
-        units: those that may still contribute, with at least one entry: `key`, `first_time` (effective, of the
-            first mutation; `NOT_YET`: none so far), `class` (only with classes; GONE: not seen yet) and for
-            query i `used.<i>`, its projected changes so far. Under `AtOnce` `key` alone, since nothing is used up.
-        entries: theirs: `unit` (owners only), `entry`, `time` and `order.*` of the last mutation by
-            original time and order (null: known from its before image alone), and the last state, named
-            as in a projected table.
+        until: End of the windows released so far, in microseconds since the epoch.
+        units: Units that can still contribute, with at least one entry: `key`, `first_time` (effective, of the first
+            mutation; `NOT_YET`: none so far), `class` (only with classes; GONE: not seen yet) and for query i
+            `used.<i>`, its projected changes so far. Under `AtOnce` only `key`, since nothing is used up.
+        entries: Entries of these units: `unit` (owners only), `entry`, `time` and `order.*` of the last mutation by
+            original time and order (null: known only from its before image), and the last state, named as in a
+            projected table.
         frozen: `key` of the units that can never contribute again.
-        pending: projected rows whose windows have not closed, and all truncates so far.
-        superseded: rows dropped so far as superseded.
+        pending: Projected rows whose windows have not closed, and all truncates so far.
+        superseded: Number of superseded rows dropped so far.
     """
 
     until: int
@@ -56,7 +57,7 @@ class ShardState:
 
 
 def state_to_bytes(state: ShardState) -> bytes:
-    """The state as a Parquet file, a column for each table and number."""
+    """Return the state as a Parquet file with a column for each table and number."""
     columns = lists_of({name: getattr(state, name) for name in _TABLES})
     rows = len(columns["units"])
     columns |= {name: pa.array([getattr(state, name)] * rows, type=pa.int64()) for name in _NUMBERS}
@@ -64,10 +65,10 @@ def state_to_bytes(state: ShardState) -> bytes:
 
 
 def state_from_bytes(payload: bytes) -> ShardState:
-    """The state that `state_to_bytes` wrote.
+    """Return the state that `state_to_bytes` wrote.
 
     Raises:
-        ValueError: bytes that are no state, or one of another version.
+        ValueError: The bytes are not a state, or one of another version.
     """
     row = from_parquet(payload)
     version = (row.schema.metadata or {}).get(b"version")
@@ -78,7 +79,7 @@ def state_from_bytes(payload: bytes) -> ShardState:
 
 
 def merge(state: ShardState, after: ShardState) -> ShardState:
-    """The state of the units that the run did not touch beside that of the others."""
+    """Return the state after a run: units that the run changed, and all others as before."""
     keys = after.units["key"]
     return replace(
         after,
@@ -90,8 +91,8 @@ def merge(state: ShardState, after: ShardState) -> ShardState:
 
 
 def freeze(state: ShardState, constraint: Constraint) -> ShardState:
-    """Keep the keys alone of units that can never contribute again; under `AtOnce` there are none."""
-    if isinstance(constraint, AtOnce):
+    """Keep only the keys of units that can never contribute again; under `AtOnce` there are no such units."""
+    if constraint.at_once is not None:
         return state
     done = pa.array(finished(usage_of(state.units), constraint, state.until))
     frozen = state.units.filter(done).select(["key"])
@@ -107,7 +108,7 @@ def freeze(state: ShardState, constraint: Constraint) -> ShardState:
 
 
 def usage_of(units: pa.Table, keys: pa.Array | None = None) -> Usage:
-    """The usage of the units in the table's order; with `keys` in theirs, where some may be new."""
+    """Return the usage of units in the order of the table or of `keys`, of which new ones have used nothing."""
     place = np.arange(units.num_rows)
     if keys is not None:
         known = rows_of(units, "key", keys)
@@ -125,8 +126,22 @@ def usage_of(units: pa.Table, keys: pa.Array | None = None) -> Usage:
 
 
 def rows_of(table: pa.Table, column: str, keys: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Return the rows of a table with certain keys.
+
+    Args:
+        table: Any table.
+        column: Column with the keys.
+        keys: Keys to keep.
+    """
     return table.filter(pc.is_in(table[column], value_set=pc.unique(keys)))
 
 
 def without(table: pa.Table, column: str, keys: pa.ChunkedArray) -> pa.Table:
+    """Return the rows of a table without certain keys.
+
+    Args:
+        table: Any table.
+        column: Column with the keys.
+        keys: Keys to drop.
+    """
     return table if len(keys) == 0 else table.filter(pc.invert(pc.is_in(table[column], value_set=keys)))

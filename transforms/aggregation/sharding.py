@@ -1,8 +1,8 @@
 """Route projected rows to shards by privacy unit, as Arrow IPC bytes or through files.
 
     in    pa.Table            projected rows (transforms.aggregation.projection)
-    out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream, or where that is; truncates go to
-                              all shards
+    out   (shard, bytes)      the table's rows of that shard as one Arrow IPC stream, or its place; truncates go to all
+                              shards
 
 The hash (transforms.common.hashing) only routes: units are distinguished by their real keys inside the shard.
 """
@@ -27,10 +27,11 @@ Shard = tuple[int, bytes]
 
 
 class ShardByUnit(beam.PTransform):
-    """Projected tables to `(shard, bytes)`, `shards` shards; `received` makes tables of the bytes.
+    """Transform from projected tables to `(shard, bytes)`; `received` decodes the bytes.
 
     Args:
-        exchange: a folder that all workers share, through which rows go as files; None: they go through the runner.
+        shards: Number of shards.
+        exchange: Folder that all workers share, through which rows pass as files; None: rows pass through the runner.
     """
 
     def __init__(self, *, shards: int, exchange: str | None = None) -> None:
@@ -47,7 +48,16 @@ class ShardByUnit(beam.PTransform):
 
 
 def shard_table(table: pa.Table, *, shards: int, exchange: str | None = None) -> Iterator[Shard]:
-    """Split one table and send its parts."""
+    """Split one table by unit, and send its parts.
+
+    Args:
+        table: Projected rows.
+        shards: Number of shards.
+        exchange: As in `ShardByUnit`.
+
+    Returns:
+        (shard, payload) of each shard with rows; truncates go to all shards.
+    """
     if exchange is None:
         yield from ((number, to_bytes(part)) for number, part in _split(table, shards, compact))
     else:
@@ -55,15 +65,17 @@ def shard_table(table: pa.Table, *, shards: int, exchange: str | None = None) ->
 
 
 def received(payload: bytes, exchange: str | None = None) -> pa.Table:
-    """One part that `shard_table` has sent."""
+    """Return one part that `shard_table` has sent."""
     return from_bytes(payload) if exchange is None else get(payload)
 
 
 def _split(table: pa.Table, shards: int, form: Callable[[pa.Table], pa.Table]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each shard; empty shards are left out (which shards exist is private, like all of this).
+    """Yield the rows of each shard without empty ones (the set of shards is private, like the rows).
 
     Args:
-        form: what they go in, all at once.
+        table: Projected rows.
+        shards: Number of shards.
+        form: Encoding that is applied to the whole table before it is split.
     """
     if table.num_rows == 0:
         return
@@ -78,7 +90,7 @@ def _split(table: pa.Table, shards: int, form: Callable[[pa.Table], pa.Table]) -
         yield from _split(table.filter(unit.is_valid()), shards, form)
         return
     shard = unit_hash(one_chunk(unit)) % np.uint64(shards)
-    # NumPy sorts 16 bits in linear time; more shards than those can tell apart would mix units.
+    # NumPy sorts 16-bit integers in linear time; with more shards than 2^16 they would mix units.
     order = np.argsort(shard.astype(np.uint16) if shards <= 2**16 else shard, kind="stable")
     ends = np.cumsum(np.bincount(shard.view(np.int64), minlength=shards))
     table = form(table)
@@ -89,12 +101,12 @@ def _split(table: pa.Table, shards: int, form: Callable[[pa.Table], pa.Table]) -
 
 
 def unit_column(table: pa.Table) -> str:
-    """The column that holds the privacy unit: the owner's where there is one, else the entry's."""
+    """Return the column that holds the privacy unit: `unit` if units are owners, else `entry`."""
     return "unit" if "unit" in table.column_names else "entry"
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """One array a column, dictionaries decoded, so that all parts of a shard have one schema."""
+    """Return the table with one array per column and no dictionaries, so that all parts of a shard have one schema."""
     columns = [one_chunk(column) for column in table.columns]
     columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in columns]
     fields = [field.with_type(column.type) for field, column in zip(table.schema, columns, strict=True)]

@@ -1,10 +1,10 @@
-"""Put in order what is of one chain and one time, and drop what is there twice.
+"""Order of rows of one chain at one time, and removal of repeated rows.
 
     in    rows sorted by (chain, time)
-    out   the same, those of one chain and time sorted by source order, and linked where that leaves them tied
+    out   the rows; those of one chain and time are sorted by source order, and linked by images if that leaves ties
 
-With images before, a row is there twice if it has the time, the order and both images of another. With new values only,
-rows are as the files have them, one after the other; there twice is what is read twice.
+With before images, a row is repeated if it has the time, the order and both images of another. With new values only,
+the order is that in the files, and a row is repeated if it is read twice.
 """
 
 import numpy as np
@@ -15,12 +15,16 @@ from transforms.common.batches import FILE
 
 
 def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> tuple[Ints, Ints]:
-    """The kernel: the rows in order, and which places are kept; those of one chain and time are as many as before.
+    """Return the rows in order, and which places are kept; the places of other rows do not change.
 
     Args:
-        order: numbers of the rows, sorted by (chain, time).
-        same: whether each of them but the first has the chain and time of the one before it.
-        chain: of each row by its number.
+        order: Numbers of the rows, sorted by (chain, time), int64 [rows].
+        same: Whether each row except the first has the chain and time of the row before it, bool [rows - 1].
+        chain: Chain of each row by its number, int64 [numbers].
+        columns: Columns of the rows.
+
+    Returns:
+        Numbers of the rows, int64 [rows], and a mask of the places to keep, bool [rows].
     """
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
     rows = order[tied]
@@ -48,7 +52,7 @@ def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> tuple[In
         index = index[link(group, before, after, start, follows)]
     kept = np.ones(len(order), dtype=bool)
     kept[tied] = False
-    # Each run keeps its place: its rows are contiguous, so the settled ones fill its first slots.
+    # The rows of a run are contiguous, so the ordered rows fill the run's first slots.
     slots = np.sort(tied[_slots(run, run[index])])
     settled = order.copy()
     settled[slots] = rows[index]
@@ -57,7 +61,7 @@ def settle(order: Ints, same: Ints, chain: Ints, columns: ShardRows) -> tuple[In
 
 
 def _again(run: Ints, file: Ints, row: Ints) -> Ints:
-    """Whether each row is one of an instant that stands above already: it waited, and its file was read again."""
+    """Return whether each row repeats an earlier row of its instant: it waited, and its file was read again."""
     order = np.lexsort([np.arange(len(run)), row, file, run])
     again = np.empty(len(run), dtype=bool)
     again[order] = _repeats([run, file, row], order)
@@ -65,14 +69,14 @@ def _again(run: Ints, file: Ints, row: Ints) -> Ints:
 
 
 def _slots(run: Ints, kept: Ints) -> Ints:
-    """Places in `run` (sorted) that take the rows that were kept: the first ones of each run."""
+    """Return places in `run` (sorted) for the kept rows: the first ones of each run."""
     counts = np.bincount(kept, minlength=int(run.max()) + 1)
     place_in_run = np.arange(len(run)) - np.searchsorted(run, run)
     return np.flatnonzero(place_in_run < counts[run])
 
 
 def _repeats(columns: list[Ints], index: Ints) -> Ints:
-    """Whether each row of the sorted `index` equals the one before it in all columns."""
+    """Return whether each row of the sorted `index` equals the one before it in all columns."""
     if len(index) == 0:
         return np.zeros(0, dtype=bool)
     equal = np.ones(len(index) - 1, dtype=bool)

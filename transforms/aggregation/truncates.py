@@ -1,11 +1,12 @@
-"""A table that was emptied at once: the one row that says so becomes a deletion of each entry that was there.
+"""Truncates: the row for a table that was emptied at once becomes a deletion of each existing entry.
 
     in    pa.Table      projected rows of one shard, truncates among them: rows without an entry
           pa.Table      the last known rows of entries seen in earlier runs
-    out   pa.Table      the rows, and for each truncate a deletion of every entry known from before it
+    out   pa.Table      for each truncate a deletion of every entry known from before it
 
-A truncate is nobody's: neighbouring changelogs share it, and what it does to one unit's entries depends on that unit's
-rows alone. It reaches every shard (transforms.aggregation.sharding) and is kept for ever, since rows may come late.
+A truncate belongs to no unit: neighbouring changelogs share it, and its effect on one unit's entries depends on that
+unit's rows only. It goes to every shard (transforms.aggregation.sharding) and is kept permanently, since rows may come
+late.
 """
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from transforms.common.images import IMAGE
 
 
 def split(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Rows of entries, and truncates."""
+    """Return the rows of entries, and the truncates."""
     if table["entry"].null_count == 0:
         return table, table.slice(0, 0)
     is_truncate = table["entry"].is_null()
@@ -25,15 +26,16 @@ def split(table: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def deletions(truncates: pa.Table, rows: pa.Table, known: pa.Table | None) -> pa.Table:
-    """What the truncates do to entries with a row before them, or at their time.
+    """Return the deletions that truncates cause, of entries with a row before them or at their time.
 
     Args:
-        rows: of entries alone.
-        known: `unit` (owners only), `entry` and `time` of entries seen before, or None. Time is null where all that
-            is known is the image before a row to come: that row counts when it comes, among `rows`.
+        truncates: Truncates, rows without entry.
+        rows: Rows of entries.
+        known: `unit` (owners only), `entry` and `time` of entries seen before, or None. Time is null if only the before
+            image of a later row is known: that row counts when it comes, among `rows`.
 
     Returns:
-        rows with the columns of `rows`; one for each entry and truncate, whether or not the entry is still there.
+        Rows with the columns of `rows`, one for each entry and truncate, whether or not the entry still exists.
     """
     keys = ["entry"] if unit_column(rows) == "entry" else ["unit", "entry"]
     first = rows.group_by(keys).aggregate([("time", "min")]).rename_columns([*keys, "time"])

@@ -1,15 +1,16 @@
-"""What counts under `AtOnce`: what a unit is at the ends of windows, and nothing else of its past.
+"""Rows that count under `AtOnce`: the state of a unit at the ends of windows, and nothing of its earlier history.
 
     in    Chains      one shard's mutations in order
-    out   Chains      of each chain the last row of each window; of owners with more entries in a query at the end of a
-                      window than may count, the rows as if the first of these by key alone were there
+    out   Chains      the last row of each chain in each window; if an owner has more entries in a query at the end of a
+                      window than may count, the rows as if only the first of them by key existed
 
-A row's change is then one between ends of windows, and `changed` and `sum_leaves` make leaves of it as of any other.
-What was before the start ends there (the initial level), and what earlier runs released where this one begins.
+The change of a row is then one between ends of windows; `changed` and `sum_leaves` treat it as any other change.
+Mutations before the start end there (the initial level), and released windows end where this run begins.
 
-Which of an owner's entries count at the end of a window is a function of what they are then: of those in the query the
-first by key, as a string, whoever was there before. A rule that remembers, as 'the first to come', would let what a
-unit does in one span of time decide what counts of it ever after; noise is scaled to one span (privacy.protection).
+Which entries of an owner count at the end of a window is a function of their states then: of those in the query, the
+first by key, as a string, even if other entries were there before. A rule with memory, such as "the first to arrive",
+would let a unit's activity in one span of time decide which entries count permanently, but noise is scaled to one span
+(privacy.protection).
 """
 
 from dataclasses import replace
@@ -27,26 +28,35 @@ Ints = np.ndarray
 
 
 def window_ends(chains: Chains, timeline: Timeline) -> Chains:
-    """The last row of each chain in each window, carried states among them: these are of a window that is released."""
+    """Return the last row of each chain in each window. Carried states are in the last released window."""
     ends = np.append(starts(chains.chain)[1:] | starts(window_of(chains.time, timeline))[1:], True)
     return chains.take(ends[: len(chains.chain)])
 
 
 def first_entries(ends: Chains, query: int, entries: int, timeline: Timeline) -> Chains:
-    """Of each owner's entries that are in the query at the end of a window, the first `entries` by key alone.
+    """Return rows in which only the first `entries` of an owner's entries in the query count, by key alone.
 
-    An entry comes to count, or ceases to, also where it has no row of its own, as another one comes or leaves; so rows
-    are added. What the result says of other queries means nothing.
+    An entry can start or cease to count without a row in that window, when another entry arrives or leaves, so rows are
+    added. Cells and values of other queries in the result are undefined.
+
+    Neighbours differ in the rows of one unit, and rows of other units do not depend on them. Guarantee: at the end of
+    each window at most `entries` entries of an owner count. Source: docs/design.md, "Rules of contribution bounding".
+
+    Args:
+        ends: Last row of each chain in each window (`window_ends`).
+        query: Number of the query.
+        entries: Most entries of an owner that count at the end of a window.
+        timeline: Windows of the run.
     """
     crowded = np.zeros(len(ends.units), dtype=bool)
-    if ends.rank is not None:  # else each unit is one entry
+    if ends.rank is not None:  # None if each unit is one entry
         crowded = _crowded(ends, query, entries, timeline)
     if not crowded.any():
         return ends
     mine = np.flatnonzero(crowded[ends.unit])
     boundary, at = _boundaries(ends, mine, timeline)
     chain, unit = ends.chain[mine], ends.unit[at]
-    stop = np.searchsorted(unit, unit, side="right")  # where the boundaries of each one's unit end
+    stop = np.searchsorted(unit, unit, side="right")  # end of the boundaries of each boundary's unit
 
     goes_on = np.append(chain[1:] == chain[:-1], False)
     until = np.where(goes_on, np.append(boundary[1:], 0), stop[boundary])
@@ -56,7 +66,7 @@ def first_entries(ends: Chains, query: int, entries: int, timeline: Timeline) ->
     counted_at, nth = _first_at(boundary[by_key], until[by_key], entries)
     row = by_key[nth]
 
-    # A row where an entry counts, one at the next boundary, in case it does not count there, and those of known states.
+    # A row where an entry counts, a row at the next boundary (it may not count there), and rows of known states.
     again, known = counted_at + 1 < stop[counted_at], np.flatnonzero(ends.carried[mine])
     counts = np.arange(len(row) + int(again.sum()) + len(known)) < len(row)
     row = np.concatenate([row, row[again], known])
@@ -79,7 +89,7 @@ def first_entries(ends: Chains, query: int, entries: int, timeline: Timeline) ->
 
 
 def _crowded(ends: Chains, query: int, entries: int, timeline: Timeline) -> Ints:
-    """Which units have more than so many entries in a query at the end of some window."""
+    """Return which units have more than `entries` entries in a query at the end of a window, bool [units]."""
     crowded = np.bincount(ends.unit_of, minlength=len(ends.units)) > entries
     rows = np.flatnonzero(crowded[ends.unit])
     boundary, at = _boundaries(ends, rows, timeline)
@@ -93,24 +103,24 @@ def _crowded(ends: Chains, query: int, entries: int, timeline: Timeline) -> Ints
 
 
 def _boundaries(ends: Chains, rows: Ints, timeline: Timeline) -> tuple[Ints, Ints]:
-    """Ends of windows at which units changed, numbered in order unit by unit: that of each row, and a row of each."""
+    """Number the ends of windows at which units changed, unit by unit; return each row's number, and a row of each."""
     key = ends.unit[rows] * (timeline.windows + 1) + window_of(ends.time[rows], timeline)
     _, first, boundary = np.unique(key, return_index=True, return_inverse=True)
     return boundary, rows[first]
 
 
 def _key_ranks(ends: Chains, chain: Ints) -> Ints:
-    """Ranks of the entries of some chains by their keys as strings, whatever these are: the same in every run."""
+    """Return ranks of the entries of some chains by their keys as strings, so that they are the same in every run."""
     codes, place = np.unique(chain, return_inverse=True)
     keys = ends.entries.take(codes).cast(pa.string())
     return pc.rank(keys, tiebreaker="dense").to_numpy().astype(np.int64)[place]
 
 
 def _first_at(begin: Ints, end: Ints, most: int) -> tuple[Ints, Ints]:
-    """At each place the first of the spans [begin, end) that hold it, at most so many, as (place, number of the span).
+    """Return the first `most` spans [begin, end) that contain each place, as (places, numbers of spans).
 
-    Each span is two overlapping blocks of 2^k places. From long blocks to short ones, each hands its first spans on to
-    its halves.
+    Each span is two overlapping blocks of 2^k places. From long blocks to short ones, each block passes its first spans
+    to its halves.
 
     >>> [part.tolist() for part in _first_at(np.array([1, 0, 0]), np.array([2, 3, 2]), 2)]
     [[0, 0, 1, 1, 2], [1, 2, 0, 1, 1]]

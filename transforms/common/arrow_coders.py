@@ -1,8 +1,8 @@
 """Beam coders for Arrow tables and batches: Arrow IPC instead of pickles.
 
-Beam asks a coder not only where data crosses to another worker: it also estimates the size of some elements by encoding
-them, and a pickled slice of a table carries all of its parent's buffers. So these coders also know sizes cheaply.
-Importing this module registers them; where type hints are lost Beam falls back to pickles, still right but slow.
+Beam uses a coder not only to send data to another worker: it also encodes some elements to estimate their size, and a
+pickled slice of a table contains all of its parent's buffers. So these coders also compute sizes cheaply. Importing
+this module registers them. If a type hint is missing, Beam uses pickles, which is correct but slow.
 """
 
 import json
@@ -19,7 +19,7 @@ _GAPS = "gaps"
 
 
 class TableCoder(beam.coders.Coder):
-    """`pa.Table` as one Arrow IPC stream."""
+    """Coder of `pa.Table` as one Arrow IPC stream."""
 
     def encode(self, value: pa.Table) -> bytes:
         return to_bytes(value)
@@ -38,7 +38,7 @@ class TableCoder(beam.coders.Coder):
 
 
 class BatchCoder(beam.coders.Coder):
-    """`Batch` as one Arrow IPC stream; file and row numbers travel in the schema's metadata and a column."""
+    """Coder of `Batch` as one Arrow IPC stream; file and row numbers are in the schema's metadata and a column."""
 
     def encode(self, value: Batch) -> bytes:
         table = value.table

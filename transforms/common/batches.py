@@ -1,4 +1,4 @@
-"""What the readers hand on: batches of normalised rows, and dead letters for the rest. Both are private."""
+"""Output of the readers: batches of normalised rows, and dead letters for other rows. Both are private."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,18 @@ READ = "read"
 """Tag of the output that holds (file, rows read, rows dead) of each split."""
 
 POSITION = "order.position"
-"""The column that settles what else is tied where there are no images before: where the row stood in the files."""
+"""Column with the position of a row in the files; it breaks all other ties if there are no before images."""
 
 ROW_BITS = 40
-"""A position is the number of the file, in the order in which files are read, and in so many bits that of the row."""
+"""Bits of a position that hold the row's number; the higher bits hold the file's number, in reading order."""
 
 FILE = "file"
-"""A digest of the file's path beside each position: with the row's number it recognises a row that is read again."""
+"""Column with a digest of the file's path; with the row's number it identifies a row that is read again."""
+
+MOST_DEAD = 1_000_000
+"""Most dead letters of a part of a file that one worker reads. A file with more is a dead letter as a whole."""
+
+TOO_MANY_DEAD = f"more than {MOST_DEAD:,} rows of the file cannot be used; it may be of another format"
 
 DEAD_SCHEMA = pa.schema([("file", pa.string()), ("row", pa.int64()), ("reason", pa.string())])
 
@@ -28,10 +33,10 @@ class Batch:
     """Rows of one file in the order of the file.
 
     Attributes:
-        file: path of the file.
-        first_row: number of the first row; the first of a file (after a header) has number 1.
-        table: normalised columns, see `transforms.sources.columns.normalise`.
-        gaps: numbers of all rows where dead letters were left out between them; None if there are no gaps.
+        file: Path of the file.
+        first_row: Number of the first row; the first row of a file (after a header) has number 1.
+        table: Normalised columns, see `transforms.sources.columns.normalise`.
+        gaps: Numbers of all rows if dead letters between them were left out, int64 [rows]; None if there are no gaps.
     """
 
     file: str
@@ -40,7 +45,7 @@ class Batch:
     gaps: np.ndarray | None = None
 
     def row_numbers(self, positions: np.ndarray) -> np.ndarray:
-        """Numbers in the file of the rows at `positions` of the table.
+        """Return the numbers in the file of the rows at `positions` of the table, int64 [n].
 
         >>> Batch("a", 5, pa.table({"x": [7, 8]})).row_numbers(np.array([1])).tolist()
         [6]
@@ -49,12 +54,18 @@ class Batch:
 
 
 def dead_letters(file: str, rows: np.ndarray, reason: str) -> pa.Table:
-    """One dead letter for each row number; the table has `DEAD_SCHEMA`."""
+    """Return one dead letter for each row number; the table has `DEAD_SCHEMA`.
+
+    Args:
+        file: Path of the file.
+        rows: Numbers of the unusable rows, int64 [n].
+        reason: Why they are unusable.
+    """
     return DEAD_SCHEMA.empty_table() if len(rows) == 0 else _table(file, pa.array(rows, pa.int64()), reason)
 
 
 def dead_file(file: str, reason: str) -> pa.Table:
-    """The dead letter of a file that cannot be read to its end, whatever rows it holds."""
+    """Return the dead letter of a file that cannot be read to its end; it replaces all rows of the file."""
     return _table(file, pa.nulls(1, pa.int64()), reason)
 
 

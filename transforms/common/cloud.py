@@ -1,7 +1,7 @@
-"""Whether what a command needs on `gs://` can be reached: asked once, before any work, and answered within seconds.
+"""Check of places on `gs://`: whether a command can reach them, before any work and within seconds.
 
-Google's clients and Beam repeat what fails for minutes. That suits a worker in the midst of a run, and keeps its usual
-form; a person who has no credentials yet would wait for nothing.
+Google's clients and Beam repeat failed requests for minutes. That suits a worker in the middle of a run, which keeps
+this behaviour; a person without credentials would wait for nothing.
 """
 
 import os
@@ -16,7 +16,7 @@ from transforms.common.errors import RefusedError, SlackwaterError, SpecError
 Answer = TypeVar("Answer")
 
 PATIENCE = 6.0
-"""Seconds for credentials and for the answer of each bucket; on Google's machines both take a fraction of one."""
+"""Seconds for credentials and for the answer of each bucket; on Google's machines both take less than one."""
 
 _CREDENTIALS = "gs://"
 SIGN_IN = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a key file's path"
@@ -24,16 +24,16 @@ _ROLES = "give the account the role Storage Object User on the bucket, or Storag
 
 
 def refuse_unreachable(places: Iterable[str | None], *, files: Iterable[str | None] = ()) -> None:
-    """Ask Google for whatever of these lies on `gs://`.
+    """Send a request to Google for each place on `gs://`.
 
     Args:
-        places: globs and folders, in which things are looked for.
-        files: single ones; who may read them need not be allowed to list others.
+        places: Globs and folders in which files are searched.
+        files: Single files; a user who may read them need not be allowed to list others.
 
     Raises:
-        RefusedError: there are no credentials, or they are not taken there.
-        SpecError: there is no such bucket.
-        SlackwaterError: nobody answers.
+        RefusedError: There are no credentials, or they are not accepted.
+        SpecError: The bucket does not exist.
+        SlackwaterError: The server does not answer.
     """
     asked = [(path, ask) for paths, ask in ((files, _get), (places, _list)) for path in paths if path is not None]
     asked = [one for one in dict.fromkeys(asked) if one[0].startswith("gs://")]
@@ -47,7 +47,7 @@ def refuse_unreachable(places: Iterable[str | None], *, files: Iterable[str | No
 
 
 def forbidden(error: BaseException) -> str | None:
-    """Why a bucket did not take a request, in words; None if an error is of another kind."""
+    """Return why a bucket refused a request; None if an error is of another kind."""
     from google.api_core.exceptions import Forbidden, Unauthorized
 
     if not isinstance(error, (Forbidden, Unauthorized)):
@@ -58,7 +58,7 @@ def forbidden(error: BaseException) -> str | None:
 
 
 def _list(client: Any, bucket: str, path: str = "") -> None:
-    """Look for one object of those that are meant; finding none is an answer too."""
+    """List one matching object; an empty answer also shows that the bucket is reachable."""
     prefix = re.split(r"[*?\[%]", path, maxsplit=1)[0]
     next(iter(client.list_blobs(bucket, prefix=prefix, max_results=1, **_patience())), None)
 
@@ -79,12 +79,16 @@ def in_time(
     told: Callable[[Exception, str], SlackwaterError],
     silent: Callable[[str], SlackwaterError],
 ) -> Answer:
-    """What is answered within the time.
+    """Return an answer that arrives within `PATIENCE`.
 
     Args:
-        where: what messages name.
-        told: the error for a person of one that was answered.
-        silent: the error where nothing was.
+        ask: Function that sends the request, in another thread.
+        where: Place that messages name.
+        told: Error for a person, made from the error of the request.
+        silent: Error if there is no answer in time.
+
+    Raises:
+        SlackwaterError: The request failed, or there is no answer in time.
     """
     answers: list[Answer] = []
     errors: list[Exception] = []
@@ -95,7 +99,7 @@ def in_time(
         except Exception as error:
             errors.append(error)
 
-    thread = Thread(target=work, daemon=True)  # one that still waits does not keep the program
+    thread = Thread(target=work, daemon=True)  # a waiting thread does not keep the program alive
     thread.start()
     thread.join(PATIENCE)
     if errors:
@@ -119,7 +123,7 @@ def _told(error: Exception, where: str) -> SlackwaterError:
     reason = forbidden(error)
     if reason is not None:
         return RefusedError(f"{where}: {reason}")
-    if isinstance(error, ValueError):  # of what is read on this machine: a key file that holds no key
+    if isinstance(error, ValueError):  # error of a local file, such as a key file without a key
         return RefusedError(f"{where}: the credentials cannot be used ({type(error).__name__}); {SIGN_IN}")
     return silence(where, f" ({type(error).__name__})")
 
@@ -127,8 +131,8 @@ def _told(error: Exception, where: str) -> SlackwaterError:
 def no_credentials(where: str) -> RefusedError:
     named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     return RefusedError(
-        f"{where} needs credentials, and there are none: looked at GOOGLE_APPLICATION_CREDENTIALS "
-        f"({'what it names cannot be used' if named else 'not set'}), gcloud's application default file, and the "
+        f"{where} needs credentials, and none were found: not in GOOGLE_APPLICATION_CREDENTIALS "
+        f"({'what it names cannot be used' if named else 'not set'}), gcloud's application default file or the "
         f"metadata server of Google's machines; {SIGN_IN}"
     )
 

@@ -1,7 +1,7 @@
-"""Shrink whole-number columns before they are shuffled: runners copy what they shuffle about ten times.
+"""Shrink integer columns before a shuffle: runners copy shuffled data about ten times.
 
-A column becomes (x - base) / unit in the narrowest type that holds it: times in whole seconds or sums in whole
-units lose most of their bytes. Base and unit travel in the field's metadata, so each table can be restored by itself.
+A column becomes (x - base) / unit in the narrowest type that holds it: times in whole seconds or sums in whole units
+lose most of their bytes. Base and unit are in the field's metadata, so each table can be restored alone.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ _SAMPLE = 256
 
 
 def compact(table: pa.Table) -> pa.Table:
-    """The same rows with narrower columns, for `restore`, which makes all of them int64.
+    """Return the rows with narrower columns; `restore` makes all of them int64.
 
     >>> times = pa.table({"time": pa.array([1_700_000_000_000_000, 1_700_000_060_000_000])})
     >>> compact(times)["time"].to_pylist(), restore(compact(times)).equals(times)

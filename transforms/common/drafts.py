@@ -1,4 +1,4 @@
-"""A file appears whole or not at all, also if the process that writes it is killed."""
+"""Atomic writes of files: a file appears complete or not at all, even if the process that writes it is killed."""
 
 import fcntl
 import os
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transforms.common.sinks import refuse_link
+from transforms.common.sinks import naming, refuse_link
 
 
 @contextmanager
 def drafted(path: str) -> Iterator[str]:
-    """The path of a draft, which is put in the place of `path` at the end if it was written.
+    """Yield the path of a draft, which replaces `path` at the end if it was written.
 
-    What a killed process leaves is removed by the next one that writes this file. Of several processes that write one
-    file, each waits for the one before it. Object stores show files only when they are complete, so there the draft is
-    the file.
+    The draft of a killed process is removed by the next one that writes this file. If several processes write one file,
+    each waits for the previous one. Object stores show files only when they are complete, so there the draft is the
+    file.
 
     Raises:
-        OSError: of the file, not of its draft.
+        OSError: An error of the file, not of its draft.
         RefusedError: `path` is a link, or anything else that is not a file.
     """
     if "://" in path:
@@ -41,7 +41,7 @@ def drafted(path: str) -> Iterator[str]:
 
 @contextmanager
 def own_folder(path: Path) -> Iterator[Path]:
-    """An empty folder of one process at a time, removed at the end; after a kill, by the next process that takes it.
+    """Yield an empty folder of one process at a time, removed at the end; after a kill, the next process removes it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as outer, own_folder(Path(outer) / "a/b") as folder:
@@ -56,11 +56,12 @@ def own_folder(path: Path) -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-        os.close(descriptor)
+        with naming(path):
+            os.close(descriptor)
 
 
 def _taken(path: Path) -> int:
-    """A lock on the folder, which the process's death releases."""
+    """Return a lock on the folder, which the death of the process releases."""
     while True:
         path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -70,4 +71,4 @@ def _taken(path: Path) -> int:
                 return descriptor
         except FileNotFoundError:
             pass
-        os.close(descriptor)  # the one before has removed it
+        os.close(descriptor)  # the previous process has removed it

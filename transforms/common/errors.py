@@ -1,20 +1,21 @@
-"""The errors that a user can cause or must act on, each with the exit code of the command line.
+"""Errors that a user can cause or must act on, each with the exit code of the command line.
 
-A message is one line: what is wrong, where, what was expected and what to do. It never holds a
-value, a key or a row of the data, since messages travel to logs.
+A message is one line: what is wrong, where, what was expected and what to do. It never holds a value, a key or a row of
+the data, since messages reach logs. Of texts in files it shows only the names and types of Parquet's and Avro's
+schemas, which are public: a name in a CSV or JSON file can be a value.
 """
 
 from typing import ClassVar
 
 
 class SlackwaterError(Exception):
-    """Something that a person can mend; `exit_code` is what the command line returns."""
+    """Error that a person can fix; `exit_code` is the exit code of the command line."""
 
     exit_code: ClassVar[int] = 4
 
 
 class RefusedError(SlackwaterError):
-    """The release may not be made: budget, frozen spec, or another run won."""
+    """The release is refused: the budget, a frozen spec or a concurrent run does not allow it."""
 
     exit_code: ClassVar[int] = 1
 
@@ -26,10 +27,10 @@ class SpecError(SlackwaterError):
 
 
 class ColumnError(SpecError):
-    """A column of the states that the files do not have as the spec asks for it.
+    """The files do not have a column of the states in the form that the spec needs.
 
     Attributes:
-        column: as the spec names it.
+        column: Name of the column in the spec.
     """
 
     def __init__(self, message: str, column: str) -> None:
@@ -38,6 +39,6 @@ class ColumnError(SpecError):
 
 
 class InputError(SlackwaterError):
-    """The input data cannot be used, beyond the share that the spec allows."""
+    """The input data is unusable, beyond the share of unusable rows that the spec allows."""
 
     exit_code: ClassVar[int] = 3

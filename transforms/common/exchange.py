@@ -1,13 +1,13 @@
-"""Tables on their way between workers that share a disk: as files, of which a runner moves only the places.
+"""Exchange of tables between workers that share a disk: tables pass as files, and the runner moves only their places.
 
     in    (number, pa.Table) ...     parts of one table
-    out   (number, bytes) ...        where each is: a file for all of them, as Arrow lays them out in memory
+    out   (number, bytes) ...        place of each part: one file for all of them, in Arrow's layout in memory
     in    bytes
     out   pa.Table                   mapped into memory, not copied unless it is small
 
-Beam's embedded runner keeps what it moves in memory, and copies it about ten times. A step that runs twice writes
-another file; what counts is what places arrive. Nobody needs the files after the pipeline: they are exact rows, so they
-are closed to others and removed as soon as it ends.
+Beam's embedded runner keeps all data that it moves in memory, and copies it about ten times. A step that runs twice
+writes another file; only places that arrive count. The files are useless after the pipeline, and they hold exact rows,
+so other users cannot read them and they are removed as soon as it ends.
 """
 
 import json
@@ -25,14 +25,14 @@ from transforms.common.sinks import NEW, naming
 FOLDER = "exchange"
 
 MAPPED = 2**16
-"""Bytes from which a part is mapped. A process may have 65,530 mappings, and many small files have more parts."""
+"""Bytes from which a part is mapped. A process can have 65,530 mappings, and many small files have more parts."""
 
 
 @contextmanager
 def folder_in(folder: str) -> Iterator[str]:
-    """A folder for the files of one pipeline, in a private one that is there; with all that is in it gone at the end.
+    """Yield a folder for the files of one pipeline, in an existing private folder. At the end it is removed.
 
-    Whoever is killed leaves it where he worked, in `folder`.
+    A killed process leaves it in `folder`.
     """
     within = Path(folder, FOLDER)
     within.mkdir(mode=0o700)
@@ -43,9 +43,10 @@ def folder_in(folder: str) -> Iterator[str]:
 
 
 def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[int, bytes]]:
-    """Write parts as one file; where they are, once all of them are there."""
+    """Write parts as one file, and yield their places after all of them are written."""
     path, places = Path(folder, secrets.token_hex(16)), []
-    os.close(os.open(path, NEW, 0o600))
+    with naming(path):
+        os.close(os.open(path, NEW, 0o600))
     with naming(path), pa.OSFile(str(path), "wb") as file:
         for number, part in parts:
             begin = file.tell()
@@ -57,8 +58,8 @@ def put(parts: Iterable[tuple[int, pa.Table]], folder: str) -> Iterator[tuple[in
 
 
 def get(place: bytes) -> pa.Table:
-    """The table at a place; it keeps its part of the file mapped, unless that is small."""
+    """Return the table at a place; it keeps its part of the file mapped, unless it is small."""
     path, begin, size = json.loads(place)
-    with pa.memory_map(path) if size >= MAPPED else pa.OSFile(path) as file:
+    with naming(path), pa.memory_map(path) if size >= MAPPED else pa.OSFile(path) as file:
         file.seek(begin)
         return pa.ipc.open_stream(file.read_buffer(size)).read_all()

@@ -1,8 +1,8 @@
-"""Hashes of keys by which rows are routed and gathered.
+"""Hashes of keys, by which rows are routed and gathered.
 
-A hash never decides: units are distinguished by their real keys. It is part of the format of carried state, which is
-sharded by it, so it is written out here and pinned by a test, rather than taken from a library that may change it
-between versions.
+A hash never decides equality: units are distinguished by their real keys. The hash is part of the format of the carried
+state, which is sharded by it. So it is defined here and held by a test, rather than taken from a library that may
+change it between versions.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ import pyarrow as pa
 
 Words = np.ndarray
 _ROWS = 1 << 14
-"""Rows that are worked on at once: what they need stays in the processor's own memory."""
+"""Rows that are processed at once, so that they fit into the processor's cache."""
 
 
 def unit_hash(keys: pa.Array) -> Words:
-    """A 64-bit hash of each key (uint64).
+    """Return a 64-bit hash of each key, uint64 [n].
 
     >>> unit_hash(pa.array(["a", "b", "a"])).tolist()[0] == unit_hash(pa.array(["a"])).tolist()[0]
     True
@@ -30,7 +30,7 @@ def unit_hash(keys: pa.Array) -> Words:
 
 
 def _hash_text(keys: pa.Array) -> Words:
-    """Fold each key eight bytes at a time, many rows at once: the loop runs over words, not rows."""
+    """Hash texts eight bytes at a time, many rows at once: the loop runs over words, not rows."""
     _, offsets_buffer, data = keys.buffers()
     offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[keys.offset : keys.offset + len(keys) + 1]
     text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
@@ -46,7 +46,7 @@ def _hash_text(keys: pa.Array) -> Words:
 
 
 def _fold_one_length(text: np.ndarray, length: int, result: Words) -> None:
-    """Words of one place lie at equal distances."""
+    """Hash texts of one length, whose words are at equal distances."""
     for block in _blocks(len(result)):
         part = result[block]
         for place in range(0, max(length, 1), 8):
@@ -58,8 +58,8 @@ def _fold_one_length(text: np.ndarray, length: int, result: Words) -> None:
 
 
 def _fold_any_length(text: np.ndarray, begins: np.ndarray, length: np.ndarray, result: Words) -> None:
-    words = np.ndarray(len(text) - 7, dtype="<u8", buffer=text.data, strides=(1,))  # one at every byte
-    for place in range(0, int(length.max(initial=1)), 8):  # an empty key is one word too, whatever stands beside it
+    words = np.ndarray(len(text) - 7, dtype="<u8", buffer=text.data, strides=(1,))  # a word begins at every byte
+    for place in range(0, int(length.max(initial=1)), 8):  # an empty key is one word too, masked to zero
         rows = slice(None) if place == 0 else np.flatnonzero(length > place)
         word = words[np.minimum(begins[rows] + place, len(words) - 1)]
         folded = result[rows] ^ (word & _MASKS[np.minimum(length[rows] - place, 8)])
@@ -69,7 +69,7 @@ def _fold_any_length(text: np.ndarray, begins: np.ndarray, length: np.ndarray, r
 
 
 def _mask(left: int) -> np.uint64:
-    """Over the first bytes of a word.
+    """Return a mask of the first `left` bytes of a word.
 
     >>> hex(_mask(2)), hex(_mask(0))
     ('0xffff', '0x0')
@@ -85,7 +85,7 @@ def _blocks(rows: int) -> Iterator[slice]:
 
 
 def _mix(words: Words) -> None:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), in place: every bit reaches every bit."""
+    """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014) in place: every bit affects every bit."""
     shifted = np.empty_like(words)
     words += np.uint64(0x9E3779B97F4A7C15)
     words ^= np.right_shift(words, np.uint64(30), out=shifted)

@@ -1,15 +1,14 @@
-"""One number for the whole image of a state, by which changes of one entry at one time are distinguished and linked.
+"""Digests of whole images of states, by which changes of one entry at one time are distinguished and linked.
 
     in    (column, pa.Array) ..., exists    all columns of one side of the rows, whether or not a query reads them
-    out   pa.Array                          uint32 a row: 0 where there is no state, else at least 1
+    out   pa.Array                          uint32 a row: 0 if there is no state, else at least 1
 
-The number is a function of the state alone: null adds nothing, as if the column were not there; columns add up, in
-whatever order they come; the same text, or the same number as integer or float, counts the same in any layout of
-Arrow. It waits in private state beside its row, so it is written out here and pinned by a test, as in
-transforms.common.hashing.
+A digest is a function of the state alone. Null adds nothing, as if the column did not exist; columns may come in any
+order; equal texts, and equal numbers as integer or float, have one digest in any layout of Arrow. Digests are stored in
+private state with their rows, so the function is defined here and held by a test, as in transforms.common.hashing.
 
-Two states that share a number (one pair in 2^32) may be mistaken for each other where they meet in one entry at one
-time. That is one function of the unit's own rows in place of another: it can cost accuracy there, and never privacy.
+Two states with one digest (one pair in 2^32) can be confused if they meet in one entry at one time. The result is then
+another function of the unit's own rows: it can cost accuracy, but never privacy.
 """
 
 import json
@@ -25,10 +24,10 @@ from transforms.common.hashing import unit_hash
 from transforms.common.kinds import is_text, unmasked, valid
 
 IMAGE = "image"
-"""Tables have the numbers as `image.before` and `image.after`."""
+"""Prefix of the columns with digests, `image.before` and `image.after`."""
 
 NONE = 0
-"""The number of no state."""
+"""Digest of an absent state."""
 
 Words = np.ndarray
 _FIRST, _SECOND, _LAST = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), np.uint64(0x9FB21C651E98DF25)
@@ -36,7 +35,11 @@ _HALF = np.uint64(32)
 
 
 def digest(states: Iterable[tuple[str, pa.Array]], exists: np.ndarray) -> pa.Array:
-    """The number of each row's state.
+    """Return the digest of each row's state, uint32 [rows].
+
+    Args:
+        states: Name and values of each column.
+        exists: Whether the row has a state, bool [rows].
 
     >>> whole, none = np.array([True, True]), np.array([True, False])
     >>> digest([("n", pa.array([1, 2]))], whole).equals(digest([("n", pa.array([1.0, 2.0]))], whole))
@@ -56,7 +59,7 @@ def digest(states: Iterable[tuple[str, pa.Array]], exists: np.ndarray) -> pa.Arr
 
 
 def shared(sides: Iterable[Iterable[str]]) -> list[str]:
-    """The columns that all sides have, once: another, such as when the row was written, says nothing of a state."""
+    """Return the columns that all sides have; others, such as the time of writing, are not part of a state."""
     counts = [Counter(side) for side in sides]
     return sorted(name for name in counts[0] if all(count[name] == 1 for count in counts))
 
@@ -67,7 +70,7 @@ def _seed(name: str) -> np.uint64:
 
 
 def _column(values: pa.Array, seed: np.uint64) -> Words:
-    """A word for each value; 0 for null."""
+    """Return a word for each value; 0 for null."""
     type_ = values.type
     if pa.types.is_dictionary(type_):
         words = np.append(_column(values.dictionary, seed), np.uint64(0))
@@ -86,14 +89,14 @@ def _column(values: pa.Array, seed: np.uint64) -> Words:
 
 
 def _null_as_zero(words: Words, values: pa.Array) -> Words:
-    """In place; a product costs a fifth of a choice."""
+    """Set the words of nulls to zero in place; a product takes a fifth of the time of np.where."""
     if values.null_count:
         words *= valid(values)
     return words
 
 
 def _words(values: pa.Array) -> Words:
-    """Values as 64-bit words of their own, anything where null."""
+    """Return values as distinct 64-bit words; undefined for nulls."""
     type_ = values.type
     if pa.types.is_floating(type_):
         return _floats(unmasked(values.cast(pa.float64())))
@@ -110,17 +113,17 @@ def _words(values: pa.Array) -> Words:
         return unit_hash(values)
     try:
         return unit_hash(values.cast(pa.string() if pa.types.is_decimal(type_) else pa.large_binary()))
-    except pa.ArrowException:  # of an interval or a union, say
+    except pa.ArrowException:  # for example an interval or a union
         return unit_hash(pa.array([json.dumps(value, default=_plain) for value in values.to_pylist()], pa.string()))
 
 
 def _plain(value: object) -> str:
-    """What JSON does not know, as text that no version of Python writes otherwise."""
+    """Return a value that JSON cannot hold as text, written the same way by all versions of Python."""
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _floats(values: np.ndarray) -> Words:
-    """Whole numbers as integers, others by their bits; there is one zero and one NaN."""
+    """Return whole numbers as integers and others by their bits; there is one zero and one NaN."""
     with np.errstate(invalid="ignore"):
         whole = values.astype(np.int64)
         is_whole = (whole == values) & (np.abs(values) < 2.0**63)
@@ -131,7 +134,7 @@ def _floats(values: np.ndarray) -> Words:
 
 
 def _struct(values: pa.Array, seed: np.uint64) -> Words:
-    """The sum over the fields; one whose fields are all null is as null."""
+    """Return the sum over the fields; a struct whose fields are all null is null."""
     total = np.zeros(len(values), dtype=np.uint64)
     for field in values.type:
         total += _column(pc.struct_field(values, field.name), seed ^ _seed(f"field {field.name}"))
@@ -139,7 +142,7 @@ def _struct(values: pa.Array, seed: np.uint64) -> Words:
 
 
 def _list(values: pa.Array, seed: np.uint64) -> Words:
-    """Items by their places, and how many there are."""
+    """Return words of lists, from their items with their places and the number of items."""
     size = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     words = _mix(size.astype(np.uint64), seed)
     place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
@@ -149,7 +152,7 @@ def _list(values: pa.Array, seed: np.uint64) -> Words:
 
 
 def _mix(words: Words, seed: np.uint64) -> Words:
-    """Every bit reaches the upper half; `words` are overwritten."""
+    """Mix the words in place, so that every bit affects the upper half."""
     words ^= seed
     words *= _FIRST
     words ^= words >> _HALF

@@ -1,15 +1,15 @@
-"""Times as they stand in files to microseconds since the epoch, UTC; finer units are cut down (floor).
+"""Conversion of times in files to microseconds since the epoch, UTC; finer units are rounded down (floor).
 
-A time in text is of one grammar, and each text is held against it by itself:
+Times in text have one grammar, and each text is checked alone:
 
     time   = date | date ("T" | " ") clock [zone]
     date   = YYYY-MM-DD, in the years 0000 to 9999, a day that the calendar has
     clock  = hh:mm | hh:mm:ss | hh:mm:ss.f, hours to 23, minutes and seconds to 59; f is one digit or more
     zone   = "Z" | (+ | -)hh | (+ | -)hhmm | (+ | -)hh:mm, hours to 23, minutes to 59; -00:00 is UTC as +00:00 is
 
-So digits are 0 to 9, and there are no blanks around, no hours without minutes, no 24:00, no leap second (:60), no date
-with a zone, no `t` and no `z`. A date is its midnight. What has no zone is a local time, by the clocks of `timezone`;
-one that a change of clocks skips or repeats is read with the offset from before the change, as in RFC 5545.
+So digits are 0 to 9, and these are invalid: surrounding blanks, hours without minutes, 24:00, a leap second (:60), a
+date with a zone, `t` and `z`. A date denotes its midnight. A time without a zone is a local time, by the clocks of
+`timezone`; if a change of clocks skips or repeats it, it has the offset from before the change, as in RFC 5545.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.common.zones import utc_of
+
 Bad = list[tuple[np.ndarray, str]]
-"""Positions that could not be converted, with the reason; positions may repeat, then the first reason counts."""
+"""Positions that could not be converted, with the reason; if positions repeat, the first reason counts."""
 
 NO_ZONE = "time without a zone: write an offset, or name the zone as changelog.timezone"
 NOT_UNDERSTOOD = "time not understood: ISO 8601 such as 2013-02-08T17:30:00-05:00 is expected"
 OUT_OF_RANGE = "time out of range of 64-bit microseconds"
 
-# The grammar, but for days that a month has not.
+# The grammar, without the number of days of each month.
 _DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _HOUR, _SIXTIETH = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
 _CLOCK = rf"[T ]{_HOUR}:{_SIXTIETH}(?::{_SIXTIETH}(?:\.[0-9]+)?)?"
@@ -33,16 +35,16 @@ _ZONED = rf"^{_DATE}{_CLOCK}(?:Z|[+-]{_HOUR}(?::?{_SIXTIETH})?)$"
 _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
 
 _FINER = r"([.][0-9]{6})[0-9]+"
-_LONGEST = len("2013-02-08T12:00:00.123456")  # no shorter time holds more than microseconds
+_LONGEST = len("2013-02-08T12:00:00.123456")  # only longer texts have digits beyond microseconds
 _UNITS = {"s": 1_000_000, "ms": 1_000}
-_MOST = 2**63 - 3 * 86_400_000_000  # local times nearer to the range's ends may lie outside of it
+_MOST = 2**63 - 3 * 86_400_000_000  # local times nearer to the ends of the range can lie outside it
 
 
 def to_microseconds(values: pa.Array, timezone: str | None) -> tuple[pa.Array, Bad]:
-    """Microseconds as int64; null where the value is null or bad.
+    """Return times as int64 microseconds, null if the value is null or bad, and the bad positions.
 
     Args:
-        values: timestamps with or without zone, dates, or texts.
+        values: Timestamps with or without zone, dates, or texts.
         timezone: IANA name of the zone of values without one; None makes these bad.
 
     >>> to_microseconds(pa.array(["1970-01-01T00:00:01.0000019Z"]), None)[0].to_pylist()
@@ -56,10 +58,10 @@ def to_microseconds(values: pa.Array, timezone: str | None) -> tuple[pa.Array, B
 
 
 def convert_each(values: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, np.ndarray]:
-    """`convert(values)` with null where a value cannot be converted, and the positions of those values.
+    """Return `convert(values)` with null for values that cannot be converted, and the positions of those, int64 [n].
 
-    Bad values are found by halving, so that the rest still converts as columns. What `convert` makes of a value must
-    depend on that value alone.
+    Bad values are found by halving, so that the rest is still converted as columns. The result of `convert` for a value
+    must depend on that value alone.
     """
     try:
         return convert(values), np.zeros(0, dtype=np.int64)
@@ -86,7 +88,7 @@ def _from_timestamps(values: pa.Array, timezone: str | None) -> tuple[pa.Array, 
 
 
 def _ticks(values: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Microseconds by the value's own clock, and the positions of values that these cannot hold."""
+    """Return microseconds by the value's own clock, and the positions of values out of range."""
     if pa.types.is_date(values.type):
         return convert_each(values, lambda part: part.cast(pa.timestamp("us")).cast(pa.int64()))
     ticks, unit = values.cast(pa.int64()), values.type.unit
@@ -120,10 +122,9 @@ def _zoned(texts: pa.Array) -> pa.Array:
 
 
 def _at_clock(ticks: pa.Array, timezone: str) -> pa.Array:
-    """UTC of local microseconds, with the offset from before a change for what that skips or repeats."""
-    before = pc.assume_timezone(ticks.cast(pa.timestamp("us")), timezone, ambiguous="earliest", nonexistent="earliest")
-    offset = pc.subtract(pc.local_timestamp(before).cast(pa.int64()), before.cast(pa.int64()))
-    return pc.subtract(ticks, offset)
+    """Return UTC of local microseconds; times that a change skips or repeats have the offset from before it."""
+    local = ticks.fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array(utc_of(local, timezone), mask=_mask(ticks))
 
 
 def _positions(mask: pa.Array) -> np.ndarray:

@@ -1,15 +1,15 @@
-"""Arrow tables as bytes that a runner can move: bytes cross runners safely where Arrow objects do not."""
+"""Arrow tables as bytes: runners move bytes safely, but not Arrow objects."""
 
 import pyarrow as pa
 
 from transforms.common.compact import restore
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
-"""Runners copy what they shuffle several times; packing it costs less than that, and halves their memory."""
+"""Options of streams: runners copy shuffled data several times, so compression saves time and half of their memory."""
 
 
 def to_bytes(table: pa.Table) -> bytes:
-    """One table as an Arrow IPC stream; a slice is cut to its own rows."""
+    """Return one table as an Arrow IPC stream; a slice is cut to its rows."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
         writer.write_table(table)
@@ -17,5 +17,5 @@ def to_bytes(table: pa.Table) -> bytes:
 
 
 def from_bytes(payload: bytes) -> pa.Table:
-    """The table of one IPC stream."""
+    """Return the table of one IPC stream."""
     return restore(pa.ipc.open_stream(pa.py_buffer(payload)).read_all())

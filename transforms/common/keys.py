@@ -1,8 +1,8 @@
-"""Columns of keys, numbered and put in another order.
+"""Columns of keys: numbering and reordering.
 
-Equal keys get one code, and equality is decided on the keys themselves. Whole numbers are sorted. Texts are sorted by a
-hash, and each is held against its neighbour: a hundred times in a billion keys two texts share the bits that are
-sorted by, and then Arrow numbers the column.
+Equal keys get one code, and equality is decided by the keys themselves. Integers are sorted. Texts are sorted by a
+hash, and each is compared with its neighbour. If two texts share the bits that are sorted by (a hundred in a billion
+keys), Arrow numbers the column instead.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Ints = np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Distinct keys by their codes 0, 1, ...: `first` has a row of the column for each."""
+    """Distinct keys by their codes 0, 1, ...; `first` has a row of the column for each, int64 [keys]."""
 
     column: pa.Array
     first: Ints
@@ -27,15 +27,16 @@ class Keys:
         return len(self.first)
 
     def take(self, codes: Ints) -> pa.Array:
-        """The keys of some codes."""
+        """Return the keys of some codes (int64 [n])."""
         return take(self.column, self.first[codes])
 
     def all(self) -> pa.Array:
+        """Return all keys by code."""
         return take(self.column, self.first)
 
 
 def number(column: pa.Array) -> tuple[Ints, Keys]:
-    """The code of each row's key, and the keys; the column has no nulls.
+    """Return the code of each row's key, int64 [rows], and the keys; the column has no nulls.
 
     >>> codes, keys = number(pa.array(["b", "a", "b"]))
     >>> bool(codes[0] == codes[2] != codes[1]), keys.take(codes).to_pylist()
@@ -56,7 +57,7 @@ def number(column: pa.Array) -> tuple[Ints, Keys]:
 
 
 def number_words(words: Ints) -> tuple[Ints, Ints]:
-    """Codes of whole numbers, in their order, and for each code a row.
+    """Return codes of integers in their order, int64 [n], and a row for each code, int64 [codes].
 
     >>> [part.tolist() for part in number_words(np.array([7, -1, 7]))]
     [[1, 0, 1], [1, 0]]
@@ -66,9 +67,9 @@ def number_words(words: Ints) -> tuple[Ints, Ints]:
 
 
 def sort(words: Ints) -> Ints:
-    """A stable argsort of whole numbers >= 0 (uint64).
+    """Return a stable argsort, int64 [n], of integers >= 0 (uint64 [n]).
 
-    A word and its place are sorted as one number where both fit; else 16 bits at a time, in linear time.
+    A word and its place are sorted as one number if both fit into 64 bits; else 16 bits at a time, in linear time.
     """
     bits = len(words).bit_length()
     if len(words) == 0 or int(words.max()).bit_length() + bits <= 64:
@@ -84,7 +85,7 @@ def sort(words: Ints) -> Ints:
 
 
 def take(column: pa.Array, rows: Ints) -> pa.Array:
-    """Some rows of a column; texts of one length, as keys often are, with less to look up.
+    """Return some rows (int64 [n]) of a column; faster for texts of one length, as keys often are.
 
     >>> take(pa.array(["ab", "cd", "ef"])[1:], np.array([1, 0])).to_pylist()
     ['ef', 'cd']
@@ -103,7 +104,7 @@ def take(column: pa.Array, rows: Ints) -> pa.Array:
 
 
 def _by_value(words: Ints) -> tuple[Ints, Ints]:
-    """Rows in the order of their words, and whether each word differs from the one before it."""
+    """Return rows in the order of their words, and whether each word differs from the one before it."""
     order = sort(words)
     ordered = words[order]
     starts = np.ones(len(words), dtype=bool)

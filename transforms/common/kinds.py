@@ -1,4 +1,4 @@
-"""The five kinds that a column of a state can have, and conversion of what files hold to them."""
+"""The five kinds of columns of a state, and the conversion of values in files to them."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,11 @@ ARROW = {
 NUMERIC = ("int64", "float64")
 
 _EXACT_POWER = 22
-"""Ten to no higher power is a float64."""
+"""Highest power of ten that a float64 represents exactly."""
 
 
 def kind_of(type_: pa.DataType) -> str | None:
-    """The kind that holds values of an Arrow type; None if none does.
+    """Return the kind that holds values of an Arrow type; None if there is no such kind.
 
     >>> kind_of(pa.decimal128(9, 2)), kind_of(pa.dictionary(pa.int8(), pa.large_string())), kind_of(pa.binary())
     ('float64', 'string', None)
@@ -41,12 +41,18 @@ def kind_of(type_: pa.DataType) -> str | None:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Whether values are strings, however Arrow lays them out."""
+    """Return whether values are strings, in any layout of Arrow."""
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
 def to_kind(values: pa.Array, kind: str, timezone: str | None = None) -> tuple[pa.Array, Bad]:
-    """A state's column as its kind; null where the value is null or bad. Naive times without a zone are UTC."""
+    """Return a state's column as its kind, null if the value is null or bad, and the bad positions.
+
+    Args:
+        values: Values as the file holds them.
+        kind: Key of `ARROW`.
+        timezone: IANA name of the zone of times without one; None: UTC.
+    """
     if values.type == ARROW[kind]:
         return values, []
     if kind in ("string", "int64"):
@@ -59,10 +65,10 @@ def to_kind(values: pa.Array, kind: str, timezone: str | None = None) -> tuple[p
 
 
 def to_key(values: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
-    """A key's column as plain int64 or string; null where the value is null or bad.
+    """Return a key's column as plain int64 or string, null if the value is null or bad, and the bad positions.
 
-    A float that is a whole number is that number, up to where floats have gaps between them: many writers make floats
-    of a column of whole numbers if one row has none.
+    A float that is a whole number becomes that number, up to where adjacent floats differ by more than 1: many writers
+    turn a column of integers into floats if one row has no value.
 
     >>> to_key(pa.array([7.0, None, 1e15, 0.5]), "string")[0].to_pylist()
     ['7', None, '1000000000000000', '0.5']
@@ -80,9 +86,9 @@ def to_key(values: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
 
 
 def decode(values: pa.Array) -> tuple[pa.Array, Bad]:
-    """Bytes as text, and text only where it is UTF-8, which Parquet promises and does not check; others as they are.
+    r"""Return bytes as text, bad if it is not UTF-8, which Parquet promises and does not check; other values unchanged.
 
-    >>> decode(pa.array([b"a", None, b"\\xff"]))[1]
+    >>> decode(pa.array([b"a", None, b"\xff"]))[1]
     [(array([2]), 'not text in UTF-8')]
     """
     if pa.types.is_dictionary(values.type):
@@ -105,7 +111,7 @@ def decode(values: pa.Array) -> tuple[pa.Array, Bad]:
 
 
 def plain(values: pa.Array) -> pa.Array:
-    """Without dictionary."""
+    """Return the values without a dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
@@ -114,14 +120,14 @@ def _cast(values: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Bad]:
         return values, []
     if pa.types.is_decimal(values.type) and type_ == pa.float64():
         return _decimals(values), []
-    # Whole numbers beyond 2^53 may be rounded: clamping bounds lie far below.
+    # Whole numbers beyond 2^53 may be rounded: they are far beyond clamping bounds.
     safe = not (pa.types.is_integer(values.type) and type_ == pa.float64())
     result, bad = convert_each(values, lambda part: pc.cast(part, type_, safe=safe))
     return result, [(bad, f"value not understood as {type_}")] if len(bad) else []
 
 
 def _decimals(values: pa.Array) -> pa.Array:
-    """Decimals as the nearest floats. Arrow's own conversion multiplies, and is often off by one in the last place.
+    """Return the nearest floats of decimals. Arrow's own conversion multiplies, and is often wrong in the last place.
 
     >>> _decimals(pa.array([3, None, -11]).cast(pa.decimal128(20, 1))).to_pylist()
     [3.0, None, -11.0]
@@ -130,20 +136,20 @@ def _decimals(values: pa.Array) -> pa.Array:
         words = np.frombuffer(values.buffers()[1], np.int64).reshape(-1, 2)
         units, rest = words[values.offset : values.offset + len(values)].T
         known = valid(values)
-        if (((np.abs(units) < 2**53) & (rest == units >> 63)) | ~known).all():  # a quotient of two exact floats
+        if (((np.abs(units) < 2**53) & (rest == units >> 63)) | ~known).all():  # quotient of two exact floats
             return pa.array(units / 10.0**values.type.scale, mask=~known)
     return values.cast(pa.string()).cast(pa.float64())
 
 
 def one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """The column as one array."""
+    """Return the column as one array."""
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def to_mask(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Booleans without null as NumPy.
+    """Return booleans without nulls as a NumPy mask, bool [n].
 
     >>> to_mask(pa.array([True, False, True])[1:]).tolist()
     [False, True]
@@ -153,7 +159,7 @@ def to_mask(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def valid(values: pa.Array) -> np.ndarray:
-    """Which values are not null.
+    """Return which values are not null, bool [n].
 
     >>> valid(pa.array([1, None, 3])[1:]).tolist(), valid(pa.nulls(2)).tolist()
     ([False, True], [False, False])
@@ -165,16 +171,16 @@ def valid(values: pa.Array) -> np.ndarray:
 
 
 def _unpacked(bits: pa.Buffer, array: pa.Array) -> np.ndarray:
-    """A bit of a byte for each value as a byte: NumPy takes a tenth of Arrow's time."""
+    """Return one bit per value as one byte per value: NumPy takes a tenth of Arrow's time."""
     if not len(array):
-        return np.zeros(0, dtype=bool)  # Arrow may have no bits then
+        return np.zeros(0, dtype=bool)  # Arrow need not have a bitmap then
     first, skipped = divmod(array.offset, 8)
     packed = np.frombuffer(bits, dtype=np.uint8)[first:]
     return np.unpackbits(packed, count=skipped + len(array), bitorder="little")[skipped:].view(bool)
 
 
 def unmasked(values: pa.Array) -> np.ndarray:
-    """Numbers as NumPy, without a copy; whatever lies there where they are null.
+    """Return numbers as NumPy without a copy, [n]; values at nulls are undefined.
 
     >>> unmasked(pa.array([1, None, 3]))[valid(pa.array([1, None, 3]))].tolist()
     [1, 3]
@@ -187,7 +193,7 @@ def unmasked(values: pa.Array) -> np.ndarray:
 
 
 def any_valid(columns: list[pa.Array], rows: int) -> np.ndarray:
-    """Rows where any of the columns is not null; [rows]."""
+    """Return the rows in which any of the columns is not null, bool [rows]."""
     found = np.zeros(rows, dtype=bool)
     for values in columns:
         if values.null_count == 0:

@@ -1,8 +1,8 @@
-"""What the private side keeps between runs, as Parquet files: a table is a list of structs, an array a list of numbers.
+"""Private state between runs as Parquet files: a table is a list of structs, an array a list of numbers.
 
-So all of a shard is in one file that any Parquet reader opens. Long tables are cut into pieces, one a row: Arrow cannot
-read more than 2 GiB of text at once. Pages carry checksums, so that damage is noticed by whoever reads the file.
-Dictionaries are off: keys hardly ever repeat, and trying takes five times as long as Zstandard alone.
+So all state of a shard is in one file that any Parquet reader opens. Long tables are cut into pieces, one a row: Arrow
+cannot read more than 2 GiB of text at once. Pages have checksums, so a reader detects damage. Dictionaries are off:
+keys hardly ever repeat, and the attempt takes five times as long as Zstandard alone.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ PIECE = 1 << 20
 
 
 def list_of(values: np.ndarray | pa.Array) -> pa.LargeListArray:
-    """One list of all values."""
+    """Return one list of all values, of values [n]."""
     return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), pa.array(values))
 
 
 def lists_of(tables: Mapping[str, pa.Table]) -> dict[str, pa.Array | pa.ChunkedArray]:
-    """A column for each table, all of one length: nulls for a table without columns, since structs need a field."""
+    """Return a column for each table, all of one length; nulls for a table without columns, since structs need one."""
     pieces = max(1, *(-(-table.num_rows // PIECE) for table in tables.values()))
     return {name: _lists(table, pieces) if table.num_columns else pa.nulls(pieces) for name, table in tables.items()}
 
@@ -32,7 +32,7 @@ def _lists(table: pa.Table, pieces: int) -> pa.ChunkedArray:
 
 
 def table_of(column: pa.ChunkedArray) -> pa.Table:
-    """The table that one of `lists_of` was made of.
+    """Return the table of one column of `lists_of`.
 
     >>> table = pa.table({"key": ["a", "b"], "used": [1, 4]})
     >>> table_of(lists_of({"units": table})["units"]).equals(table)
@@ -44,7 +44,7 @@ def table_of(column: pa.ChunkedArray) -> pa.Table:
 
 
 def to_parquet(columns: Mapping[str, pa.Array | pa.ChunkedArray], *, metadata: Mapping[bytes, bytes]) -> bytes:
-    """Columns of one length as a Parquet file, each row by itself."""
+    """Return columns of one length as a Parquet file with one row in each row group."""
     table = pa.table(dict(columns)).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, row_group_size=1, compression="zstd", use_dictionary=False, write_page_checksum=True)
@@ -52,13 +52,13 @@ def to_parquet(columns: Mapping[str, pa.Array | pa.ChunkedArray], *, metadata: M
 
 
 def from_parquet(payload: bytes) -> pa.Table:
-    """The columns, a chunk for each row.
+    """Return the columns, with a chunk for each row.
 
     Raises:
-        ValueError: bytes that are no Parquet file, or a damaged one.
+        ValueError: The bytes are not a Parquet file, or a damaged one.
     """
     try:
         with pq.ParquetFile(pa.BufferReader(payload), page_checksum_verification=True) as file:
             return pa.concat_tables(file.read_row_group(row, use_threads=False) for row in range(file.num_row_groups))
-    except OSError as error:  # what Arrow calls damage
+    except OSError as error:  # Arrow's errors for damaged files
         raise ValueError(str(error)) from error

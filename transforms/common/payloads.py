@@ -1,4 +1,4 @@
-"""Several byte strings as one, where a runner moves or keeps a single value."""
+"""Several byte strings as one, for runners that move or store a single value."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from transforms.common.ipc import from_bytes, to_bytes
 
 
 def pack(parts: Sequence[bytes]) -> bytes:
-    """Several payloads as one.
+    """Return several payloads as one.
 
     >>> unpack(pack([b"a", b""]))
     [b'a', b'']
@@ -17,5 +17,5 @@ def pack(parts: Sequence[bytes]) -> bytes:
 
 
 def unpack(payload: bytes) -> list[bytes]:
-    """The payloads of `pack`."""
+    """Return the payloads of `pack`."""
     return [part.as_py() for part in from_bytes(payload)["part"]]

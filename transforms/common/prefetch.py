@@ -1,22 +1,26 @@
-"""Read ahead in a second thread: runners give a worker one, and Arrow decodes outside of Python's lock."""
+"""Read ahead in a second thread: runners give a worker one thread, and Arrow decodes without Python's lock."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from transforms.common.memory import scaled
+
 Out = TypeVar("Out")
 
 
 def prefetch(items: Iterable[Out], ahead: int = 2) -> Iterator[Out]:
-    """The same items, up to `ahead` of them made in another thread before they are asked for.
+    """Yield the items in order; another thread makes up to `ahead` of them before they are needed.
+
+    If memory is scarce, it makes fewer (transforms.common.memory).
 
     >>> list(prefetch(iter("abc")))
     ['a', 'b', 'c']
     """
     iterator = iter(items)
     with ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(_next, iterator) for _ in range(ahead))
+        waiting = deque(thread.submit(_next, iterator) for _ in range(scaled(ahead)))
         while (got := waiting.popleft().result()) is not None:
             waiting.append(thread.submit(_next, iterator))
             yield got[0]

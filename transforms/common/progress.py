@@ -1,7 +1,7 @@
-"""How many rows the workers of this process have seen, by phase: what a progress display reads.
+"""Numbers of rows that the workers of this process have processed, by phase, for a progress display.
 
-Exact facts about the data, so private: shown to the person who runs the job, and nowhere stored. A remote runner's
-workers count in their own processes, where nobody looks.
+They are exact facts about the data and therefore private: they are shown to the person who runs the job, and never
+stored. Workers of a remote runner count in their own processes, and these counts are not read.
 """
 
 import threading
@@ -12,18 +12,18 @@ _lock = threading.Lock()
 
 
 def advance(phase: str, rows: int) -> None:
-    """Note that `rows` more rows went through `phase`."""
+    """Count `rows` more rows of `phase`."""
     with _lock:
         _rows[phase] += rows
 
 
 def seen(phase: str) -> int:
-    """Rows that went through `phase` since `reset`."""
+    """Return the number of rows of `phase` since `reset`."""
     with _lock:
         return _rows[phase]
 
 
 def reset() -> None:
-    """Forget all counts; a new run begins."""
+    """Set all counts to zero for a new run."""
     with _lock:
         _rows.clear()

@@ -1,4 +1,4 @@
-"""A published table read back from a file of any output format, with the types that it was written with."""
+"""Read a published table from a file of any output format, with the types with which it was written."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,10 +13,15 @@ Types = Mapping[str, pa.DataType]
 
 
 def read_published(content: bytes, format_: OutputFormat, types: Types) -> pa.Table:
-    """The columns of `types`, and no others.
+    """Return the columns of `types`, and no others.
+
+    Args:
+        content: The file.
+        format_: Its format.
+        types: Name to Arrow type of each column.
 
     Raises:
-        ValueError: it is not such a file.
+        ValueError: The file has another form.
     """
     try:
         table = _READERS[format_](pa.BufferReader(content), types)

@@ -1,6 +1,7 @@
-"""How a transform is typed that takes or makes several collections."""
+"""Type of a transform's input or output that is several collections."""
 
 from typing import Any
 
 Collections = Any
-"""Collections by name or in a row. Beam's type hints know one collection only: of others it warns, and ignores them."""
+"""Collections by name or in sequence. Beam's type hints know one collection only; for others it warns and ignores them.
+"""

@@ -1,6 +1,6 @@
-"""A table for people as text, or in a file as its ending says: as text, or as programs read it.
+"""Tables for people as text, or in a file of the form that its ending names.
 
-Text has a few digits, times as some zone's clocks show them, and no column that is empty.
+Text has few digits, shows times by the clocks of a zone, and leaves out empty columns.
 """
 
 import re
@@ -14,37 +14,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.common.errors import SpecError
 from transforms.common.sinks import OUTPUT_FORMATS, write_table, write_text
 
 Clock = Callable[[int], int]
-"""From a moment to what clocks show, both in microseconds as if of UTC."""
+"""Function from a moment to the local time of clocks, both in microseconds, as if UTC."""
 
 _TABLES = {f".{name}": name for name in OUTPUT_FORMATS}
 _MARKDOWN = ".md"
 _TEXTS = (_MARKDOWN, ".txt")
+ENDINGS = (*_TABLES, *_TEXTS)
+"""Endings of the files that `write_shown` writes."""
+
 _FORMULA = r"(?s)^([=+@\t\r-].)"
 _DIGITS = 5
-"""Of numbers that people read; files of tables have them all."""
-
-
-def refuse_ending(output: str, *, flag: str = "-o") -> None:
-    """
-    Raises:
-        SpecError: the file's ending is of no kind that can be written.
-    """
-    if Path(output).suffix not in (*_TABLES, *_TEXTS):
-        raise SpecError(f"{flag} {output}: the name must end in {', '.join((*_TABLES, *_TEXTS))}")
+"""Digits of numbers in text; files of tables have all digits."""
 
 
 def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "") -> None:
-    """One file, of a kind that `refuse_ending` lets pass.
+    """Write one file, whose name ends as one of `ENDINGS`.
 
     Args:
-        table: what it holds.
-        output: its path.
-        local: what clocks show, in texts.
-        below: what people read below the table.
+        table: The table.
+        output: Path of the file.
+        local: Clock for times in text.
+        below: Text below the table, for people.
     """
     suffix = Path(output).suffix
     if suffix in _TEXTS:
@@ -56,7 +49,7 @@ def write_shown(table: pa.Table, output: str, *, local: Clock, below: str = "") 
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:
-    """The table with an apostrophe before each text that a spreadsheet would run as a formula.
+    """Return the table with an apostrophe before each text that a spreadsheet would run as a formula.
 
     >>> for_spreadsheets(pa.table({"=a": ["=1+1", "-", "[0, 5)"]})).to_pydict()
     {"'=a": ["'=1+1", '-', '[0, 5)']}
@@ -69,7 +62,7 @@ def for_spreadsheets(table: pa.Table) -> pa.Table:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """As JSON has them: times as text."""
+    """Return the rows as JSON objects, with times as text."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             table = table.set_column(place, field.name, pc.strftime(table.column(place), format="%Y-%m-%dT%H:%M:%SZ"))
@@ -78,7 +71,13 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def text_of(table: pa.Table, *, local: Clock, markdown: bool = False) -> str:
-    """The table for people; its first column is never left out."""
+    """Return the table for people; its first column is never left out.
+
+    Args:
+        table: The table.
+        local: Clock for times.
+        markdown: Whether to write a Markdown table.
+    """
     first = table.column_names[0]
     columns = {
         name: cells for name in table.column_names if any(cells := _texts(table.column(name), local)) or name == first
@@ -101,7 +100,7 @@ def text_of(table: pa.Table, *, local: Clock, markdown: bool = False) -> str:
 
 
 def _texts(column: pa.ChunkedArray, local: Clock) -> list[str]:
-    """A column's cells; null is empty."""
+    """Return a column's cells; null is empty."""
     if pa.types.is_timestamp(column.type):
         moments = column.cast(pa.int64()).to_numpy()
         known, place = np.unique(moments, return_inverse=True)
@@ -115,7 +114,7 @@ def _texts(column: pa.ChunkedArray, local: Clock) -> list[str]:
 
 
 def _number(number: float) -> str:
-    """With so many digits, and no exponent where a count may stand.
+    """Return a number with `_DIGITS` digits, and without an exponent if it can be a count.
 
     >>> _number(1234567.25), _number(0.1234567)
     ('1234567', '0.12346')
@@ -124,7 +123,7 @@ def _number(number: float) -> str:
 
 
 def _moment(shown: int) -> str:
-    """What clocks show, without what is zero.
+    """Return the local time without zero parts.
 
     >>> _moment(0), _moment(90_000_000)
     ('1970-01-01', '1970-01-01 00:01:30')
@@ -135,10 +134,10 @@ def _moment(shown: int) -> str:
 
 
 def _escaped(cell: str) -> str:
-    """What a cell of a Markdown table may hold.
+    r"""Return a cell of a Markdown table with special characters escaped.
 
     >>> _escaped("a|b"), _escaped("<i>"), _escaped("[0, 5)"), _escaped("![x](y)"), _escaped("of_ward")
-    ('a\\\\|b', '&lt;i>', '[0, 5)', '![x\\\\](y)', 'of_ward')
+    ('a\\|b', '&lt;i>', '[0, 5)', '![x\\](y)', 'of_ward')
     """
     plain = " ".join(cell.replace("&", "&amp;").replace("<", "&lt;").splitlines())
     return re.sub(r"[\\|*`~\]]|(?<!\w)_|_(?!\w)", r"\\\g<0>", plain)

@@ -1,9 +1,9 @@
-"""Write tables as files, through Beam's file systems: local directories and `gs://` alike.
+"""Write tables as files through Beam's file systems: local directories and `gs://` alike.
 
     in    (part name, bytes)     an Arrow IPC stream
     out   paths
 
-A file's name depends on the part alone, so a step that runs twice writes the same file twice.
+A file's name depends on the part alone, so a step that runs twice writes one file twice.
 """
 
 import json
@@ -29,14 +29,14 @@ OutputFormat = Literal["parquet", "csv", "jsonl"]
 OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-"""How a file is opened: a link in its place is an error."""
+"""Flags that open a new file: a link in its place is an error."""
 
 DEFAULT: OutputFormat = "parquet"
-"""Unless the spec says otherwise; and of all that is private."""
+"""Format of published files unless the spec names another one, and of all private files."""
 
 
 class WriteTables(beam.PTransform):
-    """One file a part: `<folder>/<part name>.<format>`."""
+    """Transform that writes one file for each part: `<folder>/<part name>.<format>`."""
 
     def __init__(self, folder: str, *, format_: OutputFormat = DEFAULT) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _WriteFile(beam.DoFn):
 
 
 class WriteBytes(beam.PTransform):
-    """`(file name, bytes)` as they are, private: `<folder>/<file name>`."""
+    """Transform that writes private `(file name, bytes)` unchanged: `<folder>/<file name>`."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class WriteBytes(beam.PTransform):
 
 
 def write_bytes(named: tuple[str, bytes], folder: str) -> str:
-    """One file of that name; its path."""
+    """Write one file of that name, and return its path."""
     name, content = named
     path = FileSystems.join(folder, name)
     with new_file(path) as file:
@@ -82,14 +82,20 @@ def write_bytes(named: tuple[str, bytes], folder: str) -> str:
 
 
 def write_text(path: str, text: str, *, mode: int = 0o666) -> None:
-    """One file of text, in UTF-8."""
+    """Write one file of text in UTF-8.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+        mode: Permissions of a local file.
+    """
     with new_file(path, mode=mode) as file:
         file.write(text.encode())
 
 
 @contextmanager
 def new_file(path: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A file that replaces the one at `path` once it is whole; its folder is made if need be.
+    """Yield a file that replaces the one at `path` once it is complete; its folder is made if it is missing.
 
     It is created exclusively and follows no link.
 
@@ -119,13 +125,14 @@ def new_file(path: str, *, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def refuse_link(path: str) -> None:
-    """
+    """Refuse a path that is a link.
+
     Raises:
         RefusedError: `path` is a link, or anything else that is not a file.
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(Path(path).lstat().st_mode):
-            raise RefusedError(f"{path}: is a link or another thing that is not a file; remove it, or name a file")
+            raise RefusedError(f"{path}: is a link, or something else that is not a file; remove it, or name a file")
 
 
 @contextmanager
@@ -145,7 +152,7 @@ def whole(file: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """The error of a full disk names the file that did not fit: the system itself names none when a write fails."""
+    """Add the file's name to the error of a full disk: the system names none when a write fails."""
     try:
         yield
     except OSError as error:
@@ -155,7 +162,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def is_there(path: str) -> bool:
-    """Whether there is such a file or folder. That it cannot be looked for is an error, not an answer."""
+    """Return whether a file or folder exists. A failed lookup raises its error."""
     if "://" in path:
         return bool(FileSystems.exists(path))
     try:
@@ -166,23 +173,31 @@ def is_there(path: str) -> bool:
 
 
 def read_bytes(path: str) -> bytes:
-    """A whole file."""
-    with FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED) as file:
+    """Return the content of a file."""
+    unpacked = CompressionTypes.UNCOMPRESSED
+    with naming(path), FileSystems.open(path, "application/octet-stream", unpacked) as file:
         content: bytes = file.read()
     return content
 
 
 def write_table(table: pa.Table, path: str, *, format_: OutputFormat = DEFAULT, mode: int = 0o666) -> None:
-    """One table as one Parquet, CSV or JSON lines file; timestamps as ISO 8601 where the format is text."""
+    """Write one table as one Parquet, CSV or JSON lines file; text formats have timestamps in ISO 8601.
+
+    Args:
+        table: The table.
+        path: Path of the file.
+        format_: Format of the file.
+        mode: Permissions of a local file.
+    """
     with new_file(path, mode=mode) as file:
         _WRITERS[format_](table, file)
 
 
 def make_folder(folder: str) -> None:
-    """Make a folder where folders exist; object stores have none.
+    """Make a folder, except on object stores, which have none.
 
     Raises:
-        OSError: it cannot be made; on a disk the error names it, which Beam's own does not.
+        OSError: It cannot be made; the error names the folder, which Beam's own error does not.
     """
     if "://" not in folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -190,7 +205,7 @@ def make_folder(folder: str) -> None:
         try:
             FileSystems.mkdirs(folder)
         except OSError:
-            if not is_there(folder):  # else another worker was faster
+            if not is_there(folder):  # else another worker has made it
                 raise
 
 

@@ -1,7 +1,7 @@
-"""A ParDo whose work runs in two threads: runners give a worker one, and Arrow and NumPy work outside of Python's lock.
+"""A ParDo that works in two threads: runners give a worker one thread, and Arrow and NumPy work without Python's lock.
 
-For batch steps whose elements are few and large. At most three elements are held at once, and all results of a bundle
-come out of that bundle. Results stand in the global window.
+It is for batch steps with few large elements. At most three elements are held at once, or two in one thread if memory
+is scarce (transforms.common.memory). All results of a bundle are output in that bundle, in the global window.
 """
 
 from collections import deque
@@ -13,26 +13,29 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from transforms.common.memory import scaled
+
 _THREADS = 2
 
 
 class Threaded(beam.DoFn):
-    """Yields what `work(element)` yields.
+    """DoFn that yields the results of `work(element)`.
 
     Args:
-        work: a picklable function that shares nothing with its other calls.
+        work: Picklable function that shares nothing between its calls.
     """
 
     def __init__(self, work: Callable[[Any], Iterable[Any]]) -> None:
         self._work = work
 
     def start_bundle(self) -> None:
-        self._threads = ThreadPoolExecutor(_THREADS)
+        self._at_once = scaled(_THREADS)
+        self._threads = ThreadPoolExecutor(self._at_once)
         self._running: deque[Future[list[Any]]] = deque()
 
     def process(self, element: Any) -> Iterator[Any]:
         self._running.append(self._threads.submit(self._run, element))
-        if len(self._running) > _THREADS:
+        if len(self._running) > self._at_once:
             yield from self._running.popleft().result()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

@@ -1,7 +1,7 @@
-"""Where windows begin and end: the one place that makes the number of a window of a time, and times of a number.
+"""Beginnings and ends of windows: the only module that converts times to numbers of windows, and numbers to times.
 
-Windows are numbered 1, 2, ...; boundary 0 is the start of the first, and boundary i the end of window i. They are all
-of one length, or those of a calendar, whose boundaries are given one by one.
+Windows are numbered 1, 2, ...; boundary 0 is the start of the first, and boundary i the end of window i. All windows
+have one length, or they are those of a calendar with listed boundaries.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Windows:
     """Window i = [boundary i - 1, boundary i); microseconds since the epoch, UTC.
 
     Attributes:
-        start: boundary 0.
-        every: length of a window, or, for those of a calendar, what a plan counts as its length.
-        ends: boundaries 1, 2, ... of a calendar, as far as they are known; None if boundary i is start + i * every.
+        start: Boundary 0.
+        every: Length of a window or, for a calendar, the length that a plan assumes.
+        ends: Boundaries 1, 2, ... of a calendar, as far as they are known; None if boundary i is start + i * every.
 
     >>> Windows(start=100, every=10).closed(125), Windows(start=100, every=10, ends=(112, 120)).closed(119)
     (2, 1)
@@ -38,10 +38,10 @@ class Windows:
             raise ValueError("ends: each window must end after the one before it")
 
     def end(self, number: int) -> int:
-        """Boundary `number`.
+        """Return boundary `number`.
 
         Raises:
-            ValueError: it is of a calendar that is not known so far.
+            ValueError: The calendar is not known so far.
         """
         if self.ends is None:
             return self.start + number * self.every
@@ -50,19 +50,19 @@ class Windows:
         return self.ends[number - 1] if number else self.start
 
     def at(self, numbers: Ints) -> Ints:
-        """Boundaries of these numbers."""
+        """Return the boundaries of these numbers (int64 [n]), int64 [n]."""
         if self.ends is None:
             return self.start + numbers * self.every
         return _boundaries(self)[numbers]
 
     def closed(self, moment: int) -> int:
-        """How many windows have ended at a moment, of those that are known."""
+        """Return how many known windows have ended at a moment."""
         if self.ends is None:
             return max(0, (moment - self.start) // self.every)
         return int(np.searchsorted(np.asarray(self.ends, dtype=np.int64), moment, side="right"))
 
     def of(self, times: Ints) -> Ints:
-        """The window of each time; 0 before the start."""
+        """Return the window of each time (int64 [n]), int64 [n]; 0 before the start."""
         if self.ends is not None:
             return np.searchsorted(_boundaries(self), times, side="right")
         window: Ints = (np.maximum(times, self.start) - self.start) // self.every + 1
@@ -70,7 +70,7 @@ class Windows:
         return window
 
     def numbers(self, boundaries: Ints) -> tuple[Ints, Ints]:
-        """Numbers of boundaries, and which of the times are boundaries at all."""
+        """Return the numbers of boundaries (int64 [n]), and whether each time is a boundary (bool [n])."""
         if self.ends is None:
             numbers, off = np.divmod(boundaries - self.start, self.every)
             return numbers, off == 0
@@ -80,7 +80,7 @@ class Windows:
 
     @property
     def slack(self) -> int:
-        """The least s such that m windows in a row are at least m * every - s long, whatever m.
+        """Least s such that any m windows in a row are at least m * every - s long, for all m.
 
         >>> Windows(start=0, every=10, ends=(10, 19, 29, 40)).slack
         1

@@ -1,10 +1,10 @@
-"""From reports to estimates, on any runner.
+"""Collection of reports: from reports to estimates, on any runner.
 
     in    bytes: reports as Arrow IPC streams (report_tables.SCHEMA), in any batches and any order
-    out   bytes: one table of estimates; and under QUALITY how many reports count, and what was left out
+    out   bytes: one table of estimates; and under QUALITY the numbers of counted and left-out reports
 
-Reports of one window and one block of people meet at one worker, where each person's counts once; from there on tallies
-add up. Nothing is sampled: a step that is repeated gives what it gave before.
+Reports of one window and one block of people meet at one worker, where each person counts once; from there on tallies
+add up. Nothing is sampled: a repeated step gives its earlier result.
 """
 
 from collections import Counter
@@ -16,12 +16,13 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from privacy.local.candidates import Series
 from privacy.local.client import Reports
-from privacy.local.collector import Estimates, Tally, changes, empty, levels, tally
+from privacy.local.collector import changes, levels
 from privacy.local.design import Design
 from privacy.local.document import mark
-from privacy.local.plan import Series
 from privacy.local.signatures import SECRET
+from privacy.local.tallies import ByAnswer, Tally, empty, tally
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.kinds import to_mask
 from transforms.common.several import Collections
@@ -36,21 +37,22 @@ BLOCK = 1 << 20
 QUALITY = "quality"
 
 Node = tuple[int, int]
-"""Layer and number."""
+"""Layer and number of a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """What is collected and published; all public.
+    """Collected and published facts; all are public.
 
     Attributes:
-        people: how many there are, those that never report among them.
-        names: of the answers.
-        publish: which series.
-        start: of the first window, in microseconds since the epoch.
-        every: length of a window in microseconds.
-        windows: how many have closed.
-        secret: the file with the collector's secret, which every worker reads; None if reports are not signed.
+        design: Design of the survey.
+        people: Number of people, including those who never report.
+        names: Names of the answers.
+        publish: Series to publish.
+        start: Start of the first window, in microseconds since the epoch.
+        every: Length of a window in microseconds.
+        windows: Number of windows that have closed.
+        secret: File with the collector's secret, which every worker reads; None if reports are not signed.
     """
 
     design: Design
@@ -64,7 +66,7 @@ class Collection:
 
 
 class Collect(beam.PTransform):
-    """Reports to estimates, and what became of them: `{"estimates": bytes, "quality": Quality}`."""
+    """Transform from reports to estimates and their quality: `{"estimates": bytes, "quality": Quality}`."""
 
     def __init__(self, collection: Collection) -> None:
         super().__init__()
@@ -88,7 +90,7 @@ class Collect(beam.PTransform):
 
 
 def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[int, int], pa.Table]], Quality]:
-    """The reports of closed windows by window and block of people, and how many rows are no reports."""
+    """Return the reports of closed windows by window and block of people, and the number of other rows."""
     metadata = table.schema.metadata or {}
     file, dead = metadata.get(FILE, b"").decode(), int(metadata.get(DEAD, 0))
     quality: Quality = Counter({("unusable", file): dead} if dead else {})
@@ -111,7 +113,7 @@ def parts_of(collection: Collection, table: pa.Table) -> tuple[list[tuple[tuple[
 
 
 def _judges(collection: Collection) -> Iterator[tuple[str, Callable[[pa.Table], np.ndarray]]]:
-    """Why rows are left out, and which are not; each of what those before it have left."""
+    """Yield reasons to leave rows out, with a test of which rows remain; each test sees the rows that remain so far."""
     design = collection.design
     yield "other_design", lambda table: of_design(table, mark(design))
     yield (
@@ -124,10 +126,10 @@ def _judges(collection: Collection) -> Iterator[tuple[str, Callable[[pa.Table], 
 
 
 def secret_of(content: bytes) -> bytes:
-    """The collector's secret from its file: 32 bytes in hexadecimal.
+    """Return the collector's secret from its file: 32 bytes in hexadecimal.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: The file holds something else.
     """
     try:
         secret = bytes.fromhex(content.decode().strip())
@@ -139,7 +141,13 @@ def secret_of(content: bytes) -> bytes:
 
 
 def counted(design: Design, window: int, tables: Iterable[pa.Table]) -> tuple[dict[Node, Tally], Quality]:
-    """Tallies of the reports on a window."""
+    """Return tallies of the reports on a window, and the quality of the reports.
+
+    Args:
+        design: Design of the survey.
+        window: Number of the window.
+        tables: Reports on this window.
+    """
     table = pa.concat_tables(tables).combine_chunks()
     person, layer, symbol, sign = (table[name].to_numpy() for name in NUMBERS if name != "window")
     reports, quality = distinct(Reports(person=person, layer=layer, symbol=symbol, sign=sign, design=mark(design)))
@@ -148,12 +156,12 @@ def counted(design: Design, window: int, tables: Iterable[pa.Table]) -> tuple[di
 
 
 def estimates_table(collection: Collection, tallies: dict[Node, Tally]) -> pa.Table:
-    """A row for each series, closed window and answer, whatever has been reported."""
+    """Return a row for each series, closed window and answer; the set of rows does not depend on the reports."""
     of = {"level": levels, "change": changes}
     windows, answers = collection.windows, len(collection.names)
     tables = []
     for series in collection.publish:
-        found: Estimates = of[series](collection.design, tallies, people=collection.people, windows=windows)
+        found: ByAnswer = of[series](collection.design, tallies, people=collection.people, windows=windows)
         columns = (found.values, found.variances, found.lows, found.highs)
         value, variance, low, high = (np.reshape(each, (-1,)) for each in columns)
         starts = collection.start + collection.every * np.repeat(np.arange(windows), answers)
@@ -180,7 +188,7 @@ def estimates_table(collection: Collection, tallies: dict[Node, Tally]) -> pa.Ta
 
 
 def summed(parts: Iterable[Mapping[tuple[str, str], int]]) -> Quality:
-    """All counts together; runners hand on plain dictionaries."""
+    """Return the sum of all counts; runners pass plain dictionaries."""
     total: Quality = Counter()
     for part in parts:
         total.update(part)

@@ -1,7 +1,7 @@
-"""Each person's report on a window once.
+"""Removal of repeated reports: each person counts once in a window.
 
-A report that came twice, equal in all that it says, counts once. Where a person's reports on one window contradict each
-other none of them counts: a device sends one, so something is wrong, and which of them to take would be a choice.
+A report that arrives twice with equal content counts once. If a person's reports on one window contradict each other,
+none of them counts: a device sends one, so there is an error, and any selection would be arbitrary.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ import numpy as np
 from privacy.local.client import Reports
 
 Quality = Counter[tuple[str, str]]
-"""Rows by what became of them, and by file where that is known, else "". Public, like the reports."""
+"""Number of rows by treatment and file ("" if the file is unknown). It is public, like the reports."""
 
 COUNTED = "counted"
 LEFT_OUT = {
@@ -22,11 +22,11 @@ LEFT_OUT = {
     "repeated": "that came again",
     "contradictory": "of people who sent different reports on one window",
 }
-"""Why rows do not count, in the order in which they are looked at."""
+"""Reasons why rows do not count, in the order in which they are tested."""
 
 
 def distinct(reports: Reports) -> tuple[Reports, Quality]:
-    """Of one window.
+    """Return the reports of one window without repeated and contradictory ones, and their quality.
 
     >>> twice = Reports(person=np.array([4, 2, 4, 3, 3]), layer=np.zeros(5, dtype=np.uint8),
     ...     symbol=np.array([1, 0, 1, 0, 1], dtype=np.uint32), sign=np.ones(5, dtype=np.int8), design="")

@@ -1,12 +1,12 @@
-"""Many people's answers to reports, as their devices would make them: for simulations, and gateways that are trusted.
+"""Randomise many people's answers as their devices would, for simulations and trusted gateways.
 
     in    bytes: changes of answers as Arrow IPC streams (CHANGES), in any batches and any order
     out   (part name, bytes): reports, a part for each window and block of people
 
-Everybody reports in every window of the release, also who has no change: blocks of people exist whatever comes in. A
-whole release is randomised at once, since a device's carry runs from the first window to the last. The reports go
-through a reshuffle, so that what follows sees one draw even where a step is repeated; write them first, and let nothing
-else read this transform: a second run over the same answers is a second report on each, and costs epsilon again.
+Everybody reports in every window of the release, even without a change: the set of blocks does not depend on the input.
+A whole release is randomised at once, since a device's carry runs from the first window to the last. The reports pass
+through a reshuffle, so that later steps see one sample even if a step is repeated. Write the reports first, and let no
+other step read this transform: a second run over the same answers is a second report on each, and costs epsilon again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,19 +22,25 @@ from transforms.common.ipc import from_bytes, to_bytes
 from transforms.local.report_tables import table_of
 
 CHANGES = pa.schema([("person", pa.int64()), ("window", pa.int32()), ("answer", pa.int32())])
-"""From this window's end on the person's answer is this one, -1: not there. At most one for a person and window."""
+"""Schema of changes: from the end of this window on, the person has this answer, -1 for absent.
+
+A person has at most one change in a window.
+"""
 
 BLOCK = 1 << 16
 """People that one worker randomises at a time."""
 
 
 class Randomise(beam.PTransform):
-    """Changes of answers to reports.
+    """Transform from changes of answers to reports.
+
+    Neighbours differ in all answers of one person. Guarantee: local differential privacy of each person's reports with
+    the epsilon and delta of the design. Source: privacy.local.client, docs/proofs/local.md.
 
     Args:
-        design: refused if it costs more than the next two.
-        most_epsilon, most_delta: what the people have agreed to, as of `enrol`.
-        people: how many.
+        design: Design of the survey; refused if it costs more than the next two allow.
+        people: Number of people.
+        most_epsilon, most_delta: Budget to which the people have agreed, as in `enrol`.
     """
 
     def __init__(self, design: Design, *, people: int, most_epsilon: float, most_delta: float = 0.0) -> None:
@@ -59,12 +65,17 @@ class Randomise(beam.PTransform):
 def randomised(
     design: Design, changes: pa.Table, *, first: int, people: int, chance: Chance = DEVICE
 ) -> Iterator[pa.Table]:
-    """The reports of some people, a table for each window.
+    """Yield the reports of some people, a table for each window.
 
     Args:
-        changes: of these people, see CHANGES.
-        first: the number of the first of them.
-        people: how many they are.
+        design: Design of the survey.
+        changes: Changes of these people's answers (`CHANGES`).
+        first: Number of the first of them.
+        people: How many people they are.
+        chance: Source of randomness.
+
+    Raises:
+        ValueError: A person has two answers at the end of one window.
     """
     window, person = changes["window"].to_numpy(), changes["person"].to_numpy() - first
     answer = changes["answer"].to_numpy()
@@ -72,7 +83,7 @@ def randomised(
         raise ValueError("a person has two answers at the end of one window")
     order = np.argsort(window, kind="stable")
     ends = np.searchsorted(window[order], np.arange(design.windows + 1))
-    agreed = {"most_epsilon": design.epsilon, "most_delta": design.delta}  # `Randomise` has looked
+    agreed = {"most_epsilon": design.epsilon, "most_delta": design.delta}  # `Randomise` has checked the cost
     devices, answers = enrol(design, people, **agreed, chance=chance), np.full(people, NOT_THERE, dtype=np.int64)
     for number in range(design.windows):
         rows = order[ends[number] : ends[number + 1]]

@@ -1,10 +1,10 @@
-"""Files of reports as Arrow IPC streams; what cannot be read is named, never skipped.
+"""Read files of reports as Arrow IPC streams; unreadable files are reported, never skipped.
 
 in    paths
-out   bytes; and under BROKEN (path, why) of files that are not reports
+out   bytes; and under BROKEN (path, reason) of files that are not reports
 
-Files are read as changelogs are (`transforms.sources`), value by value: a row that holds anything but whole numbers
-where they must be is dead by itself. The stream's metadata says the file, and how many of its rows are dead.
+Files are read as changelogs are (`transforms.sources`), value by value: a row with anything but integers in the columns
+of integers is dead alone. The metadata of the stream holds the file's path, and the number of its dead rows.
 """
 
 from collections.abc import Iterator
@@ -28,17 +28,17 @@ from transforms.sources.files.opening import UNREADABLE
 BROKEN = "broken"
 
 FILE, DEAD = b"file", b"dead"
-"""In the metadata of a table: the path, and the number of rows of the file that could not be read."""
+"""Keys in the metadata of a table: the path, and the number of rows of the file that could not be read."""
 
 ROWS = 1 << 20
-"""Of a file that are handed on at a time."""
+"""Rows of a file that are output at a time."""
 
 
 class ReadReports(beam.PTransform):
-    """Paths that end in .parquet, .csv or .jsonl to batches: `.batches` and `.broken`.
+    """Transform from paths that end in .parquet, .csv or .jsonl to batches of reports.
 
     Args:
-        signed: whether the column of signatures is read.
+        signed: Whether the column of signatures is read.
     """
 
     def __init__(self, *, signed: bool = False) -> None:
@@ -62,10 +62,10 @@ class _Read(beam.DoFn):
 
 
 def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
-    """The rows of a file, some at a time.
+    """Yield the rows of a file, some at a time.
 
     Raises:
-        ValueError: it is not such a file, and why.
+        ValueError: It is not such a file; the message states why.
     """
     kind = format_of(path)
     if kind is None:
@@ -89,7 +89,7 @@ def tables_of(path: str, *, signed: bool = False) -> Iterator[pa.Table]:
 
 
 def _layout(path: str, kind: OutputFormat, *, signed: bool) -> Layout:
-    """Whatever the file holds: a fault of it is found when it is read."""
+    """Return a layout that does not depend on the file: its faults are found when it is read."""
     numbers = dict.fromkeys(NUMBERS, "int64")
     kinds = numbers | {"design": "string"} | ({SIGNATURE: "string"} if signed else {})
     types = tuple(kinds.items())
@@ -105,5 +105,5 @@ def _layout(path: str, kind: OutputFormat, *, signed: bool) -> Layout:
 
 
 def format_of(path: str) -> OutputFormat | None:
-    """By the ending."""
+    """Return the format of a path's ending; None for other endings."""
     return next((kind for kind in OUTPUT_FORMATS if path.endswith(f".{kind}")), None)

@@ -1,4 +1,4 @@
-"""Reports as Arrow tables, and which rows of a table are none. Everything here has been randomised, and is public."""
+"""Reports as Arrow tables, and tests of rows. Reports are randomised, and public."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from privacy.local.signs import Signs
 from transforms.common.kinds import one_chunk, to_mask
 
 SIGNATURE = "signature"
-"""An optional column, as in `privacy.local.signatures`."""
+"""Optional column, as in `privacy.local.signatures`."""
 
 SCHEMA = pa.schema(
     [
@@ -23,16 +23,18 @@ SCHEMA = pa.schema(
         ("design", pa.string()),
     ]
 )
-"""Person and window are numbers from 0; the rest as in `privacy.local.client.Reports`."""
+"""Columns of reports. Person and window are numbers from 0; the others as in `privacy.local.client.Reports`."""
 
 NUMBERS = SCHEMA.names[:-1]
 
 
 def table_of(reports: Reports, *, window: int, first: int = 0) -> pa.Table:
-    """The reports of a window.
+    """Return the reports of a window as a table.
 
     Args:
-        first: the number of the first of the people.
+        reports: The reports.
+        window: Number of the window.
+        first: Number of the first of the people.
     """
     rows = len(reports.person)
     columns = [
@@ -47,7 +49,13 @@ def table_of(reports: Reports, *, window: int, first: int = 0) -> pa.Table:
 
 
 def usable(design: Design, table: pa.Table, *, people: int) -> np.ndarray:
-    """Whether each row is a report that some device of the release could have sent."""
+    """Return whether each row is a report that some device of the release could have sent, bool [rows].
+
+    Args:
+        design: Design of the survey.
+        table: Rows.
+        people: Number of people.
+    """
     person, window, layer, symbol, sign = (_numbers(table, name) for name in NUMBERS)
     fits = (person >= 0) & (person < people) & (window >= 0) & (window < design.windows)
     fits &= (layer >= 0) & (layer < len(design.layers))
@@ -63,20 +71,26 @@ def usable(design: Design, table: pa.Table, *, people: int) -> np.ndarray:
 
 
 def authentic(secret: bytes, design: Design, table: pa.Table) -> np.ndarray:
-    """Whether each row, all of which are usable, has the signature of its person's device."""
+    """Return whether each row has the signature of its person's device, bool [rows].
+
+    Args:
+        secret: The collector's secret.
+        design: Design of the survey.
+        table: Rows, all of them usable.
+    """
     expected = signatures(secret, design, *(_numbers(table, name) for name in NUMBERS))
     found = table[SIGNATURE].cast(pa.string())
     return to_mask(pc.fill_null(pc.equal(found, pa.array(expected, pa.string())), False))
 
 
 def of_design(table: pa.Table, mark: str) -> np.ndarray:
-    """Whether each row has the mark of a design, or none."""
+    """Return whether each row has the mark of a design, or no mark, bool [rows]."""
     texts = one_chunk(table["design"].cast(pa.dictionary(pa.int32(), pa.string())))
     return to_mask(pc.fill_null(pc.equal(texts.dictionary, mark).take(texts.indices), True))
 
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
-    """As int64, null as -1, which fits nowhere but in `sign`: there 0."""
+    """Return a column as int64, with null as -1, which is invalid in every column except `sign`: there as 0."""
     column = one_chunk(table[name])
     if column.null_count:
         column = column.fill_null(0) if name == "sign" else column.cast(pa.int64()).fill_null(-1)

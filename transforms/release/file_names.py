@@ -1,21 +1,21 @@
-"""Which files there are of each chunk, whatever the data."""
+"""Names of the files of each chunk; they do not depend on the data."""
 
 from transforms.aggregation.node_sums import Aggregation, NodeKey
 
 
 def noise_file(key: NodeKey) -> str:
-    """What the state of a chunk is called."""
+    """Return the file name of a chunk's state."""
     _, number, family, chunk = key
     return f"release-{number}-{family}-{chunk:05d}.parquet"
 
 
 def has_nodes(aggregation: Aggregation, key: NodeKey) -> bool:
-    """Whether nodes of a chunk are published; where the data decide when, samples are estimates and there are none."""
+    """Return whether nodes of a chunk are published: not for adaptive queries, whose samples are the estimates."""
     return aggregation.queries[key[1]].adaptive is None
 
 
 def part_names(aggregation: Aggregation, key: NodeKey) -> list[str]:
-    """What the published tables of a chunk are called, one for each block."""
+    """Return the names of a chunk's published tables, one for each block."""
     _, number, family, chunk = key
     blocks = len(aggregation.blocks(number))
     return [f"{aggregation.queries[number].name}-{family}-{chunk * blocks + block:05d}" for block in range(blocks)]

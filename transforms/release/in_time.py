@@ -1,19 +1,26 @@
-"""How each new number is made from nodes in time, as far as intervals of what is made from several cells ask for it."""
+"""Weights in time of each new number, as far as intervals of numbers from several cells need them."""
 
 from collections.abc import Sequence
 
 from privacy.answers.ranges import InTime
 from privacy.cells.sums import Floats
-from privacy.noise.distributions import DiscreteLaplace, NoiseDistribution, widened
-from privacy.planning.plan import Released
+from privacy.noise.distributions import NoiseDistribution, widened
+from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from transforms.aggregation.node_sums import Aggregation
 
 
 def in_time(
-    series: Series, aggregation: Aggregation, released: Released, component: int = 0
+    series: Series, aggregation: Aggregation, released: LinearPart, component: int = 0
 ) -> Sequence[tuple[NoiseDistribution, InTime]]:
-    """Of each new number: the noise of a node, and its weights."""
+    """Return for each new number the noise of a node, and the number's weights on nodes in time.
+
+    Args:
+        series: The series.
+        aggregation: Aggregation whose timeline has the new windows.
+        released: Part of the plan with the series.
+        component: Component of the measure.
+    """
     timeline, strategy = aggregation.timeline, released.strategy
     windows, since = (count // released.leaf for count in (timeline.windows, timeline.released))
     merged, noise = series.merged(released.leaf), released.noise[component]
@@ -22,7 +29,7 @@ def in_time(
         once = InTime(squares=1.0, largest=1.0, weight=1.0)
         return [(widened(noise, width), once) for width in stretch.tolist()]
     squares = strategy.variances(merged, windows, since=since)
-    if not isinstance(noise, DiscreteLaplace):  # of its weights no more is asked
+    if noise.stable:  # nothing else of its weights is needed
         return [(noise, InTime(squares=float(each), largest=1.0, weight=None)) for each in squares]
     weights = strategy.weights(merged, windows, since=since)
     return [(noise, _in_time(float(each), sizes)) for each, sizes in zip(squares, weights, strict=True)]

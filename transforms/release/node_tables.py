@@ -1,13 +1,13 @@
-"""The noisy nodes that are published beside the numbers made from them: one row a node and cell, whatever the data.
+"""Tables of the published noisy nodes: one row for each node and cell, with data or not.
 
     nodes       query, layer, node_start, node_end, <keys>, noisy_value, scale, mechanism
 
 A query with several components or parts names its nodes `query`, `query/count`, `query/entered/sum` and so on. The node
-of a level, the initial one or one by itself, has no `node_start`.
+of a level, the initial or a single one, has no `node_start`.
 
-Under a strategy over cells nodes are sums over several of them: a key with an order then says from which cell to which,
-and in which layer of its tree. `noisy_value` and `scale` are those of the sum itself, whatever its weight; a sum whose
-cells have weights of their own (privacy.cells.mixed) stays weighted, as the plan has it.
+Under a strategy over cells nodes are sums over several of them: a key with an order then states the range of cells and
+the layer of the strategy's tree. `noisy_value` and `scale` are those of the sum itself, without its weight. A sum with
+different weights for its cells (privacy.cells.mixed) stays weighted, as in the plan.
 """
 
 import numpy as np
@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privacy.cells.product import Product
-from privacy.cells.quadtree import Quadtree
 from privacy.noise.distributions import widened
-from privacy.planning.plan import Released
+from privacy.planning.linear_part import LinearPart
 from privacy.series import BEFORE_ALL
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
@@ -25,10 +24,16 @@ from transforms.release.protected import Protected
 from transforms.release.published_columns import TIME, constant, key_columns, key_types, published_cells
 
 
-def nodes_table(protected: Protected, aggregation: Aggregation, released: Released, first_cell: int) -> pa.Table:
-    """Noisy nodes of some cells, in the measure's units: those that end in the timeline's new windows.
+def nodes_table(protected: Protected, aggregation: Aggregation, released: LinearPart, first_cell: int) -> pa.Table:
+    """Return the noisy nodes of some cells that end in the timeline's new windows, in the measure's units.
 
     The initial level comes with the first windows, if it is released.
+
+    Args:
+        protected: Noisy nodes and numbers of a block.
+        aggregation: Aggregation whose timeline ends with the block.
+        released: Part of the plan.
+        first_cell: First cell of the chunk.
     """
     query, timeline = aggregation.queries[released.query], aggregation.timeline
     cells = protected.nodes[0].shape[1]
@@ -70,33 +75,25 @@ def nodes_table(protected: Protected, aggregation: Aggregation, released: Releas
 
 
 def _node_keys(aggregation: Aggregation, number: int, over: Product, rows: int) -> dict[str, pa.Array]:
-    """Key columns of nodes over cells: of a key with an order, the first and the last cell and the layer."""
+    """Return the key columns of nodes over cells; a key with an order has the first and the last cell and the layer."""
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
     by = aggregation.queries[number].by
-    if isinstance(over.axes[0], Quadtree):
-        for (name, key), (begin, end) in zip(by, over.axes[0].boxes(), strict=True):
-            labels = published_cells(key, columns[name].type, 0, len(key))
-            if isinstance(key, OrderedKey):
-                labels = _node_ranges(labels, begin, end, over.axes[0].layer())
-                begin = np.arange(over.nodes)
-            columns[name] = pa.DictionaryArray.from_arrays(
-                pa.array(np.tile(begin.astype(np.int32), rows // over.nodes)), labels
-            ).cast(columns[name].type)
-        return columns
-    node = np.arange(over.nodes)
-    for (name, key), axis in reversed(list(zip(by, over.axes, strict=True))):
+    node, keys = np.arange(over.nodes), list(by)
+    for axis in reversed(over.axes):
         node, place = np.divmod(node, axis.nodes)
-        kind = columns[name].type
-        labels = published_cells(key, kind, 0, len(key))
-        if isinstance(key, OrderedKey):
-            labels = _node_ranges(labels, *axis.ranges(), axis.layer())
-        places = pa.array(np.tile(place.astype(np.int32), rows // over.nodes))
-        columns[name] = pa.DictionaryArray.from_arrays(places, labels).cast(kind)
+        for begin, end in reversed(axis.boxes()):
+            name, key = keys.pop()
+            kind = columns[name].type
+            labels, at = published_cells(key, kind, 0, len(key)), begin[place]
+            if isinstance(key, OrderedKey):
+                labels, at = _node_ranges(labels, begin, end, axis.layer()), place
+            places = pa.array(np.tile(at.astype(np.int32), rows // over.nodes))
+            columns[name] = pa.DictionaryArray.from_arrays(places, labels).cast(kind)
     return columns
 
 
 def _node_ranges(labels: pa.Array, begin: np.ndarray, end: np.ndarray, layer: np.ndarray) -> pa.Array:
-    """Of nodes along an ordered key: their first and last cells, and their layers."""
+    """Return the first and last cells and the layers of nodes along an ordered key, as texts."""
     layers = pc.binary_join_element_wise("layer ", pa.array(layer).cast(pa.string()), "")
     ends = pc.binary_join_element_wise(labels.take(begin), labels.take(end - 1), " to ")
     return pc.binary_join_element_wise(ends, layers, ", ")

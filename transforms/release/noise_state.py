@@ -1,8 +1,8 @@
-"""What a release keeps of a chunk from one run to the next: private, the most secret of all.
+"""State of a chunk's noise between runs: private, the most secret of all files.
 
-A Parquet file with one row: for each part and component the carry of its strategy (privacy.strategies.base.Carry), and
-the sum of the windows of a leaf that is not full, where several windows make a leaf. Only what later numbers need is in
-it. Its digest stands in the commit, and is checked before anything is read from it.
+It is a Parquet file with one row: for each part and component the carry of its strategy (privacy.strategies.base.Carry)
+and, if several windows make a leaf, the sum of the windows of an incomplete leaf. It holds only what later numbers
+need. The commit holds its digest, which is checked before the file is read.
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ from privacy.strategies.base import Carry, Floats
 from transforms.common.parquet_state import from_parquet, list_of, to_parquet
 
 VERSION = "1"
-"""Of the file's form and of what strategies carry: a change of either needs another."""
+"""Version of the file's form and of the strategies' carries: a change of either needs another version."""
 
 LEAF = "leaf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """Between two runs, of one part and component.
+class HeldNoise:
+    """State of one part and component between two runs.
 
     Attributes:
-        carry: the strategy's.
-        leaf: [1, cells], the exact sum of windows that make no whole leaf yet; no row if there are none.
-        windows: how many these are.
+        carry: Carry of the strategy.
+        leaf: Exact sum of windows of an incomplete leaf, int64 [1, cells]; no row if there are no such windows.
+        windows: Number of these windows.
     """
 
     carry: Carry
@@ -37,11 +37,13 @@ class Held:
     windows: int
 
 
-def state_to_bytes(parts: Sequence[Sequence[Held]], *, windows: int, plan: str) -> bytes:
-    """The state of a chunk after so many windows, for each part a `Held` for each component.
+def state_to_bytes(parts: Sequence[Sequence[HeldNoise]], *, windows: int, plan: str) -> bytes:
+    """Return the state of a chunk as a file.
 
     Args:
-        plan: the digest of the plan that its noise is of.
+        parts: For each part a `HeldNoise` for each component.
+        windows: Number of windows that have closed.
+        plan: Digest of the plan under which the noise was sampled.
     """
     columns: dict[str, Ints | Floats] = {}
     for part, components in enumerate(parts):
@@ -55,16 +57,21 @@ def state_to_bytes(parts: Sequence[Sequence[Held]], *, windows: int, plan: str) 
 
 
 def described(*, windows: int, plan: str) -> dict[bytes, bytes]:
-    """The metadata that `opened` asks for."""
+    """Return the metadata that `opened` checks."""
     return {b"version": VERSION.encode(), b"windows": str(windows).encode(), b"plan": plan.encode()}
 
 
 def opened(payload: bytes, *, windows: int, plan: str) -> pa.Table:
-    """The columns of a chunk's state.
+    """Return the columns of a chunk's state.
+
+    Args:
+        payload: The file.
+        windows: Number of windows after which it was written.
+        plan: Digest of the current plan.
 
     Raises:
-        ValueError: damaged bytes, a state of another version or after other windows, or noise that was sampled under
-            another plan, whose nodes and scales are not those of this one.
+        ValueError: The bytes are damaged, the state has another version or number of windows, or its noise was sampled
+            under another plan, whose nodes and scales differ.
     """
     table = from_parquet(payload)
     metadata = table.schema.metadata or {}
@@ -74,24 +81,25 @@ def opened(payload: bytes, *, windows: int, plan: str) -> pa.Table:
         raise ValueError(f"the state of noise is not that after {counted(windows, 'window')}")
     if metadata.get(b"plan") != plan.encode():
         raise ValueError(
-            "the noise so far was sampled under another plan; go on with that one (privacy.planning.document)"
+            "the noise so far was sampled under another plan; continue with that plan (privacy.planning.document)"
         )
     return table
 
 
 def state_from_bytes(
     payload: bytes, leaves: Sequence[int], *, windows: int, columns: Sequence[int], plan: str
-) -> list[list[Held]]:
-    """What `state_to_bytes` was given.
+) -> list[list[HeldNoise]]:
+    """Return the state that `state_to_bytes` has written.
 
     Args:
-        leaves: for each part, how many windows make a leaf.
-        windows: after how many the state must be.
-        columns: for each part, on how many its strategy works.
-        plan: the digest of the plan that goes on.
+        payload: The file.
+        leaves: For each part the number of windows in a leaf.
+        windows: Number of windows after which it was written.
+        columns: For each part the number of columns of its strategy.
+        plan: Digest of the current plan.
 
     Raises:
-        ValueError: as `opened`, or a state that is not whole.
+        ValueError: As `opened`, or the state is incomplete.
     """
     table = opened(payload, windows=windows, plan=plan)
     found: list[dict[int, dict[str, np.ndarray]]] = [{} for _ in leaves]
@@ -105,12 +113,12 @@ def state_from_bytes(
             for components, leaf in zip(found, leaves, strict=True)
         ]
     except (KeyError, IndexError):
-        raise ValueError("the state of noise is not whole") from None
+        raise ValueError("the state of noise is incomplete") from None
 
 
-def _held(arrays: dict[str, np.ndarray], leaf: int, windows: int) -> Held:
+def _held(arrays: dict[str, np.ndarray], leaf: int, windows: int) -> HeldNoise:
     carried = {name.removeprefix("carry."): rows for name, rows in arrays.items() if name != LEAF}
-    return Held(
+    return HeldNoise(
         carry=Carry(
             windows=windows // leaf,
             integers={name: rows for name, rows in carried.items() if rows.dtype == np.int64},

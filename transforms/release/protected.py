@@ -1,4 +1,4 @@
-"""What one part of a release makes public of a block, as arrays and as bytes that a runner moves."""
+"""Public output of one part of a release for a block, as arrays and as bytes that a runner moves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from privacy.planning.plan import Released
+from privacy.planning.linear_part import LinearPart
 from transforms.common.ipc import from_bytes, to_bytes
 from transforms.common.parquet_state import list_of
 
@@ -16,22 +16,22 @@ class Protected:
     """Noisy nodes and numbers of some cells and windows, in grid steps.
 
     Attributes:
-        nodes: for each component [nodes, columns], those that the windows complete; columns are cells, or nodes of a
-            strategy over cells.
-        sums: for each series and component [numbers, cells], those that end in them.
+        nodes: For each component the nodes that the windows complete, int64 [nodes, columns]; columns are cells, or
+            nodes of a strategy over cells.
+        sums: For each series and component the numbers that end in the windows, [numbers, cells].
     """
 
     nodes: list[np.ndarray]
     sums: list[list[np.ndarray]]
 
 
-def columns_of(part: Released, cells: int) -> int:
-    """What a strategy in time works on: cells, or nodes of a strategy over them."""
+def columns_of(part: LinearPart, cells: int) -> int:
+    """Return the number of columns of a strategy in time: cells, or nodes of a strategy over them."""
     return cells if part.over is None else part.over.nodes
 
 
 def protected_to_bytes(parts: Sequence[Protected]) -> bytes:
-    """One row, a list for each array."""
+    """Return one row with a list for each array."""
     columns = {}
     for place, part in enumerate(parts):
         for component, nodes in enumerate(part.nodes):
@@ -42,8 +42,14 @@ def protected_to_bytes(parts: Sequence[Protected]) -> bytes:
     return to_bytes(pa.table({name: list_of(values.ravel()) for name, values in columns.items()}))
 
 
-def protected_from_bytes(payload: bytes, parts: Sequence[Released], cells: int) -> list[Protected]:
-    """What `protected_to_bytes` was given."""
+def protected_from_bytes(payload: bytes, parts: Sequence[LinearPart], cells: int) -> list[Protected]:
+    """Return the output that `protected_to_bytes` has written.
+
+    Args:
+        payload: The bytes.
+        parts: Parts of the plan.
+        cells: Number of cells.
+    """
     table = from_bytes(payload)
 
     def array(name: str, columns: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Columns that published tables share: names and types, which follow from the queries alone, and values of keys.
 
-All queries of a release share the columns: a key that a query does not have is null.
+All queries of a release have the same columns: a key that a query does not have is null.
 """
 
 from collections.abc import Sequence
@@ -8,31 +8,40 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from privacy.adaptive import base
+from privacy.columns import Column
+from privacy.planning.adaptive_rules import EVERY_COLUMN, adaptive_columns
 from transforms.aggregation.node_sums import Aggregation
 from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query, Scalar
 from transforms.release.quantile_tables import QUANTILE
 
-SAMPLED = "sampled"
-SPREAD_OVER = "spread_over"
-GROUPED = "grouped"
+SAMPLED = base.SAMPLED.name
 
 TIME = pa.timestamp("us", tz="UTC")
 
+_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+
+
+OF_QUANTILES = Column(QUANTILE, float, "quantiles")
+
+OF_SOME = (*EVERY_COLUMN, OF_QUANTILES)
+"""All columns that a release has only if a query needs them."""
+
 
 def estimates_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
-    """All columns of `estimates` in a release of these queries, which follow from the queries alone."""
+    """Return all columns of `estimates` with their types; they follow from the queries alone."""
     return {
         **dict.fromkeys(("query", "kind"), pa.string()),
         **dict.fromkeys(("window_start", "window_end"), TIME),
         **key_types(queries),
         **dict.fromkeys(("value", "stddev", "ci_low", "ci_high"), pa.float64()),
-        **_types_of_some(queries),
+        **types_of_some(queries),
     }
 
 
 def nodes_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
-    """All columns of `nodes`, likewise."""
+    """Return all columns of `nodes` with their types; they follow from the queries alone."""
     return {
         "query": pa.string(),
         "layer": pa.int32(),
@@ -44,26 +53,24 @@ def nodes_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
 
 
 def only_of_some(aggregation: Aggregation, rows: int) -> dict[str, np.ndarray | pa.Array]:
-    """Columns that a release has only if one of its queries needs them, empty."""
-    return {name: pa.nulls(rows, kind) for name, kind in _types_of_some(aggregation.queries).items()}
+    """Return the columns that a release has only if one of its queries needs them, with nulls."""
+    return {name: pa.nulls(rows, kind) for name, kind in types_of_some(aggregation.queries).items()}
 
 
-def _types_of_some(queries: Sequence[Query]) -> dict[str, pa.DataType]:
-    kinds = {
-        SAMPLED: pa.bool_() if any(query.adaptive is not None for query in queries) else None,
-        GROUPED: pa.int64() if any(_groups(query) for query in queries) else None,
-        SPREAD_OVER: pa.int64() if any(query.over.name == "kdtree" for query in queries) else None,
-        QUANTILE: pa.float64() if any(query.quantiles for query in queries) else None,
-    }
-    return {name: kind for name, kind in kinds.items() if kind is not None}
+def types_of_some(queries: Sequence[Query]) -> dict[str, pa.DataType]:
+    """Return names and types of `columns_of_some`."""
+    return {column.name: _TYPES[column.type] for column in columns_of_some(queries)}
 
 
-def _groups(query: Query) -> bool:
-    return query.adaptive is not None and query.adaptive.policy == "pegasus"
+def columns_of_some(queries: Sequence[Query]) -> tuple[Column, ...]:
+    """Return the columns that a release has only if one of these queries needs them, each once."""
+    found = [adaptive_columns(query.adaptive, query.over.name) for query in queries]
+    found += [(OF_QUANTILES,) for query in queries if query.quantiles]
+    return tuple(dict.fromkeys(column for of_query in found for column in of_query))
 
 
 def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
-    """Every key of the release and its published type: whole numbers if all its values are, else text."""
+    """Return every key of the release and its published type: int64 if all its values are integers, else text."""
     kinds: dict[str, set[type]] = {}
     for query in queries:
         for name, key in query.by:
@@ -72,14 +79,22 @@ def key_types(queries: Sequence[Query]) -> dict[str, pa.DataType]:
 
 
 def key_columns(aggregation: Aggregation, number: int, first_cell: int, cells: int, rows: int) -> dict[str, pa.Array]:
-    """Key columns of all queries; this query's hold its cells' values, window after window."""
+    """Return the key columns of all queries; this query's hold the values of its cells, window after window.
+
+    Args:
+        aggregation: The aggregation.
+        number: Number of the query.
+        first_cell: First cell of the chunk.
+        cells: Number of cells.
+        rows: Number of rows.
+    """
     query = aggregation.queries[number]
     cell = np.arange(first_cell, first_cell + cells)
     columns: dict[str, pa.Array] = {name: pa.nulls(rows, kind) for name, kind in key_types(aggregation.queries).items()}
-    for key, listed in reversed(query.by):  # the last key runs fastest
+    for key, listed in reversed(query.by):  # the last key varies fastest
         cell, place = np.divmod(cell, len(listed))
         kind = columns[key].type
-        first, last = int(place.min()), int(place.max())  # a chunk may need few of many
+        first, last = int(place.min()), int(place.max())  # a chunk can need few of many cells
         values = published_cells(listed, kind, first, last + 1)
         places = pa.array(np.tile((place - first).astype(np.int32), rows // cells))
         columns[key] = pa.DictionaryArray.from_arrays(places, values).cast(kind)
@@ -87,7 +102,14 @@ def key_columns(aggregation: Aggregation, number: int, first_cell: int, cells: i
 
 
 def published_cells(key: Sequence[Scalar] | OrderedKey, kind: pa.DataType, first: int, last: int) -> pa.Array:
-    """Cells `first` to `last - 1` of a key as they stand in the tables."""
+    """Return cells `first` to `last - 1` of a key as the tables show them.
+
+    Args:
+        key: Listed values, or an ordered key.
+        kind: Type of the column.
+        first: First cell.
+        last: One past the last cell.
+    """
     if isinstance(key, OrderedKey):
         return key.labels(first, last)
     listed = key[first:last]

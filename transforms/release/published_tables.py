@@ -1,50 +1,39 @@
-"""The numbers that are published, and their private twins: one row a number and cell, whatever the data.
+"""Tables of the published numbers and of their private truth: one row for each number and cell, with data or not.
 
     estimates   query, kind, window_start, window_end, <keys>, value, stddev, ci_low, ci_high
     truth       query, kind, window_start, window_end, <keys>, exact, bounded          (private)
 
-Where the data decide about a query when it is published anew, estimates have one more column, `sampled`: whether the
-window was; null for other queries. Where it was not, `value` is what was published last, and of its error nothing is
-known. Such a query has no nodes: its samples are the estimates themselves.
+If the data decide when a query is sampled, estimates have a column `sampled`: whether the window was sampled; null for
+other queries. If it was not, `value` is the last published one, and its error is unknown. Such a query has no nodes:
+its samples are the estimates themselves.
 
-Where its samples are made with a kd-tree, estimates have a column `spread_over`: over how many cells the noisy count of
-a region was spread evenly to make this one (null for other queries). `stddev` is that of the noise. Where it is more
-than one cell there is no interval, since how uneven they are is not known.
+If a policy or the samples spread numbers over several cells or windows, estimates have a column for the number of these
+(null for other queries). `stddev` is then that of the noise, if it is known. A spread number has no interval, since the
+differences between the cells or windows are unknown.
 
-Where its cells are smoothed over windows (`pegasus`), estimates have a column `grouped`: of how many windows' noisy
-numbers this one is made. Where it is more than one there is no interval, and a standard deviation, of the noise alone,
-of means only.
-
-Where a query publishes quantiles, estimates have a column `quantile`, which is null for all other rows
-(transforms.release.quantile_tables). Ranges have rows of their own, of no further column
+If a query publishes quantiles, estimates have a column `quantile`, which is null for all other rows
+(transforms.release.quantile_tables). Ranges have separate rows without an additional column
 (transforms.release.range_tables).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
 
-from privacy.cells.kdtree import KdTree
-from privacy.cells.nonnegative import project_over
-from privacy.consistency import consistent
-from privacy.estimates import CONFIDENCE, Estimates, confidence_of, estimate
-from privacy.noise.distributions import NoiseDistribution, widened
+from privacy.cells.base import Reading
+from privacy.estimates import CONFIDENCE, Estimates, estimate
+from privacy.noise.distributions import NoiseDistribution
 from privacy.noise.mixed import spreads_of_gathered
-from privacy.noise.weighted import spreads
 from privacy.planning.adaptive_part import AdaptivePart
-from privacy.planning.plan import Released
-from privacy.series import Series, totals
-from privacy.strategies.base import Strategy
+from privacy.planning.linear_part import LinearPart
+from privacy.series import Ints, Series, totals
 from transforms.aggregation.node_sums import Aggregation
-from transforms.release.adaptive_levels import PublishedLevels
+from transforms.release.estimated_numbers import estimates_of
 from transforms.release.protected import Protected
 from transforms.release.published_columns import (
-    GROUPED,
     SAMPLED,
-    SPREAD_OVER,
     TIME,
     constant,
     key_columns,
@@ -55,8 +44,15 @@ from transforms.release.quantile_tables import QUANTILE, listed_alone, quantile_
 from transforms.release.range_tables import over_ranges, range_estimates, range_kind, range_labels
 
 
-def estimates_table(protected: Protected, aggregation: Aggregation, released: Released, first_cell: int) -> pa.Table:
-    """Published numbers of some cells, those that end in the timeline's new windows."""
+def estimates_table(protected: Protected, aggregation: Aggregation, released: LinearPart, first_cell: int) -> pa.Table:
+    """Return the published numbers of some cells that end in the timeline's new windows.
+
+    Args:
+        protected: Noisy nodes and numbers of a block.
+        aggregation: Aggregation whose timeline ends with the block.
+        released: Part of the plan.
+        first_cell: First cell of the chunk.
+    """
     tables = []
     for series, sums in zip(released.series, protected.sums, strict=True):
         found = estimates_of(series, sums, aggregation, released)
@@ -68,9 +64,9 @@ def estimates_table(protected: Protected, aggregation: Aggregation, released: Re
 
 
 def _quantiles(
-    aggregation: Aggregation, released: Released, series: Series, sums: Sequence[np.ndarray]
+    aggregation: Aggregation, released: LinearPart, series: Series, sums: Sequence[np.ndarray]
 ) -> Iterator[pa.Table]:
-    """Rows of quantiles of one series; of the keys they have the listed ones."""
+    """Yield rows of quantiles of one series; they have the listed keys."""
     query = aggregation.queries[released.query]
     if not query.quantiles:
         return
@@ -81,9 +77,9 @@ def _quantiles(
 
 
 def _ranges(
-    aggregation: Aggregation, released: Released, series: Series, sums: Sequence[np.ndarray]
+    aggregation: Aggregation, released: LinearPart, series: Series, sums: Sequence[np.ndarray]
 ) -> Iterator[pa.Table]:
-    """Rows of ranges of one series; their ordered keys have the ranges as text."""
+    """Yield rows of ranges of one series; their ordered keys have the ranges as text."""
     query = aggregation.queries[released.query]
     if not query.ranges:
         return
@@ -109,10 +105,15 @@ def _by_listed(
     labels: Sequence[Mapping[str, str]],
     numbers: Mapping[str, np.ndarray | pa.Array],
 ) -> pa.Table:
-    """Rows of each number, for each of some labels of the ordered keys, for each combination of listed values.
+    """Return the rows of each number, label of the ordered keys, and combination of listed values.
 
     Args:
-        labels: texts by key; a key without one is null.
+        aggregation: The aggregation.
+        number: Number of the query.
+        series: The series.
+        kind: Kind of the rows.
+        labels: Texts by key; a key without one is null.
+        numbers: Columns of the numbers, [numbers x labels x combinations].
     """
     query, types = aggregation.queries[number], key_types(aggregation.queries)
     listed = listed_alone(query)
@@ -129,24 +130,29 @@ def _by_listed(
     return table.select([*table.column_names[:4], *types, *numbers])
 
 
-def adaptive_table(published: PublishedLevels, aggregation: Aggregation, part: AdaptivePart) -> pa.Table:
-    """Published levels of all cells, at the ends of the timeline's new windows."""
-    query, sampled = aggregation.queries[part.query], published.units > 0
-    noise = [part.scales.sample(units) for units in published.units.tolist() if units]
+def sampled_table(units: Ints, readings: Sequence[Reading], aggregation: Aggregation, part: AdaptivePart) -> pa.Table:
+    """Return the published levels of all cells at the ends of the timeline's new windows.
+
+    Args:
+        units: Units of the budget that the sample of each window took, int64 [windows]; 0: the last value is repeated.
+        readings: Reading of each window.
+        aggregation: Aggregation whose timeline has these windows.
+        part: Part of the query.
+    """
+    query, sampled, cells = aggregation.queries[part.query], units > 0, part.over.cells
+    noise = [part.scales.sample(one) for one in units.tolist() if one]
+    half_width = _gathered_width if not part.over.alone else _own_width
     deviations, widths = np.zeros((2, len(sampled)))
     deviations[sampled] = [distribution.variance**0.5 for distribution in noise]
-    each = published.deviations
-    if part.over is None:
-        widths[sampled] = [distribution.half_width(1, CONFIDENCE) for distribution in noise]
-    else:
-        widths[sampled] = [_gathered_width(distribution) for distribution in noise]
-        each = each if isinstance(part.over, KdTree) else np.sqrt(part.over.variances())
+    widths[sampled] = [half_width(distribution) for distribution in noise]
+    each = _together([reading.deviations for reading in readings], cells)
     if each is not None:
         deviations, widths = deviations[:, None] * each, widths[:, None] * each
-    found = estimate(query.measure, [published.values], [deviations], [widths])
-    cells = published.values.shape[1]
+    values = np.array([reading.cells for reading in readings]).reshape(-1, cells)
+    found = estimate(query.measure, [values], [deviations], [widths])
     unknown = ~sampled.repeat(cells)
-    uneven = unknown if published.spread is None else unknown | (published.spread.ravel() > 1)
+    spread = _together([reading.spread for reading in readings], cells)
+    uneven = unknown if spread is None else unknown | (spread.ravel() > 1)
     numbers = {
         "value": found.value.ravel(),
         "stddev": pa.array(found.stddev.ravel(), mask=unknown | np.isnan(found.stddev.ravel())),
@@ -155,70 +161,26 @@ def adaptive_table(published: PublishedLevels, aggregation: Aggregation, part: A
         **only_of_some(aggregation, len(unknown)),
         SAMPLED: pa.array(~unknown),
     }
-    if published.spread is not None:
-        numbers[GROUPED if part.grouped else SPREAD_OVER] = pa.array(published.spread.ravel())
+    if spread is not None:
+        numbers[part.columns[-1].name] = pa.array(spread.ravel())
     return _by_number(aggregation, part.query, query.publish[0], 0, cells, numbers)
 
 
+def _together(arrays: Sequence[np.ndarray | None], cells: int) -> np.ndarray | None:
+    """Return the arrays as [windows, cells]; None without arrays."""
+    known = [one for one in arrays if one is not None]
+    return np.array(known).reshape(-1, cells) if known else None
+
+
+def _own_width(distribution: NoiseDistribution) -> float:
+    return distribution.half_width(1, CONFIDENCE)
+
+
 def _gathered_width(distribution: NoiseDistribution) -> float:
-    """Of what is gathered from several nodes with this noise, for a variance of 1 over cells."""
+    """Return the half width of a sum of several nodes with this noise, for a variance of 1 over cells."""
     once = np.ones(1)
     _, widths = spreads_of_gathered(distribution, variances=once, weights=lambda: [once], confidence=CONFIDENCE)
     return float(widths[0])
-
-
-def estimates_of(series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released) -> Estimates:
-    """The numbers of one series with their errors, [numbers, cells]."""
-    query = aggregation.queries[released.query]
-    windows, since = (count // released.leaf for count in (aggregation.timeline.windows, aggregation.timeline.released))
-    merged, confidence = series.merged(released.leaf), confidence_of(len(released.noise))
-    over = None if released.over is None or released.over.trivial else released.over
-    spread = [
-        _spreads(noise, released.strategy, merged, windows, since, confidence, gathered=over is not None)
-        for noise in released.noise
-    ]
-    each = np.ones(1) if over is None else np.sqrt(over.variances())
-    found = estimate(
-        query.measure, sums, [np.outer(d, each) for d, _ in spread], [np.outer(w, each) for _, w in spread]
-    )
-    nearest = None if over is None else partial(project_over, over=over)
-    return consistent(found, nearest) if query.consistent and series.kind in ("level", "entered", "left") else found
-
-
-@lru_cache(maxsize=256)
-def _spreads(
-    distribution: NoiseDistribution,
-    strategy: Strategy,
-    series: Series,
-    windows: int,
-    since: int,
-    confidence: float,
-    *,
-    gathered: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviation and half width of each new number, in grid steps; the same for all chunks.
-
-    Args:
-        gathered: from several nodes over cells each, so that this is for a variance of 1 over cells.
-    """
-    estimated = spreads_of_gathered if gathered else spreads
-    stretch = strategy.stretch(strategy.nodes(windows, since=since or None))
-    if stretch is not None:  # each node is a number
-        noise = [widened(distribution, width) for width in stretch.tolist()]
-        if gathered:
-            alone = [
-                estimated(one, variances=np.ones(1), weights=lambda: [np.ones(1)], confidence=confidence)
-                for one in noise
-            ]
-            return np.concatenate([d for d, _ in alone]), np.concatenate([w for _, w in alone])
-        widths = [one.half_width(1, confidence) for one in noise]
-        return np.array([one.variance**0.5 for one in noise]), np.array(widths)
-    return estimated(
-        distribution,
-        variances=strategy.variances(series, windows, since=since),
-        weights=lambda: strategy.weights(series, windows, since=since),
-        confidence=confidence,
-    )
 
 
 def truth_table(
@@ -229,7 +191,16 @@ def truth_table(
     series: Sequence[Series],
     first_cell: int,
 ) -> pa.Table:
-    """The same rows without noise, for the owner's eyes; a ratio over nothing is null."""
+    """Return the rows without noise, for the data controller only; a ratio of zero and zero is null.
+
+    Args:
+        exact: Exact sums without contribution bounding, int64 [components, 1 + windows, cells].
+        bounded: Exact sums with contribution bounding, int64 [components, 1 + windows, cells].
+        aggregation: The aggregation.
+        number: Number of the query.
+        series: Series of the query.
+        first_cell: First of the cells.
+    """
     query, tables = aggregation.queries[number], []
     for one in series:
         numbers, ranges = {}, {}

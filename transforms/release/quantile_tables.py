@@ -1,9 +1,9 @@
-"""Published quantiles: rows of `estimates` of their own, made from the noisy counts of ordered cells alone.
+"""Published quantiles: separate rows of `estimates`, made only from the noisy counts of ordered cells.
 
     query, kind (`level_quantile` and so on), window_start, window_end, <keys>, value, stddev, ci_low, ci_high, quantile
 
-One row for each number, each combination of listed values and each quantile; the ordered key and `stddev` are null, and
-the value where the noisy counts add up to nothing.
+There is one row for each number, combination of listed values and quantile. The ordered key and `stddev` are null; the
+value is null if the noisy counts have no positive sum.
 """
 
 from dataclasses import replace
@@ -13,19 +13,18 @@ import pyarrow as pa
 
 from privacy.answers.quantiles import Balances, balances, quantiles, reach_of
 from privacy.estimates import CONFIDENCE
-from privacy.planning.plan import Released
+from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Query
 from transforms.release.in_time import in_time
 
 QUANTILE = "quantile"
-"""The column that is added to `estimates` of a release that has any; and the end of the rows' kind."""
+"""Additional column of `estimates` in a release with quantiles, and ending of the rows' kind."""
 
 
 def quantile_kind(series: Series) -> str:
-    """What the rows of quantiles of a series are called.
+    """Return the kind of the rows of quantiles of a series.
 
     >>> quantile_kind(Series(kind="level"))
     'level_quantile'
@@ -34,12 +33,15 @@ def quantile_kind(series: Series) -> str:
 
 
 def quantile_numbers(
-    series: Series, sums: np.ndarray, aggregation: Aggregation, released: Released
+    series: Series, sums: np.ndarray, aggregation: Aggregation, released: LinearPart
 ) -> list[tuple[float, dict[str, np.ndarray | pa.Array]]]:
-    """For each quantile of a query the columns of its rows, [numbers x combinations of listed values].
+    """Return for each quantile of a query the columns of its rows, [numbers x combinations of listed values].
 
     Args:
-        sums: noisy counts of all cells, [numbers, cells], in grid steps.
+        series: The series.
+        sums: Noisy counts of all cells, int64 [numbers, cells], in grid steps.
+        aggregation: The aggregation.
+        released: Part of the plan.
     """
     query = aggregation.queries[released.query]
     name, key = query.ordered[0]
@@ -56,7 +58,7 @@ def quantile_numbers(
         made = quantiles(counts, share, low=low, high=high, reach=np.array(reach).reshape(len(sums), 1, len(key)))
         rows = made.value.size
         columns: dict[str, np.ndarray | pa.Array] = {
-            "value": pa.array(made.value.ravel(), from_pandas=True),  # null for no quantile
+            "value": pa.array(made.value.ravel(), from_pandas=True),  # null without a quantile
             "stddev": pa.nulls(rows, pa.float64()),
             "ci_low": made.ci_low.ravel(),
             "ci_high": made.ci_high.ravel(),
@@ -66,18 +68,18 @@ def quantile_numbers(
 
 
 def by_quantile(query: Query) -> Query:
-    """The same with its quantiles as cells: a key that lists them as text, and its listed keys."""
+    """Return the query with its quantiles as cells: a key that lists them as text, and its listed keys."""
     alone = listed_alone(query)
     return replace(alone, by=((QUANTILE, tuple(map(str, query.quantiles))), *alone.by), quantiles=(), ranges=())
 
 
 def listed_alone(query: Query) -> Query:
-    """The same with the cells of its listed keys only."""
-    return replace(query, by=tuple((name, key) for name, key in query.by if not isinstance(key, OrderedKey)))
+    """Return the query with the cells of its listed keys only."""
+    return replace(query, by=query.listed)
 
 
-def _balances(released: Released, place: int, cells: int, share: float) -> Balances:
-    """Of each combination of listed values alike: their axes have noise of their own for each."""
+def _balances(released: LinearPart, place: int, cells: int, share: float) -> Balances:
+    """Return the balances of a combination of listed values; all combinations have alike, independent noise."""
     if released.over is None or released.over.trivial:
         return balances(cells, share, None)
     found = balances(cells, share, released.over.axes[place])

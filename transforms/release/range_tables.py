@@ -1,9 +1,9 @@
-"""Published ranges: rows of `estimates` of their own, sums over neighbouring cells made from the noisy ones alone.
+"""Published ranges: separate rows of `estimates`, sums over adjacent cells made only from the noisy ones.
 
     query, kind (`level_range` and so on), window_start, window_end, <keys>, value, stddev, ci_low, ci_high
 
-One row for each number, each range and each combination of listed values; an ordered key has the range as text, from
-edge to edge: `[20, 65)`, `(-inf, 20)`, or `(-inf, inf)` where the range is of the other key alone.
+There is one row for each number, range and combination of listed values. An ordered key has the range as text, from
+edge to edge: `[20, 65)`, `(-inf, 20)`, or `(-inf, inf)` if the range is one of the other key only.
 """
 
 import math
@@ -16,19 +16,18 @@ from privacy.answers.ranges import half_widths
 from privacy.cells.boxes import Boxes, of_boxes
 from privacy.cells.product import Product
 from privacy.estimates import Estimates, confidence_of, estimate
-from privacy.planning.plan import Released
+from privacy.planning.linear_part import LinearPart
 from privacy.series import Series
 from transforms.aggregation.node_sums import Aggregation
-from transforms.aggregation.ordered_key import OrderedKey
 from transforms.aggregation.queries import Box, Query
 from transforms.release.in_time import in_time
 
 RANGE = "range"
-"""The end of the rows' kind."""
+"""Ending of the rows' kind."""
 
 
 def range_kind(series: Series) -> str:
-    """What the rows of ranges of a series are called.
+    """Return the kind of the rows of ranges of a series.
 
     >>> range_kind(Series(kind="level"))
     'level_range'
@@ -37,14 +36,14 @@ def range_kind(series: Series) -> str:
 
 
 def by_range(query: Query) -> Query:
-    """The same with its ranges as cells: in the place of ordered keys one that lists them, and its listed keys."""
+    """Return the query with its ranges as cells: a key that lists them replaces the ordered keys."""
     labels = tuple(", ".join(texts.values()) for texts in range_labels(query))
-    listed = tuple((name, key) for name, key in query.by if not isinstance(key, OrderedKey))
-    return replace(query, by=((", ".join(name for name, _ in query.ordered), labels), *listed), quantiles=(), ranges=())
+    ordered = ", ".join(name for name, _ in query.ordered)
+    return replace(query, by=((ordered, labels), *query.listed), quantiles=(), ranges=())
 
 
 def range_labels(query: Query) -> list[dict[str, str]]:
-    """For each range the text of each ordered key."""
+    """Return for each range the text of each ordered key."""
     return [
         {name: key.range_label(*cells) for (name, key), cells in zip(query.ordered, one, strict=True)}
         for one in query.ranges
@@ -52,12 +51,15 @@ def range_labels(query: Query) -> list[dict[str, str]]:
 
 
 def range_estimates(
-    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: Released
+    series: Series, sums: Sequence[np.ndarray], aggregation: Aggregation, released: LinearPart
 ) -> Estimates:
-    """Of each new number, [numbers, ranges x combinations of listed values].
+    """Return the sums with their errors, [numbers, ranges x combinations of listed values].
 
     Args:
-        sums: noisy components of all cells, each [numbers, cells], in grid steps.
+        series: The series.
+        sums: Noisy components of all cells, each [numbers, cells], in grid steps.
+        aggregation: The aggregation.
+        released: Part of the plan.
     """
     query = aggregation.queries[released.query]
     over = None if released.over is None or released.over.trivial else released.over
@@ -76,19 +78,19 @@ def range_estimates(
 
 
 def noise_of_ranges(query: Query, over: Product | None) -> Boxes:
-    """Of each range, where the noise of a node over cells has variance 1."""
+    """Return the variance of the noise of each range if the noise of a node over cells has variance 1."""
     return of_boxes([_along_axes(box, query) for box in query.ranges], None if over is None else over.axes)
 
 
 def _along_axes(box: Box, query: Query) -> list[tuple[int, int] | None]:
-    cells = iter(box)
-    return [next(cells) if isinstance(key, OrderedKey) else None for _, key in query.by]
+    cells = dict(zip(dict(query.ordered), box, strict=True))
+    return [cells.get(name) for name, _ in query.by]
 
 
 def over_ranges(values: np.ndarray, query: Query) -> np.ndarray:
-    """[numbers, cells] to sums, [numbers, ranges x combinations of listed values]."""
+    """Return sums over ranges, [numbers, ranges x combinations of listed values], of values [numbers, cells]."""
     grid = values.reshape(len(values), *(len(key) for _, key in query.by))
-    places = tuple(place for place, (_, key) in enumerate(query.by, start=1) if isinstance(key, OrderedKey))
+    places = tuple(place for place, axis in enumerate(query.axes, start=1) if axis.ordered)
     found = [np.empty((len(values), 0), values.dtype)]
     for box in query.ranges:
         taken = [slice(None)] * grid.ndim

@@ -1,9 +1,9 @@
-"""Published numbers of a series with what they are smoothed to beside them (privacy.smoothing).
+"""Published numbers of a series with their smoothed values (privacy.smoothing).
 
     in    rows of `estimates`, in any order
     out   the same rows by window and cell, with the columns smoothed, model_low, model_high
 
-Post-processing: it reads what is published alone. A row stays as it is when later windows are published.
+Post-processing: it reads only published numbers. A row does not change when later windows are published.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privacy.noise.distributions import widened
-from privacy.planning.plan import Plan, Released
+from privacy.planning.linear_part import LinearPart
+from privacy.planning.plan import Plan
 from privacy.series import Series
 from privacy.smoothing.noise_covariance import noise_covariances
 from privacy.smoothing.segments import Segment, segments
@@ -26,13 +27,19 @@ from transforms.common.windows import Windows
 from transforms.release.published_columns import published_cells
 
 SMOOTHED = ("smoothed", "model_low", "model_high")
-"""The columns that are added."""
+"""Columns that are added."""
 
 
 def why_not(query: Query, series: Series, plan: Plan) -> str | None:
-    """Why the numbers of a series are not smoothed; None if they are."""
-    if plan.adaptive_of(_place(query, plan)) is not None:
-        return "the data decide which windows are published anew, so how far off a number is depends on them"
+    """Return why the numbers of a series are not smoothed; None if they are.
+
+    Args:
+        query: The query.
+        series: One of its series.
+        plan: Plan of the release.
+    """
+    if not plan.linear(_place(query, plan)):
+        return "the data decide which windows are sampled, so the error of a number depends on the data"
     if len(query.measure.components) > 1:
         return f"the error of a {query.measure.kind} depends on the data; counts and sums are smoothed"
     if query.consistent and series.kind in ("level", "entered", "left"):
@@ -41,43 +48,50 @@ def why_not(query: Query, series: Series, plan: Plan) -> str | None:
 
 
 def smoothed_table(estimates: pa.Table, query: Query, series: Series, plan: Plan, *, windows: Windows) -> pa.Table:
-    """The numbers of one series that are published so far, smoothed.
+    """Return the smoothed numbers of one series that are published so far.
 
     Args:
-        estimates: rows of published tables; those of other queries and series are left out.
-        series: one of the query's, not one of which `why_not` says why.
-        plan: of the release.
-        windows: of the release.
+        estimates: Rows of published tables; those of other queries and series are ignored.
+        query: The query.
+        series: One of its series, for which `why_not` returns None.
+        plan: Plan of the release.
+        windows: Windows of the release.
 
     Raises:
-        InputError: the rows are not those of all cells of the first windows, each once.
+        InputError: The rows are not those of all cells of the first windows, each once.
     """
     place = _place(query, plan)
     released = plan.publishing(place, series)
     table = of_series(estimates, query, series, windows)
     numbers = len(table) // query.cells
     parts = segments(numbers, None if plan.promise.windows is None else len(series.ends(plan.promise.windows)))
-    grid = plan.demands[place].measure.components[0].grid  # which is finer than the query's
+    grid = plan.demands[place].measure.components[0].grid  # the plan's grid is finer than the query's
     covariances = [grid**2 * found for found in covariances_of(released, series, parts)]
     published, low, high = (
         table.column(name).to_numpy().reshape(numbers, query.cells) for name in ("value", "ci_low", "ci_high")
     )
     each = np.ones(1) if released.over is None else np.sqrt(released.over.variances())
     found = smooth(published / each, low / each, high / each, parts=parts, covariances=covariances)
-    value = np.clip(found.value * each, low, high)  # scaling to and fro rounds beyond the published interval
+    value = np.clip(found.value * each, low, high)  # scaling back and forth rounds beyond the published interval
     ends = np.minimum(found.low * each, value), np.maximum(found.high * each, value)
     for name, column in zip(SMOOTHED, (value, *ends), strict=True):
         table = table.append_column(name, pa.array(column.ravel()))
     return table
 
 
-def covariances_of(released: Released, series: Series, parts: Sequence[Segment]) -> list[Floats]:
-    """Of the noise of the numbers of each segment, in grid steps; under a strategy over cells for a variance of 1."""
+def covariances_of(released: LinearPart, series: Series, parts: Sequence[Segment]) -> list[Floats]:
+    """Return the covariance of the noise of each segment's numbers, in grid steps; over cells for a variance of 1.
+
+    Args:
+        released: Part of the plan.
+        series: The series.
+        parts: Segments of the numbers.
+    """
     (noise,), strategy = released.noise, released.strategy
     stretch = strategy.stretch(strategy.nodes(max(part.last for part in parts)))
     if stretch is None:
         return [noise.variance * found for found in noise_covariances(strategy, series.merged(released.leaf), parts)]
-    # Each node is a number. Narrow noise is no narrower copy of wide noise, so each width has its own variance.
+    # Each node is a number. Narrow noise is not a scaled copy of wide noise, so each width has a separate variance.
     variances = np.array([widened(noise, width).variance for width in stretch.tolist()])
     return [np.diag(variances[part.first : part.last]) for part in parts]
 
@@ -87,14 +101,16 @@ def _place(query: Query, plan: Plan) -> int:
 
 
 def of_series(estimates: pa.Table, query: Query, series: Series, windows: Windows) -> pa.Table:
-    """The rows of one series, number after number and in each the cells in their order.
+    """Return the rows of one series, number by number, each with the cells in order.
 
     Args:
-        estimates: rows of published tables; those of other queries and series are left out.
-        windows: of the release.
+        estimates: Rows of published tables; those of other queries and series are ignored.
+        query: The query.
+        series: The series.
+        windows: Windows of the release.
 
     Raises:
-        InputError: the rows are not those of all cells of the first windows, each once.
+        InputError: The rows are not those of all cells of the first windows, each once.
     """
     begin, end = (windows.numbers(_instants(estimates, f"window_{at}"))[0] for at in ("start", "end"))
     wanted = (
@@ -107,7 +123,7 @@ def of_series(estimates: pa.Table, query: Query, series: Series, windows: Window
 
 
 def _by_number(table: pa.Table, query: Query, series: Series, windows: Windows) -> np.ndarray:
-    """Which row is that of each number and cell, cells of a number together."""
+    """Return the row of each number and cell, int64 [numbers, cells]."""
     (_, begins), (end, known) = (windows.numbers(_instants(table, f"window_{at}")) for at in ("start", "end"))
     ended, off = np.divmod(end - series.width, series.every)
     cell, known = np.zeros(len(end), dtype=np.int64), known & begins

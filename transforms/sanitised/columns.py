@@ -1,10 +1,10 @@
-"""Columns of records to codes, and sanitised codes to columns (`privacy.sanitised.attributes`).
+"""Conversion of record columns to codes, and of sanitised codes to columns (`privacy.sanitised.attributes`).
 
-What a column holds decides nothing but the code: a null, a number that is none, a value that is not listed all have
-one, so no record is ever left out for what it holds, and none is an error.
+The content of a column decides only the code: a null, an invalid number and an unlisted value all have one. So no
+record is left out because of its content, and none is an error.
 
-A set is a list, or a text of elements with a separator between them; blanks around an element do not matter. It comes
-out as a text, in the order of the list of elements.
+A set is a list, or a text of elements with a separator between them; blanks around an element are ignored. The output
+is a text, in the order of the list of elements.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _BYTES = (pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_b
 
 
 def source_columns(record: Sanitisation) -> list[str]:
-    """The columns that are read, and all that come out.
+    """Return the columns that are read, which are also those of the output.
 
     >>> from privacy.sanitised.attributes import Category
     >>> source_columns(Sanitisation(attributes=(Category.planned("ward", ["a", "b"], missing="a", epsilon=1.0),)))
@@ -36,11 +36,18 @@ def source_columns(record: Sanitisation) -> list[str]:
 
 
 def columns_of(attribute: Attribute) -> list[str]:
+    """Return the columns of an attribute."""
     return list(attribute.points) if isinstance(attribute, Curve) else [attribute.name]
 
 
 def to_codes(columns: Sequence[pa.Array], attribute: Attribute, separator: str = SEPARATOR) -> Integers:
-    """[records, width], from the columns of `columns_of`."""
+    """Return the codes of records, int64 [records, width].
+
+    Args:
+        columns: Values of the columns of `columns_of`.
+        attribute: The attribute.
+        separator: Text between the elements of a set that is a text.
+    """
     match attribute:
         case Number():
             return _steps(columns[0], attribute.grid, attribute.missing)[:, None]
@@ -55,7 +62,13 @@ def to_codes(columns: Sequence[pa.Array], attribute: Attribute, separator: str =
 
 
 def to_columns(codes: Integers, attribute: Attribute, separator: str = SEPARATOR) -> dict[str, pa.Array]:
-    """Sanitised codes under the names of `columns_of`."""
+    """Return sanitised codes as columns with the names of `columns_of`.
+
+    Args:
+        codes: Sanitised codes, int64 [records, width].
+        attribute: The attribute.
+        separator: Text between the elements of a set.
+    """
     match attribute:
         case Number():
             return {attribute.name: pa.array(attribute.grid.values(codes[:, 0]))}
@@ -77,12 +90,12 @@ def _steps(column: pa.Array, grid: Grid, missing: int) -> Integers:
 
 
 def _texts(column: pa.Array) -> pa.Array:
-    """Whole floats are the texts of whole numbers, as in keys."""
+    """Return values as texts; whole floats like integers, as in keys."""
     return to_key(_scalars(column), "string")[0]
 
 
 def _scalars(column: pa.Array) -> pa.Array:
-    """Without dictionary, bytes as text; times, lists and objects are nothing that a record can have here."""
+    """Return values without a dictionary, and bytes as text; times, lists and objects become null."""
     values = plain(one_chunk(column))
     if any(is_bytes(values.type) for is_bytes in _BYTES):
         values = values.cast(pa.binary())
@@ -101,7 +114,7 @@ def _memberships(column: pa.Array, elements: Sequence[str], separator: str) -> I
     codes = np.zeros((len(column), len(elements)), dtype=np.int64)
     sizes = _integers(
         pc.fill_null(pc.list_value_length(column), 0)
-    )  # below a null there may be elements, that are none
+    )  # a null list can have elements below it, which do not count
     of_record = np.repeat(np.arange(len(column)), sizes)
     codes[of_record[to_mask(known)], _integers(places.filter(known))] = 1
     return codes

@@ -1,11 +1,11 @@
-"""Estimates from sanitised records as one table: shares of values, of combinations of them, of elements, and means.
+"""Estimates from sanitised records as one table: shares of values, of combinations and of elements, and means.
 
-    attribute   names of the attributes, a blank between them
-    value       the value, the element or the column; of combinations their values, with blanks; null for a mean
+    attribute   names of the attributes, separated by blanks
+    value       the value, the element or the column; for combinations their values, with blanks; null for a mean
     kind        share or mean
     estimate, stddev, ci_low, ci_high   unbiased; 95 % intervals (`privacy.sanitised.estimates`)
 
-Shares are of records that have the value, or count as having it since they have none that can be.
+Shares are of records that have the value, or count as having it because they have no valid one.
 """
 
 from collections.abc import Sequence
@@ -28,23 +28,29 @@ SCHEMA = pa.schema(
 )
 
 LARGEST = 1_000_000
-"""Combinations of which shares can be asked for at once."""
+"""Most combinations whose shares can be estimated at once."""
 
 
 def estimated(records: pa.Table, record: Sanitisation, *, separator: str = SEPARATOR) -> pa.Table:
-    """Of each attribute by itself.
+    """Return the estimates of each attribute.
+
+    Args:
+        records: Sanitised records.
+        record: How they were sanitised.
+        separator: Text between the elements of a set.
 
     Raises:
-        ValueError: no records.
+        ValueError: There are no records.
     """
     return pa.concat_tables([_of_one(records, attribute, separator) for attribute in record.attributes])
 
 
 def joint(records: pa.Table, categories: Sequence[Category]) -> pa.Table:
-    """The shares of all combinations of some categories' values.
+    """Return the shares of all combinations of some categories' values.
 
     Raises:
-        ValueError: a category twice, too many combinations, no records, or a response that tells no shares.
+        ValueError: A category is named twice, there are too many combinations or no records, or the shares of a
+            response cannot be estimated.
     """
     if len({one.name for one in categories}) < len(categories):
         raise ValueError("a category is named twice; noise is of one sample, and would be taken for two")
@@ -65,7 +71,7 @@ def _of_one(records: pa.Table, attribute: Attribute, separator: str) -> pa.Table
             counts = np.bincount(codes, minlength=len(attribute.values))
             try:
                 return _table(attribute.name, attribute.values, "share", shares(counts, attribute))
-            except ValueError:  # a response that tells nothing of shares
+            except ValueError:  # a response without estimates of shares
                 if not records.num_rows:
                     raise
                 return SCHEMA.empty_table()

@@ -1,16 +1,16 @@
-"""Records made safe one by one: each comes out with noise of its own, and nothing of it but what is named.
+"""Sanitise records one by one: each gets separate noise, and only the named columns are output.
 
     in    bytes: records as Arrow IPC streams, with a column that names each
     out   bytes: the same number of records (each name once), sanitised, as Arrow IPC streams
 
-A record must be sanitised **once, ever**: of a second output the noise is new, and the mean of many shows the truth. So
-a name counts once in a pipeline, and what follows is behind a reshuffle: it sees one sample, also where a runner
-repeats a step. Another run of the pipeline samples anew. `slackwater sanitise` keeps what was sanitised and does not do
-it again; in a pipeline of one's own, write what comes out first, let everything else read that, and never run it twice
-over the same people.
+A record must be sanitised **only once**: a second output has new noise, and the mean of many outputs reveals the truth.
+So a name counts once in a pipeline, and the noise is followed by a reshuffle: later steps see one sample, even if a
+runner repeats a step. Another run of the pipeline samples again. `slackwater sanitise` keeps its output and does not
+sanitise a record again; in your own pipeline, write the output first, let all later steps read the written files, and
+never run it twice over the same people.
 
-How many records there are, and which names, is taken as given: the same whoever they are. What a record holds shows in
-nothing but its noisy values.
+The number of records and the set of names are treated as public. The content of a record affects only the record's
+noisy values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,15 +33,19 @@ from transforms.sanitised.columns import SEPARATOR, columns_of, source_columns, 
 SHARDS = 16
 
 AT_ONCE = 1 << 22
-"""Codes that are worked on together: of sets there is one for each element, and a few arrays of them are held."""
+"""Codes that are processed together: a set has one for each element, and a few arrays of them are held in memory."""
 
 
 class Sanitise(beam.PTransform):
-    """Records in, sanitised ones out.
+    """Transform from records to sanitised records.
+
+    Neighbours differ in the content of one record. Guarantee: the differential privacy of each record that
+    `privacy.sanitised` states for `record`. Source: docs/proofs/sanitised.md.
 
     Args:
-        entry: the column that names a record. It does not come out.
-        separator: between the elements of a set that is a text.
+        record: How records are sanitised.
+        entry: Column that names a record; it is not output.
+        separator: Text between the elements of a set that is a text.
     """
 
     def __init__(self, record: Sanitisation, *, entry: str, separator: str = SEPARATOR) -> None:
@@ -54,7 +58,7 @@ class Sanitise(beam.PTransform):
         return (
             records
             | "ByName" >> beam.FlatMap(_by_name, self._record, self._entry, self._separator)
-            | "AllTimes" >> beam.WindowInto(GlobalWindows())  # in windows of time a name would count once in each
+            | "AllTimes" >> beam.WindowInto(GlobalWindows())  # in windows of time a name would count once per window
             | "MeetNames" >> beam.GroupByKey()
             | "Sample" >> beam.Map(_sampled, self._record, self._separator).with_output_types(bytes)
             | "OneSample" >> beam.Reshuffle()
@@ -62,7 +66,12 @@ class Sanitise(beam.PTransform):
 
 
 def sanitised(records: pa.Table, record: Sanitisation, *, separator: str = SEPARATOR) -> pa.Table:
-    """The kernel: as many records, each with noise of its own. A second call samples anew: see above.
+    """Return the same number of records, each with separate noise. A second call samples again (see above).
+
+    Args:
+        records: Records, one for each name.
+        record: How they are sanitised.
+        separator: Text between the elements of a set that is a text.
 
     >>> from privacy.sanitised.attributes import Category
     >>> ward = Category.planned("ward", ["a", "b", "other"], missing="other", epsilon=40.0)
@@ -76,13 +85,13 @@ def sanitised(records: pa.Table, record: Sanitisation, *, separator: str = SEPAR
 
 
 def _parts(table: pa.Table, record: Sanitisation) -> Iterator[pa.Table]:
-    """Its rows in slices, one at the least."""
+    """Yield the rows in slices, at least one."""
     rows = max(1, AT_ONCE // sum(attribute.width for attribute in record.attributes))
     return (table.slice(start, rows) for start in range(0, max(table.num_rows, 1), rows))
 
 
 def _coded(records: pa.Table, record: Sanitisation, separator: str) -> list[Integers]:
-    """[records, width] of each attribute. A record's codes depend on nothing but its own values and their type."""
+    """Return the codes of each attribute, int64 [records, width]; a record's codes depend on its values and types."""
     return [
         to_codes([one_chunk(records[name]) for name in columns_of(attribute)], attribute, separator)
         for attribute in record.attributes
@@ -97,7 +106,7 @@ def _noisy(codes: Sequence[Integers], record: Sanitisation, separator: str) -> p
 
 
 def first_of_each(names: pa.Array, known: pa.Array | None = None) -> np.ndarray:
-    """The first row of each name, but of those that are known, in the order of the rows; [rows], increasing.
+    """Return the first row of each name that is not known, int64 [n], increasing.
 
     >>> first_of_each(pa.array(["b", "a", "b", "c"]), pa.array(["c"])).tolist()
     [0, 1]
@@ -110,9 +119,10 @@ def first_of_each(names: pa.Array, known: pa.Array | None = None) -> np.ndarray:
 
 
 def names_of(records: pa.Table, entry: str) -> pa.Array:
-    """
+    """Return the names of records.
+
     Raises:
-        ValueError: a record has no name; the message holds none.
+        ValueError: A record has no name; the message holds no name.
     """
     names, _ = to_key(one_chunk(records[entry]), "string")
     if names.null_count:
@@ -123,7 +133,7 @@ def names_of(records: pa.Table, entry: str) -> pa.Array:
 
 
 def _by_name(payload: bytes, record: Sanitisation, entry: str, separator: str) -> Iterator[tuple[int, bytes]]:
-    """Names and codes, so that batches can meet whatever the types of their columns."""
+    """Yield names and codes, so that batches can be combined although the types of their columns differ."""
     table = from_bytes(payload).select([*dict.fromkeys([entry, *source_columns(record)])])
     names = names_of(table, entry)
     coded = {"name": names.cast(pa.large_string())}
@@ -146,6 +156,6 @@ def _sampled(part: tuple[int, Iterable[bytes]], record: Sanitisation, separator:
 
 
 def _codes_of(coded: pa.Table, record: Sanitisation) -> list[Integers]:
-    """What `_by_name` has written."""
+    """Return the codes that `_by_name` has written."""
     columns = [(one_chunk(coded[f"codes {attribute.name}"]), attribute.width) for attribute in record.attributes]
     return [column.flatten().to_numpy().reshape(-1, width).astype(np.int64) for column, width in columns]

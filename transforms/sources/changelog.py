@@ -2,11 +2,11 @@
 
     in    a pipeline
     out   Batch(file, first_row, table)              normalised rows (transforms.sources.columns.normalise)
-    dead  pa.Table(file, row, reason)                rows and files that cannot be used; row null: the whole file
+    dead  pa.Table(file, row, reason)                unusable rows and files; row null: the whole file
     read  (file, rows read, rows dead, skipped)      one for each split; a dead file counts as one dead row; skipped
                                                      is (reason, rows) of rows that are no changes, not counted as read
 
-Of snapshots the rows are what changed from one to the next (transforms.sources.snapshots). Files are cut into splits
+The rows of snapshots are the changes from one to the next (transforms.sources.snapshots). Files are cut into splits
 (runs of Parquet row groups, else whole files) that workers share. Everything is private.
 """
 
@@ -18,7 +18,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 from transforms.common import arrow_coders, progress
-from transforms.common.batches import DEAD, READ, Batch, dead_file, dead_letters
+from transforms.common.batches import DEAD, MOST_DEAD, READ, TOO_MANY_DEAD, Batch, dead_file, dead_letters
 from transforms.common.joined import giving
 from transforms.common.prefetch import prefetch
 from transforms.common.several import Collections
@@ -37,11 +37,11 @@ __all__ = ["DEAD", "READ", "Batch", "ReadChangelog", "Source", "arrow_coders", "
 
 
 class ReadChangelog(beam.PTransform):
-    """Batches of a changelog; dead letters under the tag `DEAD`, counts under `READ`.
+    """Transform that reads batches of a changelog, with dead letters under the tag `DEAD` and counts under `READ`.
 
     Args:
-        layout: from `transforms.sources.inspection.inspect`.
-        batch_rows: the most rows of a batch.
+        layout: From `transforms.sources.inspection.inspect`.
+        batch_rows: Most rows of a batch.
     """
 
     def __init__(self, layout: Layout, batch_rows: int = 262_144) -> None:
@@ -73,16 +73,16 @@ class ReadChangelog(beam.PTransform):
 
 
 def splits(place: Place, format_: str) -> list[Split]:
-    """The parts of a file.
+    """Return the parts of a file.
 
     Raises:
-        one of `UNREADABLE`.
+        One of `UNREADABLE`.
     """
     return FORMATS[format_].split(place)
 
 
 def unreadable(error: Exception) -> str:
-    """Why a file is dead that cannot be cut into splits."""
+    """Return why a file that cannot be cut into splits is dead."""
     return f"the file cannot be read ({type(error).__name__}); it may be truncated or gone"
 
 
@@ -123,5 +123,20 @@ class _ReadDoFn(beam.DoFn):
 
 
 def read_split(layout: Layout, split: Split, batch_rows: int) -> Parts:
-    """The kernel: batches, tables of dead letters, and what was skipped of one split."""
-    return FORMATS[layout.source.format].read(layout, split, batch_rows)
+    """Yield batches, tables of dead letters, and skipped rows of one split.
+
+    A split with more than `MOST_DEAD` dead letters ends with one dead letter of the file: dead letters are held in
+    memory, and a small compressed file can hold any number of broken rows.
+
+    Args:
+        layout: How the files are read.
+        split: Part of a file.
+        batch_rows: Most rows of a batch.
+    """
+    dead = 0
+    for part in FORMATS[layout.source.format].read(layout, split, batch_rows):
+        dead += part.num_rows if isinstance(part, pa.Table) else 0
+        if dead > MOST_DEAD:
+            yield dead_file(split.place.file, TOO_MANY_DEAD)
+            return
+        yield part

@@ -1,9 +1,9 @@
-"""What was read and what could not be used: private facts for the data controller.
+"""Diagnostics of a run: numbers of rows read, and unusable rows. They are private facts for the data controller.
 
     in    dead letters as pa.Table(file, row, reason), and (file, rows read, rows dead, rows skipped) tuples
     out   in one folder: `dead_letters.parquet` and `read.json`
 
-Dead letters hold no values: file, position and reason only. A step that runs twice writes the same files twice.
+Dead letters hold no values, only file, position and reason. A step that runs twice writes the same files twice.
 """
 
 import json
@@ -25,7 +25,7 @@ from transforms.sources.changelog import Count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Rows read and unusable, and what was wrong: a whole file (row None), or the first such row and how many.
+    """Numbers of rows read and unusable, and faults: of a whole file (row None), or the first such row and the number.
 
     Attributes:
         skipped: (file, reason, rows) of rows that are no changes; they are not among `rows`.
@@ -39,7 +39,7 @@ class Diagnosis:
 
 
 class WriteDiagnostics(beam.PTransform):
-    """Gather both collections into the files of `folder`."""
+    """Transform that gathers both collections into the files of `folder`."""
 
     def __init__(self, folder: str) -> None:
         super().__init__()
@@ -56,7 +56,13 @@ class WriteDiagnostics(beam.PTransform):
 
 
 def write_diagnostics(folder: str, dead: Iterable[bytes], read: Iterable[Count]) -> str:
-    """The kernel: dead letters as Arrow IPC, and counts, into the files of `folder`."""
+    """Write the files of `folder`, and return their path.
+
+    Args:
+        folder: Private folder.
+        dead: Dead letters as Arrow IPC streams.
+        read: Counts of splits.
+    """
     table = pa.concat_tables([DEAD_SCHEMA.empty_table(), *(from_bytes(p).cast(DEAD_SCHEMA) for p in dead)])
     table = table.sort_by([("file", "ascending"), ("row", "ascending")])
     rows: Counter[str] = Counter()
@@ -74,7 +80,7 @@ def write_diagnostics(folder: str, dead: Iterable[bytes], read: Iterable[Count])
 
 
 def diagnose(folder: str) -> Diagnosis:
-    """Read back what a run wrote."""
+    """Read the diagnostics that a run wrote."""
     with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:
         table = pq.read_table(pa.BufferReader(file.read()))
     with FileSystems.open(FileSystems.join(folder, "read.json")) as file:

@@ -1,7 +1,9 @@
-"""The columns of a changelog's first file: which there are, and as which kinds they are read.
+"""Columns of a changelog's first file: their names, and the kinds as which they are read.
 
-Parquet's and Avro's schema is part of what is public. CSV and JSON have none: there the spec alone says how values are
-read, and the first rows serve to find errors of the spec as long as nothing is published.
+The schema of Parquet and Avro is public, so messages may show its names and types. CSV and JSON have no schema: there
+only the spec decides how values are read, and the first rows only reveal errors of the spec. A text that looks like a
+name can be part of a person's row, such as the first line of a CSV file without a header. Messages about CSV and JSON
+therefore show names from the spec, and numbers and positions of columns, but no text of the file.
 """
 
 import difflib
@@ -21,31 +23,37 @@ from transforms.sources.columns.sides import Side, find, members, struct_fields
 from transforms.sources.formats.format import Format
 
 Asked = Literal["number", "time"] | None
-"""What a query needs a column to be; None: any kind will do."""
+"""Kind that a query needs a column to have; None: any kind."""
 
 _USUAL: dict[Asked, str] = {"number": "float64", "time": "timestamp", None: "string"}
 _SEPARATORS = re.compile(r"[;\t|]")
+_CALLED = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 _COMMAS = "write the file with commas between columns"
 _SERVING = {"number": NUMERIC, "time": ("timestamp",)}
 
 
 def refuse_separators(path: str, names: Sequence[str]) -> None:
-    """
+    """Refuse a file with one column whose name looks like the names of several.
+
     Raises:
-        SpecError: the file has one column, whose name looks like those of several.
+        SpecError: It is such a file; the message does not show the name, which can be a person's row.
     """
-    if len(names) == 1 and _SEPARATORS.search(names[0]):
-        raise SpecError(f"{path}: it has one column, {names[0]!r}; {_COMMAS}")
+    found = _SEPARATORS.search(names[0]) if len(names) == 1 else None
+    if found is not None:
+        raise SpecError(f"{path}: it has one column, with {_CALLED[found[0]]} in its name; {_COMMAS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstFile:
-    """What is known of the first file.
+    """Known facts about the first file.
 
     Attributes:
-        path: None if all files are empty.
-        schema: of text, strings, structs and lists where the first rows have them.
-        rows: the first rows as texts, by path, if the format has no schema (CSV, JSON lines).
+        source: The changelog.
+        format: Format of the file.
+        path: Path of the file; None if all files are empty.
+        schema: Its columns; if the format has no types: strings, structs and lists, by the first rows.
+        rows: First rows as texts, by path, if the format has no schema (CSV, JSON lines).
+        sides: Locations of the states.
     """
 
     source: Source
@@ -56,20 +64,20 @@ class FirstFile:
     sides: tuple[Side, ...]
 
     def type_of(self, column: str, key: str) -> pa.DataType:
-        """Type of a column that `key` of the spec asks for; null of lines that say nothing.
+        """Return the type of a column that `key` of the spec names; null for a column of lines without values.
 
         Raises:
-            SpecError: it is not there, or twice.
+            SpecError: The column is missing, or exists twice.
         """
         names = self.schema.names
         type_ = self.schema.types[names.index(column)] if column in names else None
         return self._there(type_, column, key, names)
 
     def is_of_mutation(self, owner: str) -> bool:
-        """Whether the owner's column is one of the mutation, and not of its states.
+        """Return whether the owner's column is one of the mutation, and not of its states.
 
         Raises:
-            SpecError: the first lines have it in the other place.
+            SpecError: The first lines have it in the other place.
         """
         source = self.source
         if self.format.owner == "schema":
@@ -80,16 +88,16 @@ class FirstFile:
         in_states = any(find(self.schema, side.path(owner), self.sides) is not None for side in self.sides)
         if not of_mutation and owner in self.schema.names and not in_states:
             raise SpecError(
-                f"privacy.unit: {self.path} has {owner!r} beside the states and not in them; write changelog.owner: "
+                f"privacy.unit: {self.path} has {owner!r} outside the states and not in them; write changelog.owner: "
                 "mutation"
             )
         return of_mutation
 
     def key_kind(self, column: str, key: str) -> str:
-        """`int64` or `string` for a column that names or orders.
+        """Return `int64` or `string` for a column that names or orders.
 
         Raises:
-            SpecError: the column is of another type.
+            SpecError: The column is of another type.
         """
         if column in self.format.orders:
             return "string"
@@ -102,19 +110,24 @@ class FirstFile:
                     f"{key}: column {column!r} of {self.path} holds no whole number; if it is text, write "
                     f"changelog.types: {{{column}: string}}"
                 )
-        # Writers make floats of whole numbers where one is null.
+        # Writers turn integers into floats if one is null.
         kind = declared or {"float64": "int64"}.get(kind_of(type_) or "", kind_of(type_))
         if kind not in ("int64", "string") or _is_nested(type_):
             raise SpecError(
-                f"{key}: column {column!r} of {self.path} is {type_}; whole numbers or strings are expected"
+                f"{key}: column {column!r} of {self.path} is {self._told(type_)}; whole numbers or strings are expected"
             )
         return kind
 
     def state_kind(self, column: str, *, asked: Asked, key: str) -> str:
-        """The kind of a state's column, the same on both sides; what it is asked to be; `key` asks for it.
+        """Return the kind of a state's column, which is the same on both sides.
+
+        Args:
+            column: Name of the column.
+            asked: Kind that queries need it to have.
+            key: Key of the spec that names it.
 
         Raises:
-            SpecError: a type that states cannot have, or not a number or time where one is needed.
+            SpecError: Its type cannot be that of a state, or a number or time is needed and it is neither.
         """
         number, usual = asked == "number", _USUAL[asked]
         declared = dict(self.source.types).get(column)
@@ -123,13 +136,13 @@ class FirstFile:
         if declared is not None:
             kinds = {declared}
         elif self.rows is not None:
-            # What text looks like is no ground: one unit's row would change how all others are read.
+            # The form of texts must not decide: one unit's row would change how all others are read.
             kinds = {usual}
         elif kinds == {"int64", "float64"} or (number and kinds == {"string"} and self.format.texts_measured):
             kinds = {"float64"}
         if key == "privacy.unit" and kinds == {"float64"} and not number and declared is None:
             kinds = {"int64"}  # as other keys
-        shown = " and ".join(f"{path!r} ({type_})" for path, type_ in types.items())
+        shown = " and ".join(f"{path!r} ({self._told(type_)})" for path, type_ in types.items())
         if len(kinds) > 1 or None in kinds or any(_is_nested(type_) for type_ in types.values()):
             raise SpecError(
                 f"changelog.types: {shown} of {self.path} are of no one type that states can have; "
@@ -144,18 +157,13 @@ class FirstFile:
                 f"column, or declare it in changelog.types{self.format.decimals}"
             )
         raise SpecError(
-            f"queries: {shown} of {self.path} has ranges of times but is no time; give it ranges of numbers, or "
+            f"queries: {shown} of {self.path} has ranges of times but is not a time; give it ranges of numbers, or "
             "declare it timestamp in changelog.types"
         )
 
     def _there(self, type_: pa.DataType | None, column: str, key: str, names: list[str]) -> pa.DataType:
         if type_ is None and names:
-            near = difflib.get_close_matches(column, names, 1)
-            # Without a heading the first line is a row of somebody, so names that are not asked for are not shown.
-            missed = (
-                f"it has {counted(len(names), 'column')}; check the name, and that a text file begins with a heading"
-            )
-            hint = f"did you mean {near[0]!r}?" if near else missed
+            hint = self._hint(column, names)
             if len(names) == 1 and column in _SEPARATORS.split(names[0]):
                 hint += f"; {_COMMAS}"
             raise SpecError(f"{key}: {self.path} has no column {column!r}; {hint}")
@@ -163,12 +171,30 @@ class FirstFile:
             raise SpecError(f"{key}: {self.path} has column {column!r} twice; rename one")
         return type_ or pa.null()
 
+    def _hint(self, column: str, names: list[str]) -> str:
+        """Return suggestions for a missing column, without names of CSV and JSON (see the module's docstring)."""
+        near = difflib.get_close_matches(column, names, 1)
+        if self.rows is None:
+            return f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names[:12]))}"
+        if near and self.format.cells:
+            return f"the name of column {names.index(near[0]) + 1} is similar; compare the spelling"
+        if near:
+            return "a similar name is there; compare the spelling"
+        check = "check the name, and that the file begins with a heading" if self.format.cells else "check the name"
+        return f"it has {counted(len(names), 'column')}; {check}"
+
+    def _told(self, type_: pa.DataType) -> str:
+        """Return a type as messages show it: an object of JSON without the names of its members."""
+        if self.rows is None or not _is_nested(type_):
+            return str(type_)
+        return "an object" if pa.types.is_struct(type_) else "a list"
+
     def _names(self) -> list[str]:
         structs = [(side, field) for side in self.sides if side.struct for field in struct_fields(self.schema, side)]
         return [*self.schema.names, *(side.path(field.name) for side, field in structs)]
 
     def _state_types(self, column: str, key: str, *, declared: bool) -> dict[str, pa.DataType]:
-        """Path to type; the sides of lines need not hold every member, nor any line one that is declared."""
+        """Return path to type. The sides of lines need not have every member, and lines need no declared one."""
         found = {side.path(column): find(self.schema, side.path(column), self.sides) for side in self.sides}
         if self.rows is not None and not self.format.cells:
             there = {path: type_ for path, type_ in found.items() if type_ is not None}
@@ -179,12 +205,12 @@ class FirstFile:
             )
             if there or declared or not states:
                 return there or dict.fromkeys(found, pa.null())
-            found = dict([found.popitem()])  # the state after, which most lines have
+            found = dict([found.popitem()])  # most lines have the state after
         names = self._names()
         return {path: self._there(type_, path, key, names) for path, type_ in found.items()}
 
     def _never(self, path: str, kind: str) -> bool:
-        """Whether texts stand there and none can be read as the kind: single bad rows are dead letters."""
+        """Return whether the path holds texts of which none can be read as the kind."""
         if self.rows is None or path not in self.rows.column_names:
             return False
         texts = self.rows[path].combine_chunks()
@@ -192,10 +218,10 @@ class FirstFile:
         return known > 0 and sum(len(rows) for rows, _ in to_kind(texts, kind)[1]) == known
 
     def check_sides(self) -> None:
-        """Hold the objects and prefixes of lines against what the first of them hold.
+        """Check the objects and prefixes of lines in the spec against the first lines.
 
         Raises:
-            SpecError: there is nothing of that form, but of the other one.
+            SpecError: Nothing has that form, but something has the other one.
         """
         rows = self.rows is not None and not self.format.cells and self.format.envelope is None
         if not rows or not self.schema.names:
@@ -206,8 +232,8 @@ class FirstFile:
             where = f"changelog.{side.side}: {self.path}"
             if side.struct and type_ is None and longer:
                 raise SpecError(
-                    f"{where} has no member {side.name!r}, but some that begin with it, such as {longer[0]!r}; write "
-                    f"{side.side}: {{prefix: {side.name}}}"
+                    f"{where} has no member {side.name!r}, but some that begin with it; write {side.side}: "
+                    f"{{prefix: {side.name}}}"
                 )
             if side.struct and type_ is not None and not (pa.types.is_struct(type_) or pa.types.is_null(type_)):
                 raise SpecError(f"{where} has no object at {side.name!r}; name the member that holds the state")
@@ -215,13 +241,13 @@ class FirstFile:
                 raise SpecError(f"{where} has an object at {side.name!r}; write {side.side}: {{struct: {side.name}}}")
 
     def check_time(self) -> None:
-        """Hold the time column against what times must be.
+        """Check the type of the time column.
 
         Raises:
-            SpecError: not a time, or without a zone and none is named.
+            SpecError: It is not a time, or it has no zone and the spec names none.
         """
         time = self.source.time
-        if time is None or self.format.envelope is not None:  # said by the format
+        if time is None or self.format.envelope is not None:  # the format has its own time
             return
         type_ = self.type_of(time, "changelog.time")
         where = f"changelog.time: column {time!r} of {self.path}"
@@ -234,7 +260,7 @@ class FirstFile:
                 raise SpecError(f"{where} has no time zone; name it as changelog.timezone, or write one into the files")
             return
         if _is_nested(type_):
-            raise SpecError(f"{where} is {type_}; write ISO 8601 times such as 2013-02-08T17:30:00-05:00")
+            raise SpecError(f"{where} is {self._told(type_)}; write ISO 8601 times such as 2013-02-08T17:30:00-05:00")
         times = self.rows[time].combine_chunks()
         bad = to_microseconds(times, self.source.timezone)[1]
         reasons = {row: reason for positions, reason in reversed(bad) for row in positions.tolist()}

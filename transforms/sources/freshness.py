@@ -1,13 +1,13 @@
-"""How far a source is known to have come: what it says of itself, and not what rows say.
+"""Freshness of a source: the time up to which all changes have arrived, by the source's own statement.
 
     newer_file        the time at which the newest file of the changelog was stored
-    file: PATH        the latest instant that whoever writes the changelog says in this file
-    heartbeat: TOPIC  the latest one of the connector's last records in this topic of Kafka, not the changelog's
+    file: PATH        the latest instant in this file, which the changelog's writer updates
+    heartbeat: TOPIC  the latest instant in the connector's last records in this topic of Kafka, not the changelog's
 
-A file or record says an instant as ISO 8601 with a zone, or as JSON: `source.ts_ms` of a change event of Debezium, else
-the `ts_ms` of its heartbeats, with or without the envelope of a schema.
+A file or record holds an instant as ISO 8601 with a zone, or as JSON: `source.ts_ms` of a change event of Debezium,
+else the `ts_ms` of its heartbeats, with or without the envelope of a schema.
 
-None of it is anybody's row. When files are stored is taken as given, as it is which files there are at a run.
+None of these depends on the data of a unit: the times at which files are stored are public, like the set of files.
 """
 
 import json
@@ -22,7 +22,7 @@ from transforms.sources.files.kafka import last_lines
 from transforms.sources.files.listing import Listed
 
 NEVER = -(2**62)
-"""Before all time: nothing is known of a source."""
+"""Time before all others: the freshness of the source is unknown."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"ts_us": 1, "ts_ms": 1_000}
@@ -30,12 +30,12 @@ _UNITS = {"ts_us": 1, "ts_ms": 1_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """What says how far a source has come.
+    """Statement of a source's freshness.
 
     Attributes:
-        by: see above.
-        path: of the file, or the topic; empty for `newer_file`.
-        settings: path of the settings of Kafka's client.
+        by: See the module's docstring.
+        path: Path of the file, or the topic; empty for `newer_file`.
+        settings: Path of the settings of Kafka's client.
     """
 
     by: Literal["newer_file", "file", "heartbeat"]
@@ -43,15 +43,15 @@ class Freshness:
     settings: str | None = None
 
     def passed(self, files: Iterable[Listed]) -> int:
-        """Up to when all changes are there, in microseconds since the epoch, UTC; NEVER if that is not known.
+        """Return the time up to which all changes have arrived, in microseconds since the epoch; NEVER if unknown.
 
-        It must be asked before files are listed to be read, so that these are all there up to then.
+        Read it before the files to read are listed, so that all files up to then are among them.
 
         Args:
-            files: of the changelog.
+            files: Files of the changelog.
 
         Raises:
-            InputError: it cannot be read, or says no time.
+            InputError: It cannot be read, or holds no time.
         """
         if self.by == "newer_file":
             return max((int(file.updated * 1_000_000) for file in files), default=NEVER)
@@ -64,16 +64,16 @@ class Freshness:
             return read_bytes(self.path) if is_there(self.path) else b""
         except OSError as error:
             raise InputError(
-                f"{self.path}: cannot be read ({type(error).__name__}); it says how far the source has come, so check "
+                f"{self.path}: cannot be read ({type(error).__name__}); it states the source's progress, so check "
                 "the path and your rights"
             ) from None
 
 
 def said(content: bytes, where: str) -> int:
-    """The latest instant in some lines; those without one are none of a source.
+    """Return the latest instant in some lines; NEVER without lines.
 
     Raises:
-        InputError: there is no time in one of them.
+        InputError: A line holds no time.
 
     >>> said(b"1970-01-01T00:00:01Z", "progress") == said(b'{"payload": {"ts_ms": 1000}}', "topic") == 1_000_000
     True
@@ -85,7 +85,7 @@ def said(content: bytes, where: str) -> int:
         return max(_instant(line.decode()) for line in lines)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise InputError(
-            f"{where}: says no time up to which the source has come; 2026-01-31T00:00:00Z is expected, or JSON with "
+            f"{where}: states no time up to which the source has come; 2026-01-31T00:00:00Z is expected, or JSON with "
             "ts_ms, as Debezium's heartbeats have it"
         ) from None
 
@@ -103,5 +103,5 @@ def _instant(line: str) -> int:
     if type(told[unit]) is not int:
         raise ValueError("no whole number")
     come = int(told[unit]) * _UNITS[unit]
-    _ = _EPOCH + timedelta(microseconds=come)  # nanoseconds under the name of another unit are no time
+    _ = _EPOCH + timedelta(microseconds=come)  # nanoseconds under the name of another unit are not a time
     return come

@@ -1,4 +1,4 @@
-"""What a changelog is: which files there are, and, from the first of them, how all are read."""
+"""Inspection of a changelog: its files, and the layout by which all of them are read, from the first one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,18 +22,20 @@ from transforms.sources.formats.table import FORMATS
 def inspect(
     source: Source, numbers: frozenset[str], others: frozenset[str], times: frozenset[str] = frozenset()
 ) -> Layout:
-    """Match the globs, inspect the first file and decide how all files are read.
+    """Match the globs, inspect the first file, and decide how all files are read.
 
-    Of Parquet and Avro its schema decides, of text the spec alone: there the first rows only show errors of the spec.
+    For Parquet and Avro the file's schema decides, for text only the spec: there the first rows only reveal errors of
+    the spec.
 
     Args:
-        numbers: state columns that sums or means are taken of, or that have ranges of numbers.
-        times: state columns that have ranges of times.
-        others: state columns that anything else reads (`where`, `by`, classes, the owner).
+        source: The changelog.
+        numbers: State columns for sums or means, or with ranges of numbers.
+        others: State columns for anything else (`where`, `by`, classes, the owner).
+        times: State columns with ranges of times.
 
     Raises:
-        SpecError: a glob without files, a column that is not there, or one of a type that cannot serve.
-        InputError: an empty file, or a first file that cannot be read.
+        SpecError: A glob matches no file, or a column is missing or has an unsuitable type.
+        InputError: A file is empty, or the first file cannot be read.
     """
     source = named(source)
     found = find_files(source)
@@ -47,10 +49,17 @@ def inspect_rows(
     others: frozenset[str],
     times: frozenset[str] = frozenset(),
 ) -> Layout:
-    """Decide how rows of a schema are read: as a Parquet file of that schema would be.
+    """Decide how rows of a schema are read: as a Parquet file of that schema.
+
+    Args:
+        source: The changelog.
+        schema: Schema of the rows.
+        numbers: State columns for sums or means, or with ranges of numbers.
+        others: State columns for anything else (`where`, `by`, classes, the owner).
+        times: State columns with ranges of times.
 
     Raises:
-        SpecError: a column that is not there, or one of a type that cannot serve.
+        SpecError: A column is missing or has an unsuitable type.
     """
     format_ = FORMATS[source.format]
     sides = sides_of(source, schema, format_.is_struct)
@@ -63,15 +72,21 @@ def _asked(numbers: frozenset[str], others: frozenset[str], times: frozenset[str
 
 
 def named(source: Source) -> Source:
-    """The source with what its format says itself; that of snapshots is then the format of their files."""
+    """Return the source with the roles that its format defines; the format of snapshots becomes that of their files."""
     return FORMATS[source.format].named(source)
 
 
+def rests_on(source: Source) -> tuple[str, ...]:
+    """Return the assumptions of a release's claim that follow from the format of its files, as sentences."""
+    sentence = FORMATS[named(source).format].rests_on
+    return (sentence,) if sentence else ()
+
+
 def find_files(source: Source, taken: Iterable[Listed] = ()) -> tuple[Listed, ...]:
-    """The files of a source with all its names; of topics only what was not taken.
+    """Return the files of a source with all its names; of topics only segments that were not taken.
 
     Raises:
-        as `transforms.sources.files.listing.find` and `snapshot_files`.
+        As `transforms.sources.files.listing.find` and `snapshot_files`.
     """
     if source.every is not None:
         return snapshot_files(source)
@@ -79,13 +94,13 @@ def find_files(source: Source, taken: Iterable[Listed] = ()) -> tuple[Listed, ..
 
 
 def sample(source: Source, path: str | None) -> Sample:
-    """Schema of a file, and its first rows as texts, by path; no rows for Parquet and Avro. Of events, their states.
+    """Return the schema of a file, and its first rows as texts by path; no rows for Parquet and Avro.
 
-    Columns of text are strings, or structs and lists where JSON has objects and lists, or null if all rows are. Without
-    a path there are none.
+    For events they are those of the states. Columns of text are strings, or structs and lists if JSON has objects and
+    lists, or null if all rows are null. Without a path there are no columns.
 
     Raises:
-        one of `UNREADABLE`.
+        One of `UNREADABLE`.
     """
     return (pa.schema([]), pa.table({})) if path is None else FORMATS[source.format].sample(source, path)
 
@@ -138,29 +153,29 @@ def _kind(first: FirstFile, column: str, asked: Asked) -> str:
 
 
 def to_sample(found: Sequence[Listed]) -> str | None:
-    """The file to sample: the first that is not empty, of topics the fullest segment; None if all are."""
+    """Return the file to sample: the first non-empty one, or the fullest segment of topics; None if all are empty."""
     chosen = next((f for f in found if f.size and not is_of_topic(f.path)), max(found, key=lambda file: file.size))
     return chosen.path if chosen.size else None
 
 
 def state_columns(source: Source) -> tuple[frozenset[str], tuple[str, ...]]:
-    """All columns that states have, by the first file; and others: of no kind, or on one side only.
+    """Return all columns of states by the first file, and unsuitable ones: of no kind, or on one side only.
 
     Raises:
-        as `inspect`, which says more of what it finds.
+        As `inspect`, whose messages have more detail.
     """
     layout = inspect(source, frozenset(), frozenset())
     schema, rows = sample(layout.source, to_sample(layout.files))
     found = [_columns_of(side, layout, schema) for side in layout.sides]
     declared = {column for column, _ in source.types}
     usable = [{name for name, type_ in one.items() if name in declared or kind_of(type_)} for one in found]
-    # Lines need not hold every member.
+    # Lines need not have every member.
     columns = frozenset(set.intersection(*usable) if rows is None else set.union(*usable))
     return columns, tuple(sorted(set().union(*found) - columns))
 
 
 def measurable(layout: Layout) -> frozenset[str]:
-    """State columns of a format without types whose first texts are not all unlike numbers."""
+    """Return the state columns of a format without types of which at least one of the first texts is a number."""
     first = _first_file(layout.source, to_sample(layout.files))
     found = set()
     for column, _ in layout.states:
@@ -171,7 +186,7 @@ def measurable(layout: Layout) -> frozenset[str]:
 
 
 def _columns_of(side: Side, layout: Layout, schema: pa.Schema) -> dict[str, pa.DataType]:
-    """The columns of a side, by the names that they have in a state."""
+    """Return the columns of a side by their names in a state."""
     if side.struct:
         return {field.name: field.type for field in struct_fields(schema, side)}
     names = layout.members(side, schema.names)

@@ -1,11 +1,11 @@
-"""A changelog that a pipeline has as rows with a schema, as batches of normalised columns.
+"""Read a changelog from a pipeline's rows with a schema, as batches of normalised columns.
 
     in    rows with a schema                         beam.Row, NamedTuple
     out   Batch, dead letters, counts                as transforms.sources.changelog
 
-Beam makes Arrow tables of the rows, and each is read as a Parquet file of the same schema would be, so that both mean
-the same. Such rows have no places in files: a row's number is a digest of the row itself, so that what becomes of it
-depends on no other row, and a step that runs twice numbers it the same. Everything is private.
+Beam makes Arrow tables of the rows, and each is read as a Parquet file of that schema, so that both have one meaning.
+Such rows have no places in files: the number of a row is a digest of the row itself, so its treatment depends on no
+other row, and a step that runs twice gives it the same number. Everything is private.
 """
 
 from collections.abc import Iterator
@@ -33,16 +33,16 @@ from transforms.sources.formats.parquet import raw_of
 from transforms.sources.formats.table import FORMATS
 
 ROWS = "rows of the pipeline"
-"""In the place of a file's path."""
+"""Name in place of a file's path."""
 
 _TIME = pa.timestamp("us", "UTC")
 
 
 class ReadRows(beam.PTransform):
-    """Rows with a schema to batches; dead letters under the tag `DEAD`, counts under `READ`.
+    """Transform from rows with a schema to batches, with dead letters under the tag `DEAD` and counts under `READ`.
 
     Args:
-        layout: from `transforms.sources.inspection.inspect_rows`.
+        layout: From `transforms.sources.inspection.inspect_rows`.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -79,7 +79,7 @@ class _ReadDoFn(beam.DoFn):
 
 
 def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | pa.Table]:
-    """The kernel: batches of the rows that fit, and tables of dead letters for the others."""
+    """Yield batches of the usable rows, and tables of dead letters for the others."""
     whole = np.ones(table.num_rows, dtype=bool)
     flat = table
     while any(pa.types.is_struct(type_) for type_ in flat.schema.types):
@@ -92,10 +92,10 @@ def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | pa.Table]:
 
 
 def schema_of(element_type: Any, source: Source) -> pa.Schema:
-    """The columns of rows, as `read_rows` reads them.
+    """Return the columns of rows as `read_rows` reads them.
 
     Raises:
-        SpecError: they have no schema, or one that Beam makes no Arrow table of.
+        SpecError: The rows have no schema, or one that Beam cannot convert to Arrow.
     """
     try:
         converter = BatchConverter.from_typehints(element_type=element_type, batch_type=pa.Table)
@@ -109,22 +109,22 @@ def schema_of(element_type: Any, source: Source) -> pa.Schema:
 
 
 def source_of(source: Source) -> Source:
-    """The roles of columns that a spec names for its files, for rows.
+    """Return the roles of columns that a spec defines for its files, for rows.
 
     Raises:
-        SpecError: files of its format are no rows of changes.
+        SpecError: The spec's format does not have rows of changes.
     """
     format_ = FORMATS[source.format]
     if format_.own is not None or format_.snapshots:
         raise SpecError(
-            f"changelog.format: {source.format} is no format of rows; write parquet, and name the columns of the rows"
+            f"changelog.format: {source.format} is not a format of rows; write parquet, and name the rows' columns"
         )
     forms = tuple(form for form in source.forms if form[0] != "owner")
     return replace(source, format="parquet", paths=(ROWS,), forms=forms, nulls=(), kafka=None)
 
 
 def _with_times(table: pa.Table, source: Source) -> pa.Table:
-    """The column of the time as timestamps; what is no time is null there, and so a dead letter."""
+    """Convert the column of the time to timestamps; values that are no times become null: dead letters."""
     if source.time not in table.column_names or not is_text(table[source.time].type):
         return table
     ticks = to_microseconds(one_chunk(table[source.time]), source.timezone)[0]

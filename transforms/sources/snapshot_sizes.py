@@ -1,6 +1,6 @@
-"""Snapshots that have lost too many rows: half-written ones, most likely, which would look like a mass deletion.
+"""Snapshots that have lost too many rows: they are probably incomplete, and would look like a mass deletion.
 
-Counts are exact facts about the data: what is said here is for the owner of the data alone.
+Counts are exact facts about the data: these messages are for the owner of the data only.
 """
 
 import json
@@ -18,10 +18,12 @@ from transforms.sources.files.snapshot_paths import instant_of
 
 
 def shrinks(layout: Layout, folder: str, share: float) -> list[str]:
-    """A line for each snapshot that has fewer than 1 - `share` of the usable rows of the one before it.
+    """Return a line for each snapshot that has fewer than 1 - `share` of the usable rows of the one before it.
 
     Args:
-        folder: the diagnostics of a run that read them.
+        layout: Layout with the snapshots.
+        folder: Diagnostics of the run that read them.
+        share: Largest share of rows that may disappear.
     """
     usable = _usable(folder)
     first: dict[int, str] = {}
@@ -40,7 +42,7 @@ def shrinks(layout: Layout, folder: str, share: float) -> list[str]:
 
 
 def _usable(folder: str) -> Counter[str]:
-    """How many rows of each file are no dead letters."""
+    """Return the number of usable rows of each file."""
     with FileSystems.open(FileSystems.join(folder, "read.json")) as file:
         usable = Counter(json.load(file)["rows_read"])
     with FileSystems.open(FileSystems.join(folder, "dead_letters.parquet")) as file:

@@ -1,16 +1,16 @@
-"""The difference of consecutive snapshots: the changelog of a table of which there are only dated copies.
+"""Differences of consecutive snapshots: the changelog of a table that exists only as dated copies.
 
     in    Batch(file, first_row, table)     all rows of all snapshots, normalised: `entry`, `owner` and `after.*`
-    out   Batch(file, first_row, table)     what changed, normalised, with `time` and `before.*` too
+    out   Batch(file, first_row, table)     the changes, normalised, with `time` and `before.*` too
     dead  pa.Table(file, row, reason)       rows whose entry is in the snapshot already
 
-What differs from one snapshot to the next happened at the last microsecond before the later one, so that levels at a
-snapshot's instant are those of the snapshot. The first snapshot is all insertions, unless an earlier run has read it.
-Entries are distinguished by owner and key where there is an owner: one that changes hands is deleted for the one owner
-and inserted for the other, and what is made of an owner's rows depends on no other's.
+A difference between two snapshots is dated at the last microsecond before the later one, so that levels at a snapshot's
+instant are those of the snapshot. All rows of the first snapshot are insertions, unless an earlier run has read it. If
+there are owners, entries are distinguished by owner and key: an entry that changes hands is deleted for one owner and
+inserted for the other, so the changes of an owner depend on no other owner's rows.
 
-Rows are grouped by entry and by blocks of a few snapshots, of which the last is the next block's first. So a group does
-not grow with the number of snapshots, and each row is moved hardly more than once.
+Rows are grouped by entry and by blocks of a few snapshots; the last snapshot of a block is the first of the next one.
+So a group does not grow with the number of snapshots, and most rows are moved once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,10 +40,10 @@ Group = tuple[int, bytes]
 """(block and shard as one number, rows as Arrow IPC)."""
 
 SPAN = 8
-"""A block has so many steps from one snapshot to the next."""
+"""Steps from one snapshot to the next in a block."""
 
 GROUP_BYTES = 8 * 2**20
-"""About so much of the files goes into one group, which is held in memory as a whole."""
+"""Approximate bytes of the files in one group, which is held in memory as a whole."""
 
 _MOST_SHARDS = 2**16
 _FIRST = b"first row"
@@ -54,14 +54,14 @@ REPEATED = "the entry is in this snapshot already; of its rows the first counts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What there is to compare.
+    """Snapshots to compare.
 
     Attributes:
-        instants: of the snapshots, in order.
-        files: their files, in order.
-        snapshot: the number of each file's snapshot.
-        opens: whether the first snapshot is insertions, not just what the second is compared with.
-        shards: into how many parts entries are split.
+        instants: Instants of the snapshots, in order, in microseconds since the epoch.
+        files: Their files, in order.
+        snapshot: Number of each file's snapshot.
+        opens: Whether the first snapshot is insertions, and not only compared with the second.
+        shards: Number of shards into which entries are split.
     """
 
     instants: tuple[int, ...]
@@ -75,12 +75,12 @@ class Comparison:
         return max(1, -(-(len(self.instants) - 1) // SPAN))
 
     def blocks_of(self, snapshot: int) -> list[int]:
-        """The blocks that compare a snapshot with the one before it or after it."""
+        """Return the blocks that compare a snapshot with the previous or the next one."""
         return [block for block in sorted({(snapshot - 1) // SPAN, snapshot // SPAN}) if 0 <= block < self.blocks]
 
 
 def comparison_of(layout: Layout) -> Comparison:
-    """The snapshots of a layout, by the dates in their paths."""
+    """Return the snapshots of a layout, by the dates in their paths."""
     files = [(instant_of(layout.source, file.path), file) for file in layout.base + layout.files]
     instants = sorted({instant for instant, _ in files})
     return Comparison(
@@ -93,7 +93,7 @@ def comparison_of(layout: Layout) -> Comparison:
 
 
 def _largest(files: Sequence[tuple[int, Listed]]) -> int:
-    """Bytes of the largest snapshot."""
+    """Return the bytes of the largest snapshot."""
     sizes: dict[int, int] = {}
     for instant, file in files:
         sizes[instant] = sizes.get(instant, 0) + file.size
@@ -101,7 +101,7 @@ def _largest(files: Sequence[tuple[int, Listed]]) -> int:
 
 
 class CompareSnapshots(beam.PTransform):
-    """Batches of all rows to batches of what changed; dead letters under the tag `DEAD`."""
+    """Transform from batches of all rows to batches of changes, with dead letters under the tag `DEAD`."""
 
     def __init__(self, layout: Layout) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def _is_batch(part: Batch | pa.Table) -> bool:
 
 
 def route(batch: Batch, comparison: Comparison) -> Iterator[Group]:
-    """The rows of a batch to the groups that need them, each with its file's number and its own."""
+    """Yield the rows of a batch for the groups that need them, with the numbers of their file and row."""
     number = comparison.files.index(batch.file)
     table = batch.table.drop_columns(["after", POSITION, FILE])
     rows = batch.row_numbers(np.arange(table.num_rows))
@@ -139,8 +139,9 @@ def route(batch: Batch, comparison: Comparison) -> Iterator[Group]:
 
 
 def _split(table: pa.Table, shards: int) -> Iterator[tuple[int, pa.Table]]:
-    """Rows by the hash of their entries, in their order; empty shards are left out."""
-    shard = (unit_hash(one_chunk(table["entry"])) % np.uint64(shards)).astype(np.uint16)  # sorted in linear time
+    """Yield rows by the hash of their entries, in their order, without empty shards."""
+    # NumPy sorts 16-bit integers in linear time.
+    shard = (unit_hash(one_chunk(table["entry"])) % np.uint64(shards)).astype(np.uint16)
     order = np.argsort(shard, kind="stable")
     ends = np.cumsum(np.bincount(shard, minlength=shards))
     ordered = table.take(pa.array(order))
@@ -150,7 +151,7 @@ def _split(table: pa.Table, shards: int) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _pack(part: pa.Table) -> bytes:
-    """As few bytes as can be: numbers of rows as steps, texts of few values as codes."""
+    """Return rows in few bytes: differences of row numbers, and codes of repeated texts."""
     columns = dict(zip(part.column_names, part.columns, strict=True))
     rows = part["row"].to_numpy()
     columns["row"] = pa.array(np.diff(rows, prepend=rows[0]))
@@ -163,7 +164,7 @@ def _pack(part: pa.Table) -> bytes:
 
 
 def unpack(payload: bytes) -> pa.Table:
-    """The rows of a part, with texts as they are."""
+    """Return the rows of a part, with texts decoded."""
     part = from_bytes(payload)
     columns = {name: plain(one_chunk(part[name])) for name in part.column_names}
     return pa.table(columns | {"row": np.cumsum(part["row"].to_numpy()) + int(part.schema.metadata[_FIRST])})
@@ -179,24 +180,27 @@ def compare(group: tuple[int, Iterable[bytes]], comparison: Comparison) -> Itera
     changes, repeated = differences(rows, snapshot, instants, opens=comparison.opens and block == 0)
     if changes.num_rows:
         yield Batch(comparison.files[file.max()], 0, changes)
-    repeated = repeated[(snapshot[repeated] > 0) | (block == 0)]  # the block before has its last snapshot
+    repeated = repeated[(snapshot[repeated] > 0) | (block == 0)]  # the previous block holds its last snapshot
     numbers = rows["row"].to_numpy()[repeated]
     for which in np.unique(file[repeated]).tolist():
         yield dead_letters(comparison.files[which], np.sort(numbers[file[repeated] == which]), REPEATED)
 
 
 def differences(rows: pa.Table, snapshot: Ints, instants: Sequence[int], *, opens: bool) -> tuple[pa.Table, Ints]:
-    """The kernel: what changed from each snapshot to the next.
+    """Return the changes from each snapshot to the next.
+
+    With owners, the changes of an owner are a function of that owner's rows. So one unit's rows change only that unit's
+    mutations.
 
     Args:
-        rows: of entries that are all here, in any order: `entry`, `owner` if there are owners, `after.<col>`, and
-            `file` and `row`, which decide only which of several rows of an entry counts.
-        snapshot: the number of each row's snapshot.
-        instants: when the snapshots were taken.
-        opens: whether there was nothing before the first snapshot.
+        rows: All rows of some entries, in any order: `entry`, `owner` if there are owners, `after.<col>`, and `file`
+            and `row`, which only decide which of several rows of an entry counts.
+        snapshot: Number of each row's snapshot, int64 [rows].
+        instants: Instants of the snapshots, in microseconds since the epoch.
+        opens: Whether there was nothing before the first snapshot.
 
     Returns:
-        normalised mutations, and the positions of rows that do not count, as their entry is there already.
+        Normalised mutations, and the positions of rows that do not count because their entry exists already, int64 [n].
     """
     chain = _chains(rows)
     chains = int(chain.max(initial=-1)) + 1
@@ -224,7 +228,7 @@ def differences(rows: pa.Table, snapshot: Ints, instants: Sequence[int], *, open
 
 
 def _chains(rows: pa.Table) -> Ints:
-    """A dense number for each entry, or for each entry of an owner; by the keys themselves."""
+    """Return a code from 0 without gaps for each entry, or each entry of an owner, by the keys themselves."""
     entry = pc.dictionary_encode(one_chunk(rows["entry"]))
     codes = entry.indices.to_numpy()
     if "owner" in rows.column_names:
@@ -239,9 +243,9 @@ def _states(rows: pa.Table) -> list[str]:
 
 
 def _first(rows: pa.Table, slot: Ints, shared: Ints) -> tuple[Ints, Ints]:
-    """Of the rows in each shared slot the first in the sorted files, and the others.
+    """Return the row of each shared slot that is first in the sorted files, and the other rows.
 
-    Not the least by content: what counts would depend on which columns queries need.
+    The first by content would depend on which columns queries need.
     """
     tied = np.flatnonzero(np.isin(slot, shared))
     order = np.lexsort([rows["row"].to_numpy()[tied], rows["file"].to_numpy()[tied], slot[tied]])
@@ -250,7 +254,7 @@ def _first(rows: pa.Table, slot: Ints, shared: Ints) -> tuple[Ints, Ints]:
 
 
 def _comparable(column: pa.ChunkedArray) -> Iterator[Ints]:
-    """Arrays that are equal where the values are: null is equal to null, and NaN to NaN."""
+    """Yield arrays that are equal where the values are; null equals null, and NaN equals NaN."""
     values = one_chunk(column)
     if pa.types.is_string(values.type):
         yield pc.dictionary_encode(values).indices.fill_null(-1).to_numpy()
@@ -265,14 +269,14 @@ def _comparable(column: pa.ChunkedArray) -> Iterator[Ints]:
 
 
 def _mutations(rows: pa.Table, before: Ints, after: Ints, time: Ints) -> pa.Table:
-    """Normalised rows; `before` and `after` are positions, -1 where there was no state."""
+    """Return normalised rows; `before` and `after` are positions, -1 if there was no state."""
     some = pa.array(np.where(after >= 0, after, before))
     columns = {"entry": rows["entry"].take(some), "time": pa.array(time)}
     if "owner" in rows.column_names:
         columns["owner"] = rows["owner"].take(some)
     for side, at in (("before", before), ("after", after)):
         columns[side] = pa.array(at >= 0)
-        columns[f"{IMAGE}.{side}"] = pa.array((at >= 0).astype(np.uint32))  # no two rows of an entry are at one time
+        columns[f"{IMAGE}.{side}"] = pa.array((at >= 0).astype(np.uint32))  # an entry has at most one row at a time
         place = pa.array(at, mask=at < 0)
         for name in _states(rows):
             values = rows[name].take(place)

@@ -1,19 +1,19 @@
-"""Shards close one window after another as files are found: the stream's half of bounded sums.
+"""Close windows in a stream: each shard closes one window after another as files are found.
 
-    in    (shard, bytes)        `file_batch`: the rows of a file that belong to the shard; `mark`: up to when all
+    in    (shard, bytes)        `file_batch`: the rows of a file that belong to the shard; `mark`: time up to which all
                                 files are found
-    out   (windows, Proposal)   what a shard makes of a window: sums, its state, files it has seen
+    out   (windows, Proposal)   a shard's proposal for a window: sums, its state, files it has seen
 
-The kernel is the same, `transforms.aggregation.shard_kernel.advance_shard`: rows wait in Beam's state until a mark says
-that all files are found that were there a lag after their window's end. File batches and marks are numbered as they
-were found. In whatever order they come, a window is closed with just the files before its mark: the same for all
-shards, however often a runner tries. Neither watermarks nor timers are needed, which runners of Python streams are not
-good at.
+The kernel is that of batch runs, `transforms.aggregation.shard_kernel.advance_shard`: rows wait in Beam's state until a
+mark shows that all files are found that existed a lag after their window's end. File batches and marks are numbered in
+the order in which they were found. They may arrive in any order: a window is closed with exactly the files before its
+mark, the same for all shards, even if a runner repeats the step. Neither watermarks nor timers are needed, which
+runners support badly in Python streams.
 
-What a shard proposes counts only once the release store has committed it. A pipeline that is put back to an earlier
-checkpoint may find files in another order, and other runs may release too; so a shard that finds its window committed
-takes the last committed state instead of making its own, keeps its rows, and lets the kernel drop those that it knows
-already.
+A shard's proposal counts only once the release store has committed it. A pipeline that is reset to an earlier
+checkpoint may find files in another order, and other runs may release too. So a shard that finds its window committed
+takes the last committed state instead of its own, keeps its rows, and lets the kernel drop those that the state
+already contains.
 """
 
 import hashlib
@@ -41,22 +41,25 @@ from transforms.sources.files.listing import Listed
 from transforms.streams.whole_bundles import keep_bundles_whole
 
 LastState = Callable[[int, int, str | None], tuple[int, bytes] | None]
-"""(windows, shard, digest of the shard's own state before the last of these windows, or None if it has none) to the
-shard's last committed state and its windows; None if these are less. It raises if the own state is not what was
-committed: rows that are in it, and not in what is committed, would be lost."""
+"""Lookup of a shard's last committed state.
+
+Its argument is (windows, shard, digest of the shard's own state before the last of these windows, or None if it has
+none). It returns the state and its windows, or None if fewer windows are committed. It raises if the own state is not
+the committed one: rows that are in the own state only would be lost.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What one shard makes of one window.
+    """Proposal of one shard for one window.
 
     Attributes:
-        shard: its number.
-        base: SHA-256 of the state that it started from; empty for none.
-        state: what it leaves.
-        sums: exact sums of the window.
-        files: those whose rows came since the last proposal.
-        read: rows of these files in all shards, and those of them that cannot be used.
+        shard: Number of the shard.
+        base: SHA-256 of the state from which it started; empty for none.
+        state: State after the window.
+        sums: Exact sums of the window.
+        files: Files whose rows arrived since the last proposal.
+        read: Rows of these files in all shards, and the unusable ones among them.
     """
 
     shard: int
@@ -92,26 +95,31 @@ class Proposal:
 
 
 def file_batch(number: int, file: Listed, rows: bytes, *, read: tuple[int, int] = (0, 0)) -> bytes:
-    """What a shard gets of a file: some rows, or none.
+    """Return the message to a shard about a file: its rows of the shard, possibly none.
 
     Args:
-        number: of the file among all files and marks of the stream, from 0 on.
-        read: rows of the whole file, and those of them that cannot be used.
+        number: Number of the file among all files and marks of the stream, from 0.
+        file: The file.
+        rows: Payload of the shard's rows (transforms.aggregation.sharding); empty for no rows.
+        read: Rows of the whole file, and the unusable ones among them.
     """
     header = {"number": number, "file": [file.path, file.size, file.updated], "read": read}
     return pack([json.dumps(header).encode(), rows])
 
 
 def mark(number: int, moment: int) -> bytes:
-    """Says that all files that were there at a moment have lower numbers."""
+    """Return the message that all files that existed at a moment have lower numbers."""
     return pack([json.dumps({"number": number, "moment": moment}).encode()])
 
 
 def close(shard: int, file_batches: Iterable[bytes], base: bytes, aggregation: Aggregation) -> Proposal:
-    """The kernel: close the one window that the aggregation has and has not released.
+    """Close the one window that the aggregation has and has not released.
 
     Args:
-        base: the state that the shard left after the window before; empty for none.
+        shard: Number of the shard.
+        file_batches: File batches with the rows since the last window.
+        base: State that the shard left after the previous window; empty for none.
+        aggregation: Its timeline has one window more than it has released.
     """
     tables, files = [], {}
     for payload in file_batches:
@@ -133,17 +141,17 @@ def close(shard: int, file_batches: Iterable[bytes], base: bytes, aggregation: A
 
 
 def digest(state: bytes) -> str:
-    """What a state is known by; empty for none."""
+    """Return the SHA-256 of a state; empty for none."""
     return hashlib.sha256(state).hexdigest() if state else ""
 
 
 class CloseWindows(beam.PTransform):
-    """File batches and marks to proposals, one a shard and window.
+    """Transform from file batches and marks to proposals, one for each shard and window.
 
     Args:
-        aggregation: its timeline's `released` windows are done, and all up to its `windows` are closed here.
-        lag: after a window's end, how long files may land that hold its rows, in microseconds.
-        last_state: what is committed.
+        aggregation: The `released` windows of its timeline are done; windows up to its `windows` are closed here.
+        lag: Time after a window's end in which files with its rows can arrive, in microseconds.
+        last_state: Lookup of committed states.
     """
 
     def __init__(self, aggregation: Aggregation, *, lag: int, last_state: LastState) -> None:
@@ -160,13 +168,13 @@ class CloseWindows(beam.PTransform):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a shard knows.
+    """Knowledge of a shard.
 
     Attributes:
-        windows: that it has closed.
-        whole: as many file batches and marks have come, from the first on.
-        beyond: numbers of others that have.
-        marks: (number, moment) of those that close a window once all before them have come.
+        windows: Number of windows that it has closed.
+        whole: Number of file batches and marks that have arrived without a gap, from the first on.
+        beyond: Numbers of later ones that have arrived.
+        marks: (number, moment) of marks that close a window once all messages before them have arrived.
     """
 
     windows: int
@@ -196,7 +204,7 @@ class _Known:
         return replace(self, marks=tuple(sorted({*self.marks, (number, moment)})))
 
     def due(self) -> tuple[int, int] | None:
-        """The first mark, if all before it have come."""
+        """First mark, if all messages before it have arrived."""
         return self.marks[0] if self.marks and self.marks[0][0] < self.whole else None
 
 
@@ -247,7 +255,7 @@ class _CloseDoFn(beam.DoFn):
     def _close(
         self, shard: int, windows: int, number: int, held: BagRuntimeState, state: ReadModifyWriteRuntimeState
     ) -> tuple[int, Proposal | None]:
-        """Close a window with the files before a mark; the windows closed then, and None if others have closed them."""
+        """Close a window with the files before a mark; return the windows closed then (None: by another run)."""
         base = state.read() or b""
         committed = self._last_state(windows, shard, digest(base))
         if committed is not None:
@@ -265,7 +273,7 @@ class _CloseDoFn(beam.DoFn):
         return windows, proposal
 
     def _closes(self, windows: int, moment: int) -> bool:
-        """Whether a window is there and is over."""
+        """Return whether a window exists and is over."""
         timeline = self._aggregation.timeline
         return windows <= timeline.windows and timeline.bounds.end(windows) + self._lag <= moment
 

@@ -1,12 +1,13 @@
-"""New files of a changelog, each once, as file batches for every shard.
+"""Find new files of a changelog, and send the rows of each file once to every shard.
 
     in    ticks: anything, about one for each poll          (PeriodicImpulse, Flink's own, or a test's stream)
     out   (shard, bytes)      of `close_windows`: a file batch of each new file, and a mark after each poll
 
-A file is taken when two polls in a row find it with the same size and time of change, so that what is still being
-written waits. So what was there at one poll is taken by the next, and that is what marks say. A segment of a topic is
-whole when it is seen, so it is taken at once. A file is read as a whole by one worker and judged before any row of it
-goes on: a file with more unusable rows than the spec allows ends the stream, and nothing of it is part of any window.
+A file is taken when two successive polls find it with the same size and time of change, so files that are still being
+written wait. A file that exists at one poll is therefore taken by the next one, which is the meaning of a mark. A
+segment of a topic is complete when it is seen, so it is taken at once. One worker reads a whole file and judges it
+before it outputs any row: a file with more unusable rows than the spec allows ends the stream, and none of its rows is
+part of any window.
 """
 
 import hashlib
@@ -53,18 +54,18 @@ Sizes = dict[str, list[float]]
 
 
 class PollFiles(beam.PTransform):
-    """Ticks to file batches and marks.
+    """Transform from ticks to file batches and marks.
 
     Args:
-        layout: its files are those that earlier runs have read; they must stay as they were.
-        bad_rows: share of a file's rows that may be unusable.
-        diagnostics: a private folder, for the dead letters of each file that has some.
-        shards: into how many parts the units are split.
-        freshness: what says how far the source has come; marks are of no later time than a lag after that. None: the
-            clock.
-        lag: by which the clock must have passed a window's end, and the source need not, in microseconds.
-        poll: microseconds between two polls: a tick that comes sooner than after half of them is ignored, since ticks
-            come in bursts when something was slow. 0 for ticks whose own time is the clock, as in tests.
+        layout: Its files are those that earlier runs have read; they must not change.
+        projection: Columns to read.
+        bad_rows: Share of a file's rows that may be unusable.
+        diagnostics: Private folder for the dead letters of files.
+        shards: Number of shards.
+        freshness: States the source's progress; marks are not later than a lag after it. None: marks follow the clock.
+        lag: Time after a window's end, in microseconds, that the clock must have passed, but not the source.
+        poll: Microseconds between two polls: a tick that comes before half of them have passed is ignored, since ticks
+            come in bursts after a delay. 0 for ticks whose own time is the clock, as in tests.
     """
 
     def __init__(
@@ -98,10 +99,10 @@ class PollFiles(beam.PTransform):
 
 
 class _FindDoFn(beam.DoFn):
-    """(place, file) of each file that is new and no longer written to; and after each poll a mark, (-1, mark)."""
+    """DoFn that yields (place, file) of each new complete file, and after each poll a mark, (-1, mark)."""
 
     POLLED = ReadModifyWriteStateSpec("polled", BytesCoder())
-    TAKEN = BagStateSpec("taken", BytesCoder())  # much after years, so it is only added to
+    TAKEN = BagStateSpec("taken", BytesCoder())  # large after years, so it is only added to
 
     def __init__(self, layout: Layout, poll: int, freshness: Freshness | None = None, lag: int = 0) -> None:
         self._layout = layout
@@ -125,7 +126,7 @@ class _FindDoFn(beam.DoFn):
         for part in taken.read():
             known |= json.loads(part)
         read, rule = _listed(segments), self._freshness
-        said = None if rule is None or rule.by == "newer_file" else rule.passed(())  # before files are listed
+        said = None if rule is None or rule.by == "newer_file" else rule.passed(())  # read before files are listed
         found = matching(source.paths, taken=read, settings=source.kafka)
         passed = rule.passed(found) if rule is not None and said is None else said
         new, waiting = poll(found, known, waiting)
@@ -156,10 +157,15 @@ def _listed(sizes: Sizes) -> list[Listed]:
 
 
 def poll(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[Listed], Sizes]:
-    """The kernel: which files are taken now, and those that wait for the next poll.
+    """Return the files to take now, and those that wait for the next poll.
+
+    Args:
+        found: Files of this poll.
+        taken: Files that were taken earlier.
+        waiting: Files that waited after the previous poll.
 
     Raises:
-        InputError: a file has changed since it was taken.
+        InputError: A file has changed since it was taken.
     """
     new, still = [], {}
     for file in found:
@@ -167,8 +173,8 @@ def poll(found: tuple[Listed, ...], taken: Sizes, waiting: Sizes) -> tuple[list[
         if file.path in taken:
             if taken[file.path] != now:
                 raise InputError(
-                    f"{file.path}: has changed since it was read; put the file back as it was, and new changes into "
-                    "files of their own"
+                    f"{file.path}: has changed since it was read; restore the file, and put new changes "
+                    "into other files"
                 )
         elif is_of_topic(file.path) or (waiting.get(file.path) == now and file.size):
             new.append(file)
@@ -209,10 +215,16 @@ class _ReadDoFn(beam.DoFn):
 def read_file(
     layout: Layout, projection: Projection, place: Place, bad_rows: float
 ) -> tuple[list[pa.Table], pa.Table, int]:
-    """All projected rows of a file, its dead letters, and how many rows were read.
+    """Return all projected rows of a file, its dead letters, and the number of rows read.
+
+    Args:
+        layout: How the files are read.
+        projection: Columns to read.
+        place: File and its number.
+        bad_rows: Share of the rows that may be unusable.
 
     Raises:
-        InputError: it cannot be read, or holds more unusable rows than `bad_rows` allows.
+        InputError: The file cannot be read, or has more unusable rows than `bad_rows` allows.
     """
     try:
         parts = splits(place, layout.source.format)

@@ -40,7 +40,7 @@
 
   // ---- a chart
 
-  // Moments whose labels, in two lines at most, have room beside each other on so many pixels; whole days where windows are.
+  // Moments whose labels, of at most two lines, fit next to each other in this width; whole days if windows are days.
   function ticks(series, times, width) {
     const [first, last] = [times[0], times.at(-1)];
     const spread = times.length > 1 ? d3.utcTicks(first, last, Math.max(2, Math.floor(width / 60))) : times;

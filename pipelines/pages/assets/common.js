@@ -24,7 +24,7 @@ const slackwater = (() => {
   const pixels = (text) => pen.measureText(text).width;
   const widest = (texts) => Math.ceil(d3.max(texts, pixels));
 
-  // A scale upwards with about so many ticks, and the room that their labels take.
+  // A vertical scale with about this number of ticks, and the width of their labels.
   function scaled([low, high], count) {
     const scale = d3.scaleLinear(low === high ? [low - 1, high + 1] : [low, high], [0, 1]).nice();
     const ticks = scale.ticks(count);
@@ -90,7 +90,7 @@ const slackwater = (() => {
     return [details, fill];
   }
 
-  // Draw what stands at each place, and again where the room for it is another one.
+  // Draw each chart, and draw it again if its width changes.
   function drawAll(list, draw) {
     list.forEach((one, place) => {
       const home = document.querySelector(`.charts[data-place="${place}"]`);

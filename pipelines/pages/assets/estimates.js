@@ -27,7 +27,7 @@
     };
   }
 
-  // A scale sideways with as many ticks as have room on so many pixels, and the room that the last label takes.
+  // A horizontal scale with as many ticks as fit in this width, and the width of the last label.
   function across(domain, room, say) {
     const scale = d3.scaleLinear(domain, [0, room]).nice();
     let count = Math.max(1, Math.floor(room / 60)), ticks = scale.ticks(count);
@@ -66,7 +66,7 @@
     }];
   }
 
-  // Points of a curve beside each other.
+  // Points of a curve next to each other.
   function curve(one, places, width) {
     const ends = places.flatMap((place) => [one.lo[place], one.hi[place]]);
     const labels = places.map((place) => cut(one.values[place], 90));

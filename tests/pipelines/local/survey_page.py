@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from pipelines import cli
 from pipelines.local.survey import read_survey
-from tests.pipelines.report_page import NASTY
+from tests.pipelines.report.report_page import NASTY
 from transforms.common.shown_tables import write_shown
 
 SPEC = f"""\

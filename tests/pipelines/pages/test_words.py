@@ -1,4 +1,4 @@
-"""What pages say of releases of many kinds: what each must say, and what would be false of it."""
+"""Texts of pages for releases of many kinds: statements that each must have, and statements that would be false."""
 
 import json
 import re
@@ -30,7 +30,7 @@ DIRECT = ("strategy: disjoint", "strategy: direct")
 EVERYTHING = "Whether an entry is in the data at all, and so everything about it"
 NONE_CUT = "No change is cut off: at the end of each window an entry counts as it is then."
 TO_COME = "also those still to come"
-AT_MOST = "changes of an entry count for each query. Later ones are cut off: the entry counts on as it was."
+AT_MOST = "changes of an entry count for each query. Later changes are cut off: the entry keeps counting as it was."
 IN_SPAN = "What lasts longer than 3 days costs epsilon once for each 3 days."
 ABSENT = "if the entry had not been there in one such time: the two differ by a factor of at most 2.72."
 PERSON = "A person with several entries is such a group."
@@ -56,11 +56,11 @@ KINDS = {
         [
             "One owner (one value of person): all changes of all its entries (values of stay).",
             "At most 4 changes of an owner count for each query.",
-            "None counts from the moment when those before have put more than 1 entry of it into the query at once.",
+            "Changes stop counting once earlier ones have put more than 1 entry of it into the query at once.",
             "at most 2.72, except with probability 1e-09.",
             "twice epsilon and more than twice delta.",
         ],
-        ["an entry is in the data", PERSON, "sure at most"],
+        ["an entry is in the data", PERSON, "sure after reading"],
     ),
     "within": (
         [("at_most: 4", "within: 36h")],
@@ -80,18 +80,18 @@ KINDS = {
     "a span": (
         [(PRIVACY, "{epsilon: 1.0, protects: {span: 3d}}"), DIRECT],
         [
-            "Epsilon is 1 and delta is 0 for whatever one entry does in any 3 days.",
-            "Whatever one entry does in any 3 days, until the release ends, compared with not being there",
+            "Epsilon is 1 and delta is 0 for everything that one entry does in any 3 days.",
+            "Everything that one entry does in any 3 days, until the release ends, compared with not being there",
             "Protected less: what an entry does for longer than 3 days",
             "entered (entries that are there at the end of a window and not at its start)",
             *(IN_SPAN, ABSENT, NONE_CUT),
         ],
-        [EVERYTHING, "for as long as", "owner", "sure at most", TO_COME],
+        [EVERYTHING, "for as long as", "owner", "sure after reading", TO_COME],
     ),
     "a span of owners without an end": (
         [(PRIVACY, "{unit: person, epsilon: 1.0, protects: {span: 1d}, constraint: {entries: 2}}"), ENDLESS, DIRECT],
         [
-            "Whatever one owner does in any day, for as long as the release runs",
+            "Everything that one owner does in any day, for as long as the release runs",
             "What lasts longer than 1 day costs epsilon once for each day.",
             "At the end of each window at most 2 entries of an owner can count. No change is cut off",
         ],
@@ -110,7 +110,7 @@ KINDS = {
         [
             "Where one entry is, up to 20 in age, until the release ends. That an entry is there at all, when, and "
             "everything else about it is NOT hidden. Places further apart cost epsilon once for each such distance.",
-            "if the entry had been elsewhere, as near as that: the two differ",
+            "if the entry had been elsewhere within that distance: the two differ",
             "That an entry is there at all, when, and everything about it except age.",
             NONE_CUT,
         ],
@@ -121,7 +121,7 @@ KINDS = {
         [
             "Where one entry is in any day, up to 20 in age, for as long as the release runs.",
             "What lasts longer than 1 day costs epsilon once for each day.",
-            "had been elsewhere in one such time, as near as that",
+            "had been elsewhere within that distance in one such time",
         ],
         [EVERYTHING],
     ),
@@ -137,14 +137,14 @@ KINDS = {
     ),
     "ranges": (
         [(QUERY, AGES.replace("[level]", "[level, {ranges: [{age: {from: 20}}]}]"))],
-        ["ages level_range 1 ±", "the count of entries by age tells something about everybody"],
+        ["ages level_range 1 ±", "the count of entries by age reveals something about everybody"],
         ["ages level_range 5"],
     ),
     "ratios": (
         [(QUERY, "{name: cost, measure: {second_moment: cost, min: 0, max: 9}, where: 'age > 3', publish: [level]}")],
         [
             "cost: Second moment of cost over entries, where age > 3, each value clamped to 0 to 9. Windows of 1 day.",
-            "the second moment of cost over entries tells something about everybody",
+            "the second moment of cost over entries reveals something about everybody",
         ],
         ["beds"],
     ),
@@ -164,14 +164,14 @@ KINDS = {
 
 
 def refuse_what_no_page_says(text: str) -> None:
-    """What is wrong on any page."""
+    """Check that a text has no mistake that is wrong on every page."""
     nouns = "window|epoch|cell|change|entrie|number|measurement|record|owner|node|day|month"
     assert re.findall(rf"\b1 (?:{nouns})s\b", text) == []
     assert re.findall(r"hospital|`| [.,](?!\.)|\bNone\b(?! counts)|\bnan\b|For ever|[.:;,][;,]", text) == []
 
 
 @pytest.mark.parametrize(("changes", "said", "unsaid"), KINDS.values(), ids=KINDS)
-def test_a_plan_says_what_is_true_of_its_release(tmp_path, changes, said, unsaid):
+def test_a_plan_makes_true_statements_about_its_release(tmp_path, changes, said, unsaid):
     text = SPEC
     for old, new in changes:
         text = changed(old, new, text)
@@ -187,8 +187,8 @@ def test_a_plan_says_what_is_true_of_its_release(tmp_path, changes, said, unsaid
 
 
 FINISHED = "All windows are published, so nothing more will be spent."
-LEFT = "What remains is for the windows to come, and for nothing else."
-BY_ITSELF = "The budget is for each such time by itself. So it is never used up"
+LEFT = "The remaining budget is for future windows, and for nothing else."
+BY_ITSELF = "The budget is for each such time separately. So it is never used up"
 
 KEPT = {
     "0.3.0/everything": (
@@ -198,7 +198,7 @@ KEPT = {
     "0.3.0/span": (
         [
             BY_ITSELF,
-            "for whatever one entry does in any 3 days, all numbers together.",
+            "for everything that one entry does in any 3 days, all numbers together.",
             "Counts are of regions",
             "level of all cells 24.0, repeated from the window before, then with 95 % probability from",
         ],
@@ -212,7 +212,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize(("release", "said", "unsaid"), [(name, *words) for name, words in KEPT.items()], ids=KEPT)
-def test_a_report_says_what_is_true_of_its_release(tmp_path, capsys, release, said, unsaid):
+def test_a_report_makes_true_statements_about_its_release(tmp_path, capsys, release, said, unsaid):
     """And counts as many numbers as `show` has."""
     folder = unpacked(Path(__file__).parents[2] / "releases" / release, tmp_path)
     assert cli.main(["show", str(folder / "public"), "-o", str(tmp_path / "all.csv"), "--json"]) == 0

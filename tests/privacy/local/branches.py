@@ -1,4 +1,4 @@
-"""The exact distribution of all that a device sends: the client itself, run on all draws that there are at once."""
+"""Exact distribution of everything that a device sends: the client itself, run on all possible draws at once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from privacy.local.design import Design
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """What a device draws: integers below limits, and outcomes of one kind of odds (`parts`; limit 0)."""
+    """Draws of a device: integers below limits, and outcomes of one kind of odds (`parts`; limit 0)."""
 
     limits: tuple[int, ...]
     parts: int
 
     @property
     def columns(self) -> list[Ints]:
-        """Every combination of draws, a row for each."""
+        """Return every combination of draws, a row for each."""
         return [column.ravel() for column in np.indices([limit or 2 for limit in self.limits])]
 
 
 @dataclass(slots=True)
 class Recorded:
-    """Draws zeros, and notes what was asked for; the first draws are public, those of layer and turn."""
+    """Draws zeros, and records the requests; the first draws are public, those of layer and turn."""
 
     public: list[int]
     limits: list[int] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Played:
-    """Draws what it is given."""
+    """Draws given values."""
 
     public: list[int]
     columns: Iterator[Ints]
@@ -65,12 +65,12 @@ class Played:
 
 
 def public(design: Design, layer: int) -> list[int]:
-    """Draws that lead to a layer, and to the last turn."""
+    """Return the draws that lead to a layer, and to the last turn."""
     return [[0, *accumulate(each.share for each in design.layers)][layer], design.windows - 1]
 
 
 def draws_of(design: Design, layer: int) -> Draws:
-    """What a device of a layer draws, which must not depend on its answers."""
+    """Return the requests of a device of a layer, which must not depend on its answers."""
     found = []
     for answer in range(-1, design.answers):
         chance = Recorded(public=public(design, layer))
@@ -85,7 +85,7 @@ def draws_of(design: Design, layer: int) -> Draws:
 
 
 def played(design: Design, layer: int, draws: Draws, answers: Sequence[int]) -> list[Reports]:
-    """What is sent in each window, a row for each combination of draws."""
+    """Return the reports of each window, a row for each combination of draws."""
     branches = prod(limit or 2 for limit in draws.limits)
     chance = Played(public=public(design, layer), columns=iter(draws.columns))
     people, sent = enrol(design, branches, most_epsilon=design.epsilon, most_delta=design.delta, chance=chance), []
@@ -97,7 +97,7 @@ def played(design: Design, layer: int, draws: Draws, answers: Sequence[int]) -> 
 
 
 def outcomes(draws: Draws) -> tuple[Ints, list[Fraction]]:
-    """For each combination how many of its coins fell on the likely side, and by that its probability."""
+    """Return for each combination how many of its coins fell on the likely side, which gives its probability."""
     odds = Fraction(draws.parts, WHOLE)
     coins = [column == 0 for column, limit in zip(draws.columns, draws.limits, strict=True) if limit == 0]
     uniform = Fraction(1, prod(limit for limit in draws.limits if limit))
@@ -106,7 +106,7 @@ def outcomes(draws: Draws) -> tuple[Ints, list[Fraction]]:
 
 
 def distribution(design: Design, layer: int, draws: Draws, answers: Sequence[int]) -> dict[int, Fraction]:
-    """The probability of each row of reports; who reports once, with the window."""
+    """Return the probability of each row of reports; with the window for a person who reports once."""
     branches = prod(limit or 2 for limit in draws.limits)
     codes = np.zeros(branches, dtype=np.int64)
     for reports in played(design, layer, draws, answers):
@@ -123,5 +123,5 @@ def distribution(design: Design, layer: int, draws: Draws, answers: Sequence[int
 
 
 def all_answers(design: Design) -> list[tuple[int, ...]]:
-    """Every changelog of a person, whatever it changes: the device bounds it."""
+    """Yield every changelog of a person, with any changes: the device bounds them."""
     return list(product(range(-1, design.answers), repeat=design.windows))

@@ -1,4 +1,4 @@
-"""Estimates: unbiased and of the variance that is stated, by enumeration and by simulation."""
+"""Estimates: unbiased and with the stated variance, by enumeration and by simulation."""
 
 from fractions import Fraction
 from math import sqrt
@@ -9,13 +9,14 @@ import pytest
 
 from privacy.local.basis import Basis, Floats, transformed
 from privacy.local.bound import LocalBound
+from privacy.local.candidates import Candidate, Method, candidates, tree, variances_of
 from privacy.local.client import Reports, enrol, report
-from privacy.local.collector import Tally, changes, covariance, empty, levels, tally
+from privacy.local.collector import changes, covariance, levels
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.mutation_space import MutationSpace, declared
-from privacy.local.plan import Candidate, Method, candidates, tree, variances_of
 from privacy.local.signs import best_signs
 from privacy.local.symbols import best_symbols
+from privacy.local.tallies import Tally, empty, tally
 from tests.privacy.local.branches import Draws, draws_of, outcomes, played
 
 TWO, THREE = MutationSpace(answers=2), MutationSpace(answers=3)
@@ -23,12 +24,12 @@ TWICE = LocalBound(at_most=2)
 
 
 def flat(space: MutationSpace, bound: LocalBound, windows: int, method: Method = "signs") -> Design:
-    """A report in every window."""
+    """Return a design with a report in every window."""
     return tree(space, bound, windows=windows, arity=2, height=1, epsilon=1.0, method=method)
 
 
 def of_one_person(design: Design, layer: int, answers: list[int]) -> tuple[Floats, Floats]:
-    """The probability of each combination of draws, and the levels [windows, answers] that the reports of it give."""
+    """Return the probability of each combination of draws, and the levels [windows, answers] from its reports."""
     draws: Draws = draws_of(design, layer)
     heads, weights = outcomes(draws)
     sent = played(design, layer, draws, answers)
@@ -75,8 +76,8 @@ def test_levels_are_unbiased_and_vary_as_stated(design: Design, answers: list[in
 
 
 @pytest.mark.parametrize("space", [TWO, declared(2, [(2, 0), (2, 1), (0, 1), (1, 2)])], ids=["all", "declared"])
-def test_the_covariance_of_mutations_is_exact_where_the_paper_s_is_off(space: MutationSpace) -> None:
-    """Of 300 people of whom some change; each term of the truth from the probabilities of one person's report."""
+def test_the_covariance_of_mutations_is_exact_and_the_papers_is_not(space: MutationSpace) -> None:
+    """Some of 300 people change; each term of the truth comes from the probabilities of one person's report."""
     randomiser = best_symbols(space.count, Fraction(1))
     p, spread = float(randomiser.other), float(randomiser.spread)
     true = np.array([300 - 3 * (space.count - 1), *[3] * (space.count - 1)])
@@ -89,17 +90,17 @@ def test_the_covariance_of_mutations_is_exact_where_the_paper_s_is_off(space: Mu
     exact = sum(
         n * decoder @ (np.diag(row) - np.outer(row, row)) @ decoder.T for n, row in zip(true, matrix, strict=True)
     )
-    expected = matrix @ true  # the covariance is linear in the tally, so that of its mean is the mean
+    expected = matrix @ true  # the covariance is linear in the tally, so the covariance at the mean is the mean
 
     def estimated(tallied: Floats) -> Floats:
         return covariance(space, randomiser, tallied)  # type: ignore[arg-type]
 
     np.testing.assert_allclose(estimated(expected), exact, rtol=1e-9)
-    for tallied in (expected, expected / 300):  # equation 55 as printed, of counts or of shares
+    for tallied in (expected, expected / 300):  # equation 55 as printed, for counts or for shares
         paper = decoder @ (np.diag(tallied) - np.outer(tallied, tallied)) @ decoder.T / 300
         assert abs(paper[0, 0]) < exact[0, 0] / 100
 
-    # The variances that are published are its diagonal, also where it is a sample and no mean.
+    # The published variances are its diagonal, also for a sample instead of a mean.
     drawn = np.random.default_rng().multinomial(300, expected / 300)
     design = tree(space, LocalBound(at_most=1), windows=1, arity=2, height=1, epsilon=1.0, method="mutations")
     symbols = np.repeat(np.arange(space.count), drawn)
@@ -118,7 +119,7 @@ PEOPLE = 40_000
 
 
 def simulated(design: Design, truth: np.ndarray, absent: float = 0.0) -> dict[tuple[int, int], Tally]:
-    """Reports of people whose answers are columns of [windows, people]; some of those never sent."""
+    """Return reports of people whose answers are columns of [windows, people]; some of them never sent."""
     people, tallies = enrol(design, truth.shape[1], most_epsilon=8.0), {}
     for window, answers in enumerate(truth):
         reports, people = report(design, people, window, answers)
@@ -144,10 +145,10 @@ def best(candidate: str, space: MutationSpace, windows: int) -> Design:
 @pytest.mark.parametrize(
     "name", ["signs", "signs, tree", "mutations", "mutations, tree", "once, a sign", "once, a symbol"]
 )
-def test_intervals_hold_the_truth(name: str, absent: float) -> None:
-    """40,000 people, 12 numbers a time: half widths of 6.1 deviations hold all but with probability 12 * 1.1e-9.
+def test_intervals_cover_the_truth(name: str, absent: float) -> None:
+    """40,000 people, 12 numbers a time: half widths of 6.1 deviations fail with probability 12 * 1.1e-9.
 
-    How wide they are is what the plan says: where people are there, at most, and not much less.
+    Their widths are at most those of the plan, and not much less, as people are present.
     """
     windows = 4
     design = best(name, THREE, windows)
@@ -199,7 +200,7 @@ def test_the_fast_transform_is_the_product_with_a_hadamard_matrix() -> None:
 
 
 def test_ten_answers_vary_as_the_papers_and_their_corrections_say() -> None:
-    """Per person and window without a change, epsilon = 1 a report."""
+    """Variances per person and window without a change, for epsilon = 1 a report."""
     gain = float(best_signs(1, Fraction(1)).gain)
     paper = best_symbols(11 * 11, Fraction(1))
     p, spread = float(paper.other), float(paper.spread)
@@ -223,7 +224,7 @@ def test_a_node_without_reports_has_no_estimate() -> None:
     assert np.isinf(found.variances).all(axis=1).tolist() == [False, True, True]
 
 
-def test_a_window_that_nobody_has_reported_in_once_has_no_estimate() -> None:
+def test_a_window_without_reports_has_no_estimate() -> None:
     design = best("once, a symbol", THREE, 4)
     reported = {(0, 1): Tally(reports=5, sums=np.zeros_like(empty(design, 0).sums))}
 
@@ -241,8 +242,8 @@ def test_few_reports_without_any_noise_in_them_are_not_taken_for_exact() -> None
         assert (found.variances > 0).all(), name
 
 
-def test_who_is_absent_is_part_of_the_variance_of_mutations() -> None:
-    """Half of 100 people have come and half of all report: at an epsilon of 40, that is all that is uncertain."""
+def test_absence_is_part_of_the_variance_of_mutations() -> None:
+    """Half of 100 people have arrived and half of all report: at an epsilon of 40, only the sampling is uncertain."""
     design = tree(TWO, LocalBound(at_most=1), windows=1, arity=2, height=1, epsilon=40.0, method="mutations")
     reported = {(0, 0): Tally(reports=50, sums=np.array([[0, 0], [25, 0]]))}
 

@@ -1,4 +1,4 @@
-"""Intervals hold at least as often as they say: exactly, for few people and for many, and where normal ones do not."""
+"""Coverage of intervals is at least as stated: exactly, for few people and many, and where normal intervals fail."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -10,13 +10,14 @@ from scipy.stats import binom, norm
 
 from privacy.local.basis import Basis, Floats, Kind
 from privacy.local.bound import LocalBound
-from privacy.local.collector import Tally, _nodes, _summed, changes, levels
+from privacy.local.candidates import tree, variances_of
+from privacy.local.collector import _nodes, _summed, changes, levels
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.intervals import Bounds, Heard, bernstein, of_changes, of_once, shares_of_coins
 from privacy.local.mutation_space import MutationSpace, declared
-from privacy.local.plan import tree, variances_of
 from privacy.local.signs import best_signs
 from privacy.local.symbols import best_symbols
+from privacy.local.tallies import Tally
 from tests.privacy.local.test_collector import of_one_person
 
 ONE = MutationSpace(answers=1)
@@ -49,14 +50,14 @@ def once(epsilon: float, *, signs: bool, windows: int = 1) -> Design:
 
 
 def summed(people: int, chance: float, others: int, other: float) -> Floats:
-    """The distribution of a sum of coins of two kinds."""
+    """Return the distribution of a sum of coins of two kinds."""
     first = binom.pmf(np.arange(people + 1), people, chance)
     return np.asarray(np.convolve(first, binom.pmf(np.arange(others + 1), others, other)))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-def test_levels_of_one_report_hold_for_any_number_of_people(epsilon: float) -> None:
-    """Up to 40 people, all numbers of them with the answer; normal intervals miss up to one time in five."""
+def test_intervals_of_levels_of_one_report_are_valid_for_any_number_of_people(epsilon: float) -> None:
+    """Up to 40 people, and all numbers of them with the answer; normal intervals miss in up to one case of five."""
     symbols, signs, worst = once(epsilon, signs=False), once(epsilon, signs=True), 1.0
     randomiser = symbols.layers[0].randomiser
     p, spread = float(randomiser.other), float(randomiser.spread)  # type: ignore[union-attr]
@@ -67,7 +68,7 @@ def test_levels_of_one_report_hold_for_any_number_of_people(epsilon: float) -> N
         turned = [levels(signs, _told(signs, people, 2 * one - people), people=people, windows=1) for one in given]
         assert turned[0].variances[0, 0] == pytest.approx(
             people / (2 * gain) ** 2
-        )  # each report counts so far up or down
+        )  # the weight of each report, up or down
         for truth in range(people + 1):
             chances = summed(truth, p + spread, people - truth, p)
             assert chances @ [_holds(one.lows, one.highs, truth) for one in coins] >= 0.95 - SLACK
@@ -88,8 +89,8 @@ def _holds(low: Floats, high: Floats, truth: float) -> bool:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
-def test_changes_of_one_window_hold_for_any_number_of_people(epsilon: float) -> None:
-    """Signs and symbols about who comes in the first window; 6, 30 and, near enough to normal, 20,000 people."""
+def test_intervals_of_changes_of_one_window_are_valid_for_any_number_of_people(epsilon: float) -> None:
+    """Signs and symbols about arrivals in the first window; 6, 30 and, near enough to normal, 20,000 people."""
     signs, symbols = flat(1, 1, epsilon), flat(1, 1, epsilon, "mutations")
     gain = float(signs.layers[0].randomiser.gain)  # type: ignore[union-attr]
     p, spread = (float(getattr(symbols.layers[0].randomiser, name)) for name in ("other", "spread"))
@@ -99,7 +100,7 @@ def test_changes_of_one_window_hold_for_any_number_of_people(epsilon: float) -> 
             half = float(changes(signs, _told(signs, people, 0), people=people, windows=1).highs[0, 0])
             values = (2 * np.arange(people + 1) - people) / gain
             assert ups[np.abs(values - truth) <= half].sum() >= 0.95 - SLACK
-    # Of symbols: to come, to go, or neither.
+    # The symbols: to arrive, to leave, or neither.
     people = 8
     for truth in range(people + 1):
         cells = np.zeros((people + 1, people + 1))
@@ -128,7 +129,7 @@ def test_changes_of_one_window_hold_for_any_number_of_people(epsilon: float) -> 
 
 @pytest.mark.parametrize(("people", "widest"), [(3, 4.5), (60, 3.2), (30_000, 2.2)])
 def test_levels_of_signs_that_are_drawn_together_hold(people: int, widest: float) -> None:
-    """Two windows, two changes: everyone alike, so that the signs of each go together as much as they can."""
+    """Two windows and two changes, equal for everybody, so that each person's signs are as correlated as possible."""
     design = flat(2, 2)
     gain = float(design.layers[0].randomiser.gain)  # type: ignore[union-attr]
     for answers in ([0, -1], [0, 0], [-1, 0], [-1, -1]):
@@ -147,7 +148,7 @@ def test_levels_of_signs_that_are_drawn_together_hold(people: int, widest: float
         assert 1.96 < half / np.sqrt(found.variances[1, 0]) < widest
 
 
-def test_intervals_become_normal_ones_and_who_is_absent_makes_them_wider() -> None:
+def test_intervals_become_normal_ones_and_absence_makes_them_wider() -> None:
     for method in ("signs", "mutations"):
         design = flat(4, 2, method=method)
 
@@ -165,18 +166,18 @@ def test_intervals_become_normal_ones_and_who_is_absent_makes_them_wider() -> No
         assert width(10**9, 10**9) / deviation == pytest.approx(norm.ppf(0.975), rel=0.03)
         assert width(10**9, 10**9 - 1) > width(10**9, 10**9)
         assert width(1000, 1000, last=500) > width(1000, 1000)
-        # If somebody is absent once, it is not known who has reported on what: signs of one person may add up.
+        # If somebody is absent once, it is unknown who has reported on what: signs of one person may add up.
         assert method != "signs" or width(10**9, 10**9, last=10**9 - 1) > 1.1 * width(10**9, 10**9)
 
 
 def test_differences_of_levels_that_are_reported_once_hold() -> None:
-    """Two windows of 40 people each: all pairs of numbers who have the answer, by both ways to an interval."""
+    """Two windows of 40 people each: all pairs of numbers with the answer, by both kinds of intervals."""
     for epsilon in (1.0, 6.0):
         design = once(epsilon, signs=False, windows=2)
         randomiser = design.layers[0].randomiser
         p, spread = float(randomiser.other), float(randomiser.spread)  # type: ignore[union-attr]
         level, _ = variances_of(design, "level")
-        assert variances_of(design, "change").tolist() == [level, 2 * level]  # before the first window nobody is there
+        assert variances_of(design, "change").tolist() == [level, 2 * level]  # nobody is there before
         n = 12
         found = {
             (a, b): changes(
@@ -188,13 +189,13 @@ def test_differences_of_levels_that_are_reported_once_hold() -> None:
             for a in range(n + 1)
             for b in range(n + 1)
         }
-        # Too few to be near normal: of each of the two an interval that misses half as often.
+        # Too few to be near normal: for each of the two an interval that misses half as often.
         (low, *_), (*_, high) = shares_of_coins(np.array([3, 9]), np.array([n, n]), randomiser, 0.025)  # type: ignore[arg-type]
         assert found[9, 3].lows[1, 0] == pytest.approx(2 * n * (low - high))
         assert found[9, 3].variances[1, 0] == pytest.approx(
             found[3, 9].variances[0, 0] + found[9, 3].variances[0, 0]
         )  # whose first windows are levels
-        # Everyone has one answer in each window, so that who reports when is no matter.
+        # Everyone has one answer in each window, so the windows of reports do not matter.
         for before, after in ((0, 0), (0, 1), (1, 0), (1, 1)):
             first, then = (binom.pmf(np.arange(n + 1), n, p + spread * each) for each in (before, after))
             truth = 2 * n * (after - before)
@@ -206,12 +207,12 @@ def test_differences_of_levels_that_are_reported_once_hold() -> None:
 
 @pytest.mark.parametrize("people", [2, 7])
 def test_intervals_of_coins_that_are_not_alike_hold(people: int) -> None:
-    """Coins of all kinds of odds with one mean, also where it is nearly all or nearly none of them."""
+    """Coins with all kinds of odds and one mean, also if it is nearly all or nearly none of them."""
     randomiser = best_symbols(2, Fraction(20))
     p, spread = float(randomiser.other), float(randomiser.spread)
     low, high = shares_of_coins(np.arange(people + 1), np.full(people + 1, people), randomiser)
     for missing in (1e-4, 0.01, 0.0251, 0.02525, 0.05, 0.5):
-        for uneven in (True, False):  # one coin alone may fall otherwise, or each as often
+        for uneven in (True, False):  # one coin may differ alone, or all have the same odds
             off = np.full(people, missing / people)
             if uneven:
                 off = np.array([missing, *[0.0] * (people - 1)])
@@ -225,15 +226,15 @@ def test_intervals_of_coins_that_are_not_alike_hold(people: int) -> None:
                 assert max(pmf[share < low].sum(), pmf[share > high].sum()) <= 0.025 + SLACK
 
 
-def test_bernstein_s_inequality_is_what_it_says() -> None:
-    """A sum of variance v with summands up to M exceeds t at most so often as exp(-t^2 / (2 (v + M t / 3)))."""
+def test_bernsteins_inequality_has_its_textbook_form() -> None:
+    """A sum of variance v with summands up to M exceeds t with probability at most exp(-t^2 / (2 (v + M t / 3)))."""
     for variance, block, failure in ((100.0, 3.0, 0.025), (1.0, 40.0, 0.005), (1e6, 0.0, 0.0225)):
         t = float(bernstein(np.array(variance), np.array(block), failure))
         assert np.exp(-(t**2) / (2 * (variance + block * t / 3))) == pytest.approx(failure, rel=1e-12)
 
 
 def test_half_widths_are_those_of_the_two_theorems() -> None:
-    """2 % on each side: what Berry and Esseen leave of it, by the least variance; or Bernstein's, with the drawing."""
+    """2 % on each side: what Berry and Esseen leave of it, by the least variance; or Bernstein's, with the sampling."""
     sizes = {"variance": 4e6, "least": 1e6, "block": 5.0, "swing": 9e6}
     one = Bounds(**{name: np.array(size) for name, size in sizes.items()}, failure=0.04)
 
@@ -242,15 +243,15 @@ def test_half_widths_are_those_of_the_two_theorems() -> None:
     assert float(one.normal()) == pytest.approx(2000 * norm.isf(0.02 - 0.56 * 5 / 1000))
     both = one + replace(one, block=np.array(2.0), swing=np.array(1e6))
     assert (both.variance, both.least, both.block, both.failure) == (8e6, 2e6, 5.0, 0.04)
-    assert float(both.swing) == pytest.approx((3000 + 1000) ** 2)  # nothing is known of how the two go together
+    assert float(both.swing) == pytest.approx((3000 + 1000) ** 2)  # their correlation is unknown
 
 
 @pytest.mark.parametrize(("kind", "answers"), [(None, 1), (None, 3), ("bins", 1), ("bins", 3), ("hadamard", 3)])
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
-def test_bounds_of_answers_that_are_reported_once_hold_what_a_report_adds(
+def test_bounds_of_answers_reported_once_cover_the_effect_of_a_report(
     kind: Kind | None, answers: int, epsilon: float
 ) -> None:
-    """From the probabilities of one report, whatever the answer is. 40 of 100 people report in a window, then all."""
+    """From the probabilities of one report, for any answer. 40 of 100 people report in a window, then all."""
     space, basis = MutationSpace(answers=answers), Basis(kind=kind or "bins", answers=answers)
     signs, symbols = best_signs(1, Fraction(epsilon)), best_symbols(answers + 1, Fraction(epsilon))
     layer = Layer(span=1, share=SHARES, randomiser=signs if kind else symbols)
@@ -273,7 +274,7 @@ def test_bounds_of_answers_that_are_reported_once_hold_what_a_report_adds(
 
     for row, weight in enumerate((2.5, 1.0)):
         assert bounds.least[row, 0] == pytest.approx(100 * weight * min(noises))
-        for share in np.linspace(0, 1, 21):  # of people who have the answer; some of them are drawn
+        for share in np.linspace(0, 1, 21):  # share of people who have the answer; some of them are drawn
             both = share * noises[0] + (1 - share) * noises[1] + share * (1 - share)
             assert bounds.variance[row, 0] >= 100 * weight * both * (1 - 1e-12)
         assert bounds.variance[row, 0] <= 100 * weight * (max(noises) + 1)
@@ -281,8 +282,8 @@ def test_bounds_of_answers_that_are_reported_once_hold_what_a_report_adds(
     assert bounds.swing[:, 0] == pytest.approx([100**2 / 40 / 4, 0])
 
 
-def test_what_is_drawn_of_two_layers_adds_up_in_deviations_and_not_in_variances() -> None:
-    """Nothing is known of how those who report in one layer and in the other go together."""
+def test_draws_of_two_layers_add_up_in_deviations_and_not_in_variances() -> None:
+    """The correlation of the reports in one layer and in the other is unknown."""
     design = tree(ONE, LocalBound(at_most=1), windows=3, arity=2, height=2, epsilon=1.0)
     heard = Heard(
         nodes=np.array([[1, 1]]),
@@ -305,7 +306,7 @@ def test_what_is_drawn_of_two_layers_adds_up_in_deviations_and_not_in_variances(
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("even", [True, False])
 def test_bounds_of_signs_on_several_nodes_are_those_of_the_proof(whole: bool, even: bool) -> None:
-    """Two changes of a person on four nodes, each with a weight of 2 at most; 30 people of 100 are in the layer."""
+    """Two changes of a person on four nodes, each with a weight of at most 2; 30 people of 100 are in the layer."""
     design = flat(4, 2)
     signs = design.layers[0].randomiser
     gain, together = float(signs.gain), float(signs.together)  # type: ignore[union-attr]
@@ -321,8 +322,8 @@ def test_bounds_of_signs_on_several_nodes_are_those_of_the_proof(whole: bool, ev
 
     bounds = of_changes(design, heard, 100, np.zeros((1, 0, 1)), np.zeros((1, 0, 1)))
 
-    # Squares of weights of reports on changes: two of each of these people. Sums of one person's weights: 3, or, where
-    # who has reported differs from node to node, two times 2.
+    # Squares of weights of reports on changes: two of each of these people. Sums of one person's weights: 3, or, if
+    # different people have reported on each node, two times 2.
     picked, sums = (2 * 30 * 4, 30 * 9) if whole else (2 * 100 * 4, 100 * 16)
     noise = 5000 / gain**2
     expected = noise if even and whole else noise + sums * together / gain**2
@@ -331,12 +332,12 @@ def test_bounds_of_signs_on_several_nodes_are_those_of_the_proof(whole: bool, ev
     assert bounds.block[0, 0] == pytest.approx(2 * 2 * (1 / gain + 1))
     assert bounds.swing[0, 0] == pytest.approx(
         0 if whole else 4 * 5000
-    )  # with all there, in one layer, nobody is drawn
+    )  # with all people present, in one layer, nobody is drawn
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
-def test_bounds_of_symbols_hold_what_their_reports_can_add(epsilon: float) -> None:
-    """Of one node with all people there: variances from the probabilities of a report, whoever comes and goes."""
+def test_bounds_of_symbols_cover_the_effect_of_their_reports(epsilon: float) -> None:
+    """One node with all people present: variances from the probabilities of a report, for any changes."""
     design = tree(
         *(MutationSpace(answers=2), LocalBound(at_most=1)),
         **{"windows": 1, "arity": 2, "height": 1, "epsilon": epsilon, "method": "mutations"},  # type: ignore[arg-type]
@@ -371,9 +372,9 @@ def test_bounds_of_symbols_hold_what_their_reports_can_add(epsilon: float) -> No
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_bounds_of_symbols_on_several_nodes_are_those_of_the_proof(whole: bool) -> None:
-    """As of signs above, of an answer that three others can become: who comes has less variance than who stays.
+    """As for signs above, for an answer that three others can become: an arrival has less variance than no change.
 
-    How many have come and gone is known from reports by Bernstein's inequality: 0.5 % of the 5 %.
+    The numbers of arrivals and departures follow from reports by Bernstein's inequality: 0.5 % of the 5 %.
     """
     space = declared(3, [(1, 0), (2, 0), (3, 0)])
     design = tree(
@@ -392,7 +393,7 @@ def test_bounds_of_symbols_on_several_nodes_are_those_of_the_proof(whole: bool) 
     picked = 2 * 30_000 * 2.0**2 if whole else 5e5
     assert comes < none < goes
     assert bounds.least[0, 0] == pytest.approx(5e5 * none - picked * (none - comes))
-    if not whole:  # what two changes of one person add, where it is by chance who has reported on which
+    if not whole:  # effect of two changes of one person, if it is random who has reported on which node
         comes, goes = comes + 2, goes + 2
     told = 20 * (comes - none) + 30 * (goes - none)
     apart = max(abs(comes - none), goes - none) / spread
@@ -406,9 +407,9 @@ def test_bounds_of_symbols_on_several_nodes_are_those_of_the_proof(whole: bool) 
     assert bounds.swing[0, 0] == pytest.approx(0 if whole else 4 * 5e5)
 
 
-def test_what_has_been_counted_of_changes_goes_into_the_bounds() -> None:
-    """Of 4,000 reports: as if 500 had come to an answer and 200 had left it, times the square of the weight."""
-    space = declared(3, [(1, 0), (2, 0), (3, 0)])  # so that who comes does not add what who leaves does
+def test_counted_changes_are_used_in_the_bounds() -> None:
+    """4,000 reports, as if 500 had arrived at an answer and 200 had left it, times the square of the weight."""
+    space = declared(3, [(1, 0), (2, 0), (3, 0)])  # so that arrivals and departures add different amounts
     design = tree(
         *(space, LocalBound(at_most=1)),
         **{"windows": 1, "arity": 2, "height": 1, "epsilon": 5.0, "method": "mutations"},  # type: ignore[arg-type]
@@ -435,8 +436,8 @@ def test_what_has_been_counted_of_changes_goes_into_the_bounds() -> None:
     np.testing.assert_allclose((found.highs - found.values)[0], bounds.half_widths()[0])
 
 
-def test_what_reports_are_made_of_is_seen_from_their_weights() -> None:
-    """A sum of nodes with weights of both signs, of all people: as told by hand, and as wide with its sign turned."""
+def test_the_kinds_of_reports_follow_from_their_weights() -> None:
+    """A sum of nodes with weights of both signs, of all people: as by hand, and as wide with its sign turned."""
     design, people = flat(4, 2), 10_000
     tallied = {(0, node): Tally(reports=people, sums=np.zeros(1, dtype=np.int64)) for node in range(4)}
     layer, weights = _nodes(design, 0, tallied, people, 4), np.array([[-2.0, 1.0, 1.0, 1.0], [2.0, -1.0, -1.0, -1.0]])
@@ -444,7 +445,7 @@ def test_what_reports_are_made_of_is_seen_from_their_weights() -> None:
         nodes=np.array([[4]]),
         weight=np.array([[2.0]]),
         squares=np.array([[7.0 * people]]),
-        sway=np.array([[3.0]]),  # who comes in the first and goes in the second
+        sway=np.array([[3.0]]),  # a person who arrives in the first and leaves in the second
         even=np.array([[False]]),
         people=np.array([[people]]),
         whole=True,
@@ -457,7 +458,7 @@ def test_what_reports_are_made_of_is_seen_from_their_weights() -> None:
 
 
 def test_answers_that_show_no_noise_have_that_of_their_odds() -> None:
-    """Nobody of nine has given an answer: with the odds of either kind it would not vary less."""
+    """None of nine people has given an answer: with the odds of either kind it would not vary less."""
     design = once(1.0, signs=False)
     p, spread = (float(getattr(design.layers[0].randomiser, name)) for name in ("other", "spread"))
 

@@ -1,4 +1,4 @@
-"""All nodes of a tree together: the least squares of dense matrices, also where nodes have no reports."""
+"""All nodes of a tree together: least squares compared with dense matrices, also if nodes have no reports."""
 
 from itertools import combinations
 
@@ -6,20 +6,21 @@ import numpy as np
 
 from privacy.local.basis import Floats
 from privacy.local.bound import LocalBound
-from privacy.local.collector import Tally, _sway, changes, levels
+from privacy.local.candidates import tree, variances_of
+from privacy.local.collector import _sway, changes, levels
 from privacy.local.design import SHARES
 from privacy.local.least_squares import change_variances, level_variances, node_weights
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import tree, variances_of
+from privacy.local.tallies import Tally
 
 
 def trees() -> list[tuple[list[int], int]]:
-    """Spans and windows: whole trees, and ones that end within a node."""
+    """Yield spans and windows: whole trees, and trees that end within a node."""
     return [([1], 3), ([1, 2], 4), ([1, 2], 5), ([1, 3, 6], 14), ([1, 2, 4, 8], 23), ([1, 4], 11)]
 
 
 def test_weights_are_those_of_dense_least_squares_and_missing_where_there_are_none() -> None:
-    """A third of the nodes without reports; weights of what can be told, and nothing where it cannot."""
+    """A third of the nodes have no reports; weights exist for determined sums, and NaN for others."""
     rng = np.random.default_rng(20261122)
     known = unknown = 0
     for spans, windows in trees() * 3:
@@ -36,7 +37,7 @@ def test_weights_are_those_of_dense_least_squares_and_missing_where_there_are_no
                 for row, total in zip(found, sums, strict=True):
                     if np.allclose(normal @ inverse @ total, total, atol=1e-7):
                         np.testing.assert_allclose(row, (nodes * w[:, None]) @ inverse @ total, atol=1e-7)
-                        np.testing.assert_allclose(row @ nodes, total, atol=1e-9)  # unbiased, whatever is true
+                        np.testing.assert_allclose(row @ nodes, total, atol=1e-9)  # unbiased for any truth
                         known += 1
                     else:
                         assert np.isnan(row).all()
@@ -55,8 +56,8 @@ def test_variances_along_paths_are_those_of_the_weights() -> None:
             np.testing.assert_allclose(path(spans, list(each), windows), dense, rtol=1e-9)
 
 
-def test_a_collector_states_what_was_planned_and_takes_exact_sums_for_what_they_are() -> None:
-    """Everybody in their layers, and sums without noise: levels come out as they are, with the variance of the plan."""
+def test_a_collector_states_the_planned_variances_and_returns_exact_sums() -> None:
+    """Everybody is in their layer, and sums have no noise: levels are exact, with the variance of the plan."""
     design = tree(MutationSpace(answers=1), LocalBound(at_most=2), windows=7, arity=2, height=3, epsilon=1.0)
     rises = np.array([5, 3, -2, 0, 4, 0, 1]) * 1024
     tallies = {}
@@ -79,7 +80,7 @@ def test_a_collector_states_what_was_planned_and_takes_exact_sums_for_what_they_
 
 
 def test_how_far_changes_in_turns_lead_is_that_of_all_of_them() -> None:
-    """Every choice of nodes in which somebody's answer changes, coming and going in turns, either first."""
+    """Every choice of nodes in which a person's answer changes, arriving and leaving alternately, either first."""
     rows = np.random.default_rng(7).normal(size=(20, 6))
 
     found = _sway(rows)

@@ -1,4 +1,4 @@
-"""The exact loss of all that a device sends, over all pairs of changelogs: within the claim, and reached."""
+"""Exact loss of everything that a device sends, over all pairs of changelogs: within the claim, and reached."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privacy.exact import Members
 from privacy.local.basis import Basis
 from privacy.local.bound import LocalBound, loss_of_all_layers
+from privacy.local.candidates import Method, candidates, tree
 from privacy.local.chance import WHOLE, Device, Flags, Ints
 from privacy.local.client import enrol, report
 from privacy.local.design import SHARES, Design, Layer
 from privacy.local.kept import device_from_json, device_to_json
 from privacy.local.mutation_space import MutationSpace, declared
-from privacy.local.plan import Method, candidates, tree
 from privacy.local.signs import Signs, best_signs, draw_patterns
 from privacy.local.symbols import Symbols, best_symbols
 from privacy.upward import exp_below
@@ -47,11 +46,11 @@ def once(name: str) -> Design:
 
 
 def worst(design: Design, layer: int) -> Fraction:
-    """The largest ratio of the probabilities of anything that is sent, for two people."""
+    """Return the largest ratio of the probabilities of any sent reports, for two people."""
     draws = draws_of(design, layer)
     laws = [distribution(design, layer, draws, answers) for answers in all_answers(design)]
     assert all(sum(law.values()) == 1 for law in laws)
-    assert all(law.keys() == laws[0].keys() for law in laws)  # what can be sent does not tell either
+    assert all(law.keys() == laws[0].keys() for law in laws)  # the set of possible reports reveals nothing either
     return max(max(law[code] for law in laws) / min(law[code] for law in laws) for code in laws[0])
 
 
@@ -99,18 +98,18 @@ def test_with_a_delta_no_set_of_reports_is_worse_than_it(windows: int) -> None:
 
 
 def test_independent_signs_lose_k_epsilon_and_not_the_sum_of_both_sides() -> None:
-    """The bound 2 k ln((1 + e^epsilon) / 2) is k epsilon (1 + epsilon / 4), and never reached: one side loses less."""
+    """The bound 2 k ln((1 + e^epsilon) / 2) is k epsilon (1 + epsilon / 4), never reached: one side loses less."""
     signs = best_signs(1, Fraction(1))
     up, down = signs.probability(0), signs.probability(1)
 
-    both = (2 * up) ** 2 / (2 * down) ** 2  # two people with two changes each, in four windows of their own
+    both = (2 * up) ** 2 / (2 * down) ** 2  # two people with two changes each, in four separate windows
 
     assert float(both) == pytest.approx(np.exp(2.0), rel=1e-12)
     assert float(both) < ((1 + np.e) / 2) ** 4
 
 
 def test_best_signs_lose_less_for_a_gain_than_independent_ones() -> None:
-    """k signs with odds e^(epsilon / k) are one distribution among those that the best is taken from."""
+    """k signs with odds e^(epsilon / k) are one of the distributions among which the best is chosen."""
     for most in (1, 2, 3, 4, 7, 20, 60, 200):
         alone = float(best_signs(1, Fraction(1, most)).gain)
         assert float(best_signs(most, Fraction(1)).gain) > alone * (1 + 1e-9) or most == 1
@@ -119,7 +118,7 @@ def test_best_signs_lose_less_for_a_gain_than_independent_ones() -> None:
 
 @pytest.mark.parametrize("most", [2, 5, 60, 61, 150])
 def test_means_of_signs_are_those_of_their_patterns(most: int) -> None:
-    """Sums over all patterns by how many signs are turned, as fractions; and no other threshold does better."""
+    """Sums over all patterns by number of turned signs, as fractions; and no other threshold is better."""
     best = best_signs(most, Fraction(1))
     weights = [comb(most, i) * best.probability(i) for i in range(most + 1)]
 
@@ -135,7 +134,7 @@ def test_means_of_signs_are_those_of_their_patterns(most: int) -> None:
 
 @dataclass
 class Given:
-    """Draws what it is given: on which side a pattern is, and which of those there it is."""
+    """Draws given values: the side of a pattern, and its place among those of that side."""
 
     likely_: bool
     drawn: list[int]
@@ -152,7 +151,7 @@ class Given:
 
 
 def test_more_signs_than_a_number_holds_are_turned_with_exact_odds() -> None:
-    """Of the patterns in the order of their signs turned, the last one with i and the one after it."""
+    """Among the patterns in order of their turned signs, the last one with i and the one after it."""
     signs = Signs(most=101, threshold=51, parts=3 << 60)
     ends = list(accumulate(comb(101, i) for i in range(51)))
     drawn = [0, *(each for end in ends[:-1] for each in (end - 1, end))]
@@ -166,7 +165,7 @@ def test_more_signs_than_a_number_holds_are_turned_with_exact_odds() -> None:
 
 @pytest.mark.parametrize("limit", [1 << 70, (1 << 70) - 3, 3 << 68])
 def test_integers_below_large_limits_are_bits_that_fit(limit: int) -> None:
-    """Of the source's bits as many as the limit has; what is not below it is drawn anew."""
+    """The source provides as many bits as the limit has; a value that is not below the limit is drawn again."""
     bits, width = limit.bit_length(), (limit.bit_length() + 7) // 8
     wanted = [0, 1, limit - 1, limit // 3]
     too_large = [each for each in (limit, (1 << bits) - 1) if each < 1 << bits]
@@ -182,9 +181,9 @@ def test_integers_below_large_limits_are_bits_that_fit(limit: int) -> None:
 
 
 def test_the_hundredth_change_is_reported_with_the_hundredth_sign() -> None:
-    """A person who changes in each window; and what is kept goes through JSON in between.
+    """A person changes in each window; between windows the state goes through JSON.
 
-    That none of the last 36 signs is turned has probability e / 2^36 at most.
+    None of the last 36 signs is turned with probability at most e / 2^36.
     """
     design = tree(ONE, LocalBound(at_most=100), windows=130, arity=2, height=1, epsilon=1.0)
     device = enrol(design, 1, most_epsilon=1.0)
@@ -192,19 +191,19 @@ def test_the_hundredth_change_is_reported_with_the_hundredth_sign() -> None:
     assert 1 in expected[64:]
     told = []
     for window in range(130):
-        device = device_from_json(Members(device_to_json(device)), design)
+        device = device_from_json(device_to_json(device), design)
         reports, device = report(design, device, window, np.array([window % 2 - 1]))
         told.append(int(reports.sign[0]) * (1 if window % 2 else -1))
-    device = device_from_json(Members(device_to_json(device)), design)
+    device = device_from_json(device_to_json(device), design)
 
-    # Nobody is there before the first window, nor at its end: the first change is in the second.
+    # Nobody is present before the first window, nor at its end: the first change is in the second.
     assert [1 - 2 * each for each in expected] == told[1:101]
     assert (int(device.spent[0]), int(device.used[0])) == (100, 100)
-    every = np.array([[2**64 - 1, 2**36 - 1]], dtype=np.uint64)  # a sign that is not kept would be the truth
+    every = np.array([[2**64 - 1, 2**36 - 1]], dtype=np.uint64)  # a sign without a stored pattern would be the truth
     kept = device_to_json(replace(device, patterns=every))
-    assert device_from_json(Members(kept), design).patterns.tolist() == every.tolist()
+    assert device_from_json(kept, design).patterns.tolist() == every.tolist()
     with pytest.raises(ValueError, match="patterns"):
-        device_from_json(Members({**device_to_json(device), "patterns": 1 << 128}), design)
+        device_from_json({**device_to_json(device), "patterns": 1 << 128}, design)
 
 
 def test_a_randomiser_that_costs_more_than_the_design_says_is_refused() -> None:
@@ -233,7 +232,7 @@ HALF = replace(ONE_SIGN, share=SHARES // 2)
         ({"bound": LocalBound(within=2)}, "does not cover"),
         ({"layers": (replace(ONE_SIGN, randomiser=best_symbols(6, Fraction(1, 2))),)}, "does not cover"),
         ({"reported": "once", "layers": (replace(ONE_SIGN, randomiser=best_symbols(2, Fraction(1))),)}, "not cover"),
-        ({"basis": Basis(kind="hadamard", answers=3)}, "questions: of 3 answers"),
+        ({"basis": Basis(kind="hadamard", answers=3)}, "questions: for 3 answers"),
         ({"layers": (HALF,)}, "add up to 65536"),
         ({"layers": (HALF, replace(HALF, span=4))}, "none above windows"),
         ({"layers": (HALF, replace(HALF, span=2, randomiser=best_symbols(7, Fraction(1, 2))))}, "all must have signs"),
@@ -247,31 +246,31 @@ HALF = replace(ONE_SIGN, share=SHARES // 2)
         ({"epsilon": float("nan")}, "epsilon=nan must be"),
     ],
 )
-def test_a_design_that_is_none_is_refused(change: dict[str, Any], why: str) -> None:
-    """A device is given it by who is not trusted."""
+def test_an_invalid_design_is_refused(change: dict[str, Any], why: str) -> None:
+    """A device gets its design from a party that it does not trust."""
     with pytest.raises(ValueError, match=why):
         replace(HADAMARD, **change)
 
 
 def test_declared_changes_of_single_windows_are_no_symbols_for_longer_nodes() -> None:
-    """One after the other they can lead where none is declared, and the device would have no symbol for it."""
+    """Consecutive declared changes can lead to a change that is not declared, for which there would be no symbol."""
     with pytest.raises(ValueError, match="does not cover"):
         made(declared(2, [(2, 0), (0, 1)]), TWICE, "mutations", 4, 2, 0.0)
 
 
 @pytest.mark.parametrize("limit", [3, 7, 16384])
 def test_each_integer_below_a_limit_has_as_many_words(limit: int) -> None:
-    """All words of two bytes, each once; those beyond the last multiple of the limit are drawn anew."""
+    """All words of two bytes, each once; those beyond the last multiple of the limit are drawn again."""
     words = [np.arange(1 << 16, dtype="<u2").tobytes()]
     drawn = Device(lambda size: words.pop() if words else bytes(size)).below(limit, 1 << 16)
 
     counts = np.bincount(drawn, minlength=limit)
-    counts[0] -= (1 << 16) % limit  # drawn anew, and 0 then
+    counts[0] -= (1 << 16) % limit  # drawn again, and then 0
     assert set(counts.tolist()) == {(1 << 16) // limit}
 
 
-def test_odds_that_are_turned_over_cost_as_much_as_the_right_way_round() -> None:
-    """A device is given its design by who is not trusted."""
+def test_inverted_odds_cost_as_much_as_the_original_ones() -> None:
+    """A device gets its design from a party that it does not trust."""
     with pytest.raises(ValueError, match="must be the likely ones"):
         Signs(most=1, threshold=1, parts=1)
     with pytest.raises(ValueError, match="epsilon is too small"):
@@ -282,10 +281,10 @@ DESIGNS = [made(TWO, TWICE, "signs", 4, 2, 0.0), made(TWO, TWICE, "mutations", 4
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=["signs", "mutations", "once"])
-def test_a_step_that_is_repeated_gives_the_same_report_and_no_second_look(design: Design) -> None:
-    """Two reports that contradict each other on one question would say that nothing has changed: no epsilon holds.
+def test_a_repeated_step_gives_the_same_report_and_no_second_sample(design: Design) -> None:
+    """Two reports that contradict each other on one question would prove that nothing has changed.
 
-    Of 500 reports on other windows all are the same with probability 2^-100 at most.
+    Of 500 reports on other windows all are equal with probability at most 2^-100.
     """
     state, rows = enrol(design, 500, most_epsilon=1.0), []
     for window in range(design.windows):
@@ -307,8 +306,8 @@ def test_answers_that_are_no_integers_are_refused() -> None:
             report(HADAMARD, enrol(HADAMARD, 1, most_epsilon=1.0), 0, answers)
 
 
-def test_the_paper_s_randomised_response_is_what_it_says_but_for_rounding() -> None:
-    """p = (1 - delta) / (m + e^epsilon); and M. Pan's corollaries with their ceilings."""
+def test_the_papers_randomised_response_is_exact_except_for_rounding() -> None:
+    """p = (1 - delta) / (m + e^epsilon), and M. Pan's corollaries with their ceilings."""
     best: Symbols = best_symbols(7, Fraction(1), Fraction(1, 10))
 
     assert float(best.other) == pytest.approx(0.9 / (6 + np.e), rel=1e-15)
@@ -318,7 +317,7 @@ def test_the_paper_s_randomised_response_is_what_it_says_but_for_rounding() -> N
         assert loss_of_all_layers(LocalBound(within=1), windows=8192, arity=2, layers=layers, epsilon=1.0) == 2 * truth
 
 
-def test_who_never_changes_and_who_changes_all_the_time_send_as_much_at_the_same_time() -> None:
+def test_people_with_and_without_changes_send_equally_many_bytes_at_the_same_times() -> None:
     for design in (made(TWO, TWICE, "signs", 4, 2, 0.0), HADAMARD, made(TWO, TWICE, "mutations", 4, 2, 0.0)):
         for layer in range(len(design.layers)):
             draws = draws_of(design, layer)

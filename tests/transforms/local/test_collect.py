@@ -1,4 +1,4 @@
-"""Reports through the transforms: each person's once, in any order, to the estimates of the kernels."""
+"""Reports through the transforms: each person's reports count once, in any order, with the estimates of the kernels."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ import pytest
 
 from pipelines.epochs.flags import begin_pipeline
 from privacy.local.bound import LocalBound
+from privacy.local.candidates import tree
 from privacy.local.design import Design
 from privacy.local.document import mark
 from privacy.local.mutation_space import MutationSpace
-from privacy.local.plan import tree
 from privacy.sanitised.attributes import Category
 from privacy.sanitised.record import Sanitisation
 from transforms.common.ipc import from_bytes, to_bytes
@@ -46,7 +46,7 @@ def collection(people: int, windows: int = WINDOWS, design: Design = DESIGN) -> 
 
 
 def everybody_comes(people: int) -> pa.Table:
-    """With answer 0 in window 1; every tenth goes on to 2 in window 3."""
+    """Everybody has answer 0 in window 1; every tenth person changes to 2 in window 3."""
     later = np.arange(0, people, 10)
     columns = [
         np.concatenate([np.arange(people), later]),
@@ -57,7 +57,7 @@ def everybody_comes(people: int) -> pa.Table:
 
 
 def estimated(of: Collection, tables: list[pa.Table]) -> tuple[pa.Table, Quality]:
-    """By the kernels alone."""
+    """Return the estimates of the kernels alone."""
     meet: dict[tuple[int, int], list[pa.Table]] = {}
     total: Quality = Counter()
     for table in tables:
@@ -74,7 +74,7 @@ def estimated(of: Collection, tables: list[pa.Table]) -> tuple[pa.Table, Quality
     return estimates_table(of, tallies), total
 
 
-def test_copies_count_once_and_contradictions_not_at_all() -> None:
+def test_repeated_reports_count_once_and_contradictory_ones_do_not_count() -> None:
     people = 1000
     sent = list(randomised(DESIGN, everybody_comes(people), first=0, people=people))
     alone, none_lost = estimated(collection(people), sent)
@@ -112,20 +112,20 @@ def test_rows_that_no_device_sends_are_left_out() -> None:
             assert fits.tolist() == [False, *[True] * (table.num_rows - 1)], (name, value)
 
 
-def test_windows_that_have_not_closed_and_reports_that_never_came_leave_numbers_empty() -> None:
+def test_open_windows_and_missing_reports_leave_numbers_null() -> None:
     sent = list(randomised(DESIGN, everybody_comes(500), first=0, people=500))
 
     table, _ = estimated(collection(500, windows=3), [sent[0], sent[2], sent[3]])
 
     assert table.num_rows == 2 * 3 * 3
     levels = table.filter(pc.equal(table["kind"], "level"))
-    # Window 2 is made of the node of windows 0 and 1, which was to be reported on with window 1.
+    # Window 2 is made of the node of windows 0 and 1, whose reports are due with window 1.
     assert pc.is_valid(levels["value"]).to_pylist() == [True] * 3 + [False] * 6
     assert levels["stddev"].null_count == 6
 
 
-def test_reports_meet_by_window_and_block_and_those_of_open_windows_wait() -> None:
-    """The last person of a block and the first of the next one; nothing is counted of a window that is open."""
+def test_reports_are_grouped_by_window_and_block_and_open_windows_wait() -> None:
+    """The last person of a block and the first of the next one; no report on an open window counts."""
     people = [BLOCK_OF_REPORTS - 1, BLOCK_OF_REPORTS]
     rows = {"person": people * 2, "window": [1, 1, 3, 3], "layer": [0] * 4, "symbol": [0] * 4, "sign": [1] * 4}
     rows["design"] = [mark(DESIGN)] * 4
@@ -148,8 +148,8 @@ def test_reports_meet_by_window_and_block_and_those_of_open_windows_wait() -> No
         ("window", WINDOWS, "windows must be numbers from 0 to 3"),
     ],
 )
-def test_answers_of_nobody_and_of_no_window_are_refused(name: str, value: int, why: str) -> None:
-    """Else somebody's device would report on what another one answered, or not at all."""
+def test_answers_of_unknown_people_and_windows_are_refused(name: str, value: int, why: str) -> None:
+    """Else somebody's device would report another person's answer, or nothing."""
     changes = everybody_comes(10)
     place = changes.schema.get_field_index(name)
     wrong = changes.set_column(place, name, pa.array([value, *changes[name].to_pylist()[1:]], changes[name].type))
@@ -159,8 +159,8 @@ def test_answers_of_nobody_and_of_no_window_are_refused(name: str, value: int, w
     assert [block for block, _ in _split(to_bytes(changes), 10, WINDOWS)] == [0]
 
 
-def test_what_follows_a_draw_is_behind_a_reshuffle() -> None:
-    """A runner that repeats what reads it then repeats no draw: another one of a device costs its epsilon again."""
+def test_steps_after_sampling_follow_a_reshuffle() -> None:
+    """A runner that repeats a later step then repeats no sample: a second one of a device costs its epsilon again."""
     ward = Category.planned("ward", ["a", "b"], missing="b", epsilon=1.0)
     pipeline = beam.Pipeline()
     records = pipeline | beam.Create([b""])
@@ -184,15 +184,15 @@ def test_a_gateway_refuses_a_design_that_costs_more_than_its_people_agreed_to() 
 
 
 def test_two_answers_of_a_person_on_one_window_are_refused() -> None:
-    """Which of them counts would depend on the order of rows."""
+    """The one that counts would depend on the order of rows."""
     twice = pa.concat_tables([everybody_comes(10)] * 2)
     with pytest.raises(ValueError, match="two answers"):
         next(randomised(DESIGN, twice, first=0, people=10))
 
 
 @pytest.mark.slow
-def test_answers_go_through_both_transforms_on_a_runner(tmp_path: Path) -> None:
-    """70,000 people, so two blocks. Each of 24 numbers lies within 6 deviations, all but with probability 24 * 2e-9."""
+def test_both_transforms_run_on_a_runner(tmp_path: Path) -> None:
+    """There are two blocks of people. Each of 24 numbers is within 6 deviations, except with probability 24 * 2e-9."""
     people = BLOCK + 4464
     with begin_pipeline([]) as pipeline:
         (

@@ -1,4 +1,4 @@
-"""Files of reports: whatever a row holds, it is dead by itself; and whose rows count."""
+"""Files of reports: an invalid row is a dead letter alone; and tests of the rows that count."""
 
 import json
 import secrets
@@ -38,7 +38,7 @@ def absurd_rows() -> list[dict[str, Any]]:
 
 
 def counts(paths: list[str], secret: str | None = None) -> tuple[list[int], Quality]:
-    """The people whose reports are left, and what became of the other rows."""
+    """Return the people whose reports count, and the treatment of the other rows."""
     of, people, total = replace(collection(10), secret=secret), [], Counter[tuple[str, str]]()
     for path in paths:
         for table in tables_of(path, signed=secret is not None):
@@ -49,7 +49,7 @@ def counts(paths: list[str], secret: str | None = None) -> tuple[list[int], Qual
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_an_absurd_row_of_text_is_dead_by_itself(tmp_path: Path, kind: str) -> None:
+def test_an_invalid_row_of_text_is_a_dead_letter_alone(tmp_path: Path, kind: str) -> None:
     rows = [GOOD, *absurd_rows(), {**GOOD, "person": 2}]
     lines = [json.dumps(row) for row in rows]
     if kind == "csv":
@@ -75,7 +75,7 @@ def test_an_absurd_row_of_text_is_dead_by_itself(tmp_path: Path, kind: str) -> N
         ("layer", pa.array([0, 256, 2**40, 0], pa.int64())),
     ],
 )
-def test_an_absurd_row_of_parquet_is_dead_by_itself(tmp_path: Path, name: str, column: pa.Array) -> None:
+def test_an_invalid_row_of_parquet_is_a_dead_letter_alone(tmp_path: Path, name: str, column: pa.Array) -> None:
     table = pa.Table.from_pylist([{**GOOD, "person": person} for person in (1, 5, 6, 2)])
     pq.write_table(table.set_column(table.column_names.index(name), name, column), path := f"{tmp_path}/a.parquet")
 
@@ -85,7 +85,7 @@ def test_an_absurd_row_of_parquet_is_dead_by_itself(tmp_path: Path, name: str, c
     assert left_out == {("unusable", path): 2}
 
 
-def test_reports_of_another_design_are_left_out_by_the_file_that_they_are_in(tmp_path: Path) -> None:
+def test_reports_of_another_design_are_left_out_and_counted_by_file(tmp_path: Path) -> None:
     theirs = {**GOOD, "design": mark(replace(DESIGN, survey="the same numbers about something else"))}
     paths = [f"{tmp_path}/{name}" for name in ("ours.parquet", "theirs.parquet", "both.csv")]
     for path, rows in zip(paths, ([GOOD], [theirs, theirs], [theirs, {**GOOD, "person": 2}]), strict=True):
@@ -98,7 +98,7 @@ def test_reports_of_another_design_are_left_out_by_the_file_that_they_are_in(tmp
 
 
 def test_a_report_without_the_signature_of_its_device_does_not_count(tmp_path: Path) -> None:
-    """Forged, changed, copied from another report, and of a device that was enrolled in another survey."""
+    """Forged, changed, copied from another report, and from a device that was enrolled in another survey."""
     (tmp_path / "secret").write_text(secrets.token_hex(SECRET) + "\n")
     secret = secret_of((tmp_path / "secret").read_bytes())
     other = replace(DESIGN, survey="another")

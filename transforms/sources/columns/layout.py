@@ -1,6 +1,6 @@
-"""What the files of a changelog look like: decided once, on the driver, from the first file.
+"""Layout of a changelog's files, decided once, on the driver, from the first file.
 
-Readers on the workers hold every file against it: a file that differs becomes a dead letter.
+Readers on the workers compare every file with it: a file that differs becomes a dead letter.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,18 @@ from transforms.sources.files.listing import Listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """All that a worker must know to read the files.
+    """Facts that a worker needs to read the files.
 
     Attributes:
-        files: those to read, sorted by path.
-        entry: kind of the key, `int64` or `string`.
-        order: kind of each order column, `int64` or `string`.
-        owner: kind of the owner's column if it belongs to the mutation, not to its states; else None.
+        source: The changelog.
+        files: Files to read, sorted by path.
+        entry: Kind of the key, `int64` or `string`.
+        order: Kind of each order column, `int64` or `string`.
+        owner: Kind of the owner's column if it belongs to the mutation, not to its states; else None.
         sides: `before`, if the files hold it, and `after`.
-        states: (column, kind) of the state columns that are needed, sorted by name.
-        earlier: how many files earlier runs have read; this run's are numbered from there.
-        base: of snapshots, the files of the last one that earlier runs read: the next is compared with it.
+        states: (column, kind) of the needed state columns, sorted by name.
+        earlier: Number of files that earlier runs have read; the numbers of this run's files follow.
+        base: For snapshots, the files of the last one that earlier runs read: the next is compared with it.
     """
 
     source: Source
@@ -41,12 +42,12 @@ class Layout:
 
     @property
     def snapshots(self) -> bool:
-        """Whether each file is (part of) a whole table, of which every row is a state."""
+        """Whether each file is (part of) a whole table, in which every row is a state."""
         return self.source.every is not None
 
     @property
     def roles(self) -> dict[str, str]:
-        """Normalised name to the file's column of what is not state, time among it if it is a column."""
+        """Normalised name to the file's column, for columns outside the states (also the time if it is a column)."""
         source = self.source
         orders = {f"order.{place}": column for place, column in enumerate(source.order)}
         owner = {"owner": source.owner} if self.owner is not None and source.owner is not None else {}
@@ -54,19 +55,19 @@ class Layout:
         return {"entry": source.entry, **time, **orders, **owner}
 
     def members(self, side: Side, names: Sequence[str]) -> list[str]:
-        """Columns of a side without a struct: its state exists if one of them is not null."""
+        """Return the columns of a side without a struct: its state exists if one of them is not null."""
         return members(side, names, self.sides, tuple(self.roles.values()))
 
     def rest(self, side: Side, names: Sequence[str]) -> list[str]:
-        """Columns of a side without a struct that say whether its state exists, apart from those needed."""
+        """Return the columns of a side without a struct that show whether its state exists, except the needed ones."""
         needed = {side.path(column) for column, _ in self.states}
         return [] if self.snapshots else [name for name in self.members(side, names) if name not in needed]
 
     def fault(self, schema: pa.Schema) -> str | None:
-        """Why a file with this schema cannot be read with the layout; None if it can.
+        """Return why a file with this schema cannot be read with the layout; None if it can.
 
-        Types must be of the layout's kinds, but for what writers change where one row more or less has a null: floats
-        may stand where whole numbers are expected, and the other way round, and both where texts are.
+        Types must be those of the layout's kinds, except for changes that writers make when a row has a null: floats
+        are allowed for integers and the reverse, and both for texts.
         """
         declared = {column for column, _ in self.source.types}
         kinds = {"entry": self.entry, "time": "timestamp", "owner": self.owner or "string"}

@@ -1,22 +1,21 @@
-"""Raw columns of a file to the normalised columns that all later steps read.
+"""Conversion of raw columns of a file to the normalised columns that all later steps read.
 
 A raw table has the columns of the normalised one, under the same names, with the types of the file:
 
-    entry         int64 or string; null only where `truncate` is true
-    time          int64, microseconds since the epoch, UTC; never null; not there in snapshots
-    order.<i>     int64 or string, never null
-    order.position  without before images: where the row stood in the files, which orders what is tied otherwise; and
-    file          a digest of the file's path
-    owner         int64 or string, null as the entry is; only if the owner is a column of the mutation
-    <side>        bool: whether the state exists; sides are `before` (if the files hold it) and `after`
-    <side>.<col>  each needed column of the state as its kind (`transforms.common.kinds`); null where the state does not
-    exist image.<side>  the digest of all of the state (`transforms.common.images`); of both sides, from readers that
-    give it
+    entry           int64 or string; null only if `truncate` is true
+    time            int64, microseconds since the epoch, UTC; never null; absent in snapshots
+    order.<i>       int64 or string, never null
+    order.position  without before images: position of the row in the files, which orders remaining ties; and
+    file            a digest of the file's path
+    owner           int64 or string, null if the entry is null; only if the owner is a column of the mutation
+    <side>          bool: whether the state exists; sides are `before` (if the files hold it) and `after`
+    <side>.<col>    each needed column of the state as its kind (`transforms.common.kinds`); null without a state
+    image.<side>    the digest of the whole state (`transforms.common.images`), of both sides, from readers that give it
 
-A raw table may say of each row whether it is a `truncate`: a change of all entries, which leaves none of them. In
-the normalised table such a row is one without an entry.
+A raw table may have a column `truncate`: such a row is a change of all entries, which deletes all of them. In the
+normalised table it is a row without an entry.
 
-Rows that do not fit become dead letters, the first reason that is found counting.
+Unusable rows become dead letters with the first reason that is found.
 """
 
 from collections.abc import Iterator
@@ -36,7 +35,7 @@ from transforms.sources.columns.layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file and its number in the sorted list of files."""
+    """File and its number in the sorted list of files."""
 
     file: str
     number: int
@@ -44,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Rows of a file that are no changes, and are not meant to be: how many, and what they are."""
+    """Rows of a file that are intentionally no changes: their number and kind."""
 
     reason: str
     rows: int
@@ -53,12 +52,14 @@ class Skipped:
 def normalise(
     raw: pa.Table, rows: np.ndarray, layout: Layout, place: Place, batch_rows: int
 ) -> Iterator[Batch | pa.Table]:
-    """Batches of the rows that fit, and tables of dead letters for the others.
+    """Yield batches of the usable rows, and tables of dead letters for the others.
 
     Args:
-        raw: see above; `order.position` and `file` are made here.
-        rows: number of each row in the file; [rows of the table], increasing.
-        batch_rows: the most rows of a batch.
+        raw: See the module's docstring; `order.position` and `file` are added here.
+        rows: Number of each row in the file, int64 [rows], increasing.
+        layout: How the files are read.
+        place: The file.
+        batch_rows: Most rows of a batch.
     """
     columns, bad = _columns(raw, layout)
     if layout.source.before is None:
@@ -101,7 +102,7 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
             values, undecoded = decode(one_chunk(raw[f"{side.side}.{state}"]))
             values, wrong = to_kind(values, kind, zone)
             bad += _named(side.path(state), undecoded + wrong)
-            if state in layout.roles.values():  # such a column is there even without a state
+            if state in layout.roles.values():  # such a column exists even without a state
                 values = pc.if_else(exists, values, pa.scalar(None, values.type))
             columns[f"{side.side}.{state}"] = values
         if (image := f"{IMAGE}.{side.side}") in raw.column_names:

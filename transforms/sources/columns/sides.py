@@ -1,4 +1,4 @@
-"""Where the states of one side stand in a file, before or after: in a struct, or in columns with a prefix."""
+"""Location of one side's states in a file, before or after: a struct, or columns with a prefix."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from transforms.common.source import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Where one side's state stands.
+    """Location of one side's state.
 
     Attributes:
         side: `before` or `after`.
-        name: the struct column, or the prefix of the columns (empty: they have none).
-        struct: whether it is a struct column.
+        name: Name of the struct column, or prefix of the columns (empty: no prefix).
+        struct: Whether it is a struct column.
     """
 
     side: str
@@ -23,12 +23,18 @@ class Side:
     struct: bool
 
     def path(self, column: str) -> str:
-        """How a state's column is called in the files; with a dot inside a struct."""
+        """Return the name of a state's column in the files, with a dot inside a struct."""
         return f"{self.name}.{column}" if self.struct else f"{self.name}{column}"
 
 
 def sides_of(source: Source, schema: pa.Schema, is_struct: Callable[[str, pa.Schema], bool]) -> tuple[Side, ...]:
-    """The sides that the spec names; `is_struct` says which are structs where the spec does not say it."""
+    """Return the sides that the spec names.
+
+    Args:
+        source: The changelog.
+        schema: Schema of the first file.
+        is_struct: Function that decides whether a name is that of a struct if the spec does not state it.
+    """
     forms, names = dict(source.forms), {"before": source.before, "after": source.after}
     sides = []
     for side in ("before", "after"):
@@ -41,7 +47,14 @@ def sides_of(source: Source, schema: pa.Schema, is_struct: Callable[[str, pa.Sch
 
 
 def members(side: Side, names: Sequence[str], sides: Sequence[Side], roles: Collection[str | None]) -> list[str]:
-    """Columns of the files that are of a side without a struct; `roles` are those of no side."""
+    """Return the columns of the files that belong to a side without a struct.
+
+    Args:
+        side: The side.
+        names: Columns of the files.
+        sides: All sides.
+        roles: Columns that belong to no side.
+    """
     others = [other for other in sides if other is not side and other.name]
     prefixes, structs = (tuple(o.name for o in others if o.struct is struct) for struct in (False, True))
     return [
@@ -55,13 +68,19 @@ def members(side: Side, names: Sequence[str], sides: Sequence[Side], roles: Coll
 
 
 def struct_fields(schema: pa.Schema, side: Side) -> list[pa.Field]:
-    """Of a struct column; none where it is null in all rows, so that the file knows nothing of them."""
+    """Return the fields of a struct column; empty if it is null in all rows, since the file has no names then."""
     type_ = schema.types[schema.names.index(side.name)] if side.name in schema.names else pa.null()
     return list(type_) if pa.types.is_struct(type_) else []
 
 
 def find(schema: pa.Schema, path: str, sides: Sequence[Side]) -> pa.DataType | None:
-    """Type of a column by its path; None if it is not there."""
+    """Return the type of a column; None if it does not exist.
+
+    Args:
+        schema: Schema of the file.
+        path: Path of the column.
+        sides: All sides.
+    """
     if path in schema.names:
         return schema.types[schema.names.index(path)]
     for side in sides:

@@ -1,4 +1,4 @@
-"""Files of any of Beam's file systems, and segments of topics: which there are."""
+"""List files of any of Beam's file systems, and segments of topics."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from apache_beam.io.filesystems import FileSystems
 from transforms.common.errors import InputError, SpecError
 from transforms.sources.files.kafka import new_segments
 from transforms.sources.files.local_files import local_files
-from transforms.sources.files.topic_segments import Segment, is_of_topic
+from transforms.sources.files.topic_segments import TopicSegment, is_of_topic
 from transforms.sources.files.topic_segments import joined as joined_segments
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A file as its folder lists it: `updated` in seconds since the epoch, 0 where that is not known.
+    """File as its folder lists it; `updated` in seconds since the epoch, 0 if it is unknown.
 
-    A segment of a topic is a file as well (transforms.sources.files.topic_segments).
+    A segment of a topic also counts as a file (transforms.sources.files.topic_segments).
     """
 
     path: str
@@ -32,15 +32,17 @@ def find(
     settings: str | None = None,
     lines: Callable[[str], bool] = lambda _: False,
 ) -> tuple[Listed, ...]:
-    """All files that match, sorted by path; of topics only what was not taken.
+    """Return all files that match, sorted by path; of topics only segments that were not taken.
 
     Args:
-        settings: as of `matching`.
-        lines: whether the file at a path holds lines of JSON: without a byte it has none, and is no fault.
+        paths: Globs and topics.
+        taken: As in `matching`.
+        settings: As in `matching`.
+        lines: Whether the file at a path holds JSON lines: an empty one has no lines and is valid.
 
     Raises:
-        SpecError: a glob that matches nothing.
-        InputError: a file without any bytes where there must be some, or a file system that cannot be listed.
+        SpecError: A glob matches nothing.
+        InputError: A file is empty, or a file system cannot be listed.
     """
     found: set[Listed] = set()
     for pattern in paths:
@@ -58,20 +60,21 @@ def find(
 def matching(
     paths: tuple[str, ...], *, taken: Iterable[Listed] = (), settings: str | None = None
 ) -> tuple[Listed, ...]:
-    """All files that match, perhaps none, perhaps empty ones, sorted by path; of topics only what was not taken.
+    """Return all files that match, sorted by path, including empty ones; of topics only segments that were not taken.
 
     Args:
-        taken: files that were read before, or will be.
-        settings: path of the settings of Kafka's client.
+        paths: Globs and topics.
+        taken: Files that were read earlier, or will be.
+        settings: Path of the settings of Kafka's client; None for none.
 
     Raises:
-        InputError: a file system that cannot be listed, or a topic that cannot be read on from what was taken.
-        SpecError: a topic that is not there or not fit.
+        InputError: A file system cannot be listed, or a topic cannot be continued from the taken segments.
+        SpecError: A topic does not exist or is unsuitable.
     """
     found: dict[str, Listed] = {}
     for pattern in paths:
         if is_of_topic(pattern):
-            known = [segment for segment in (Segment.parse(file.path) for file in taken) if segment is not None]
+            known = [segment for segment in (TopicSegment.parse(file.path) for file in taken) if segment is not None]
             found |= {segment.path: _listed(segment) for segment in new_segments(pattern, known, settings)}
             continue
         try:
@@ -89,36 +92,36 @@ def matching(
 
 
 def _in_store(pattern: str) -> list[Listed]:
-    """Files of any of Beam's file systems but the local one."""
+    """Return matching files of any of Beam's file systems except the local one."""
     listed = FileSystems.match([pattern])[0].metadata_list
     return [Listed(m.path, m.size_in_bytes, float(m.last_updated_in_seconds or 0.0)) for m in listed]
 
 
 def _in_folders(pattern: str) -> list[Listed]:
-    """Local files.
+    """Return matching local files.
 
     Raises:
-        OSError: a folder that may hold some cannot be listed, or a file cannot be looked at.
+        OSError: A folder that can hold such files cannot be listed, or a file cannot be examined.
     """
     found = []
     for path in local_files(pattern):
         try:
             facts = Path(path).stat()
         except FileNotFoundError:
-            if Path(path).is_symlink():  # to something that should be there
+            if Path(path).is_symlink():  # a link to a missing file
                 raise
-            continue  # somebody has moved it away since
+            continue  # it was removed in the meantime
         found.append(Listed(path, facts.st_size, facts.st_mtime))
     return found
 
 
 def joined(files: Iterable[Listed]) -> tuple[Listed, ...]:
-    """Segments that follow on each other as one; other files as they are. Or a stream's list would grow for ever."""
+    """Return the files with adjacent segments joined, so that a stream's list of files does not grow without limit."""
     files = tuple(files)
-    segments = [segment for segment in (Segment.parse(file.path) for file in files) if segment is not None]
+    segments = [segment for segment in (TopicSegment.parse(file.path) for file in files) if segment is not None]
     plain = [file for file in files if not is_of_topic(file.path)]
     return (*plain, *(_listed(segment) for segment in joined_segments(segments)))
 
 
-def _listed(segment: Segment) -> Listed:
+def _listed(segment: TopicSegment) -> Listed:
     return Listed(segment.path, segment.size, 0.0)

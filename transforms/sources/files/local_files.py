@@ -1,6 +1,6 @@
-"""Local files that match a pattern, as Beam matches them: `**` may hold slashes, `*` none.
+"""Local files that match a pattern, as Beam matches them: `**` also matches slashes, `*` does not.
 
-Beam skips folders that it cannot list, so a changelog without them would look whole. Here that is an error.
+Beam skips folders that it cannot list, so a changelog without them would look complete. Here that is an error.
 """
 
 import os
@@ -13,10 +13,10 @@ from transforms.common.sinks import is_there
 
 
 def local_files(pattern: str) -> list[str]:
-    """Their paths, in no order; none if a folder of the pattern is not there.
+    """Return their paths in any order; none if a folder of the pattern does not exist.
 
     Raises:
-        OSError: a folder that may hold such files cannot be listed.
+        OSError: A folder that can hold such files cannot be listed.
     """
     pattern = pattern if "/" in pattern else f"./{pattern}"
     pattern = f"{pattern}*" if pattern.endswith("/") else pattern
@@ -25,7 +25,7 @@ def local_files(pattern: str) -> list[str]:
 
 
 def _below(folder: str, steps: Sequence[str]) -> Iterator[str]:
-    """Files with a name for each step; from the first `**` on the steps are one, for all that is below."""
+    """Yield files with a name for each step; from the first `**` on, the steps are one pattern for all files below."""
     step, *rest = steps
     if not set(step) & set("*?["):
         path = f"{folder}{step}"

@@ -1,5 +1,6 @@
-"""Opening files of any of Beam's file systems, and segments of topics, as Arrow streams."""
+"""Open files of any of Beam's file systems, and segments of topics, as Arrow streams."""
 
+import os
 import zlib
 from typing import BinaryIO
 
@@ -8,10 +9,10 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from transforms.sources.files.kafka import Lines
-from transforms.sources.files.topic_segments import Segment
+from transforms.sources.files.topic_segments import TopicSegment
 
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, BeamIOError, UnicodeDecodeError)
-"""What the libraries raise when a file has vanished, is truncated or is not of its format."""
+"""Errors of the libraries if a file has vanished, is truncated or is not of its format."""
 
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BEGINS = {
@@ -21,31 +22,36 @@ _BEGINS = {
     b"PK\x03\x04": "zip",
     b"\xfd7zXZ\0": "xz",
 }
-"""What compressed files begin with, and text does not."""
+"""First bytes of compressed files, which text does not have."""
 
 
 FIRST_BYTES = 1 << 22
-"""So many are enough to inspect a file."""
+"""Bytes that suffice to inspect a file."""
 
 
 class MisnamedError(OSError):
-    """A file that is compressed otherwise than its name says; the message says how, and nothing of the content."""
+    """The file is compressed in another way than its name states; the message names the way and shows no content."""
+
+
+class OversizeError(OSError):
+    """A part of the file would take too much memory; the message names the part and shows no content."""
 
 
 def open_random(path: str) -> pa.NativeFile:
-    """For formats that seek (Parquet)."""
+    """Return a stream for formats that seek (Parquet)."""
     if "://" not in path:
         return pa.memory_map(path)
     return pa.PythonFile(_open(path), mode="r")
 
 
 def open_stream(path: str, settings: str | None = None) -> pa.NativeFile:
-    """From begin to end, decompressed by the path's extension; a truncated stream raises instead of ending early.
+    """Return a stream of the whole file, decompressed by the path's extension; a truncated file raises an error.
 
     Args:
-        settings: as of `matching`.
+        path: Path of a file or a segment.
+        settings: As in `matching`.
     """
-    segment = Segment.parse(path)
+    segment = TopicSegment.parse(path)
     if segment is not None:
         return pa.PythonFile(Lines(segment, settings), mode="r")
     file = _open(path)
@@ -61,15 +67,19 @@ def open_stream(path: str, settings: str | None = None) -> pa.NativeFile:
 
 
 def first_lines(stream: pa.NativeFile) -> bytes:
-    """The whole lines at the begin of a file; of one line alone its begin."""
+    """Return the complete lines at the beginning of a file; of a single line its beginning."""
     head = stream.read(FIRST_BYTES)
     whole = head.rfind(b"\n") + 1 if len(head) == FIRST_BYTES else 0
     return head[:whole] if whole else head + b"\n"
 
 
 def why(error: Exception, usual: str) -> str:
-    """What to say of an error of `UNREADABLE`: its own words, or the usual with its kind in the braces."""
-    return str(error) if isinstance(error, MisnamedError) else usual.format(type(error).__name__)
+    """Return the description of an error of `UNREADABLE`: its own text, or `usual` with the error's class inserted."""
+    if isinstance(error, MisnamedError | OversizeError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno:
+        return f"cannot be read ({os.strerror(error.errno)}); check the disk, the path and your rights"
+    return usual.format(type(error).__name__)
 
 
 def _refuse_misnamed(begin: bytes, named: str | None) -> None:
@@ -87,5 +97,5 @@ def _refuse_misnamed(begin: bytes, named: str | None) -> None:
 
 
 def _open(path: str) -> BinaryIO:
-    # Beam would end a truncated gzip stream without a word, so that Arrow decompresses.
+    # Arrow decompresses, since Beam would end a truncated gzip stream without an error.
     return FileSystems.open(path, "application/octet-stream", CompressionTypes.UNCOMPRESSED)

@@ -1,10 +1,10 @@
-"""Snapshots of a table: files with the date in their paths, and which of them belong together.
+"""Snapshots of a table: files with a date in their paths, and the files that form one snapshot.
 
-    data/customers/%Y-%m-%d/*.parquet     a glob in which %Y %m %d %H %M %S stand for digits
+    data/customers/%Y-%m-%d/*.parquet     a glob in which %Y %m %d %H %M %S denote digits
 
-All files of one instant are one snapshot, the table as it was then. What is missing is known from the paths alone,
-before anything is read: one missing snapshot would look as if nothing had changed, one missing part as if all of its
-rows had been deleted.
+All files of one instant are one snapshot, the table at that time. Missing files are detected from the paths, before
+anything is read: a missing snapshot would look as if nothing had changed, a missing part as if all its rows had been
+deleted.
 """
 
 import re
@@ -18,6 +18,7 @@ from apache_beam.io.filesystem import FileSystem
 
 from transforms.common.errors import InputError
 from transforms.common.source import Source
+from transforms.common.zones import zone_of
 from transforms.sources.files.listing import Listed, find
 
 _DIGITS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2}
@@ -31,7 +32,7 @@ _MOST_NAMED = 5
 
 
 def date_problem(path: str) -> str | None:
-    """What is wrong with how a path says the date; None if nothing is.
+    """Return what is wrong with the date in a path; None if it is valid.
 
     >>> date_problem("data/%Y-%m.csv")
     'a snapshot is known by the date in its path; %d is missing, write one such as data/%Y-%m-%d/*.parquet'
@@ -50,7 +51,7 @@ def date_problem(path: str) -> str | None:
 
 
 def with_directives(path: str) -> str | None:
-    """The path of a file with directives for the date in it; None if there is no date.
+    """Return the path of a file with directives for its date; None if there is no date.
 
     >>> with_directives("snaps/2026-01-31.csv"), with_directives("part-20261.csv")
     ('snaps/%Y-%m-%d.csv', None)
@@ -64,11 +65,11 @@ def with_directives(path: str) -> str | None:
 
 
 def snapshot_files(source: Source) -> tuple[Listed, ...]:
-    """The files of all snapshots, in the order of time, those of one by their paths.
+    """Return the files of all snapshots in the order of time, the files of one snapshot by path.
 
     Raises:
-        SpecError: a path that matches nothing.
-        InputError: a date that is none, a snapshot without files of one of several paths, or as `files.find`.
+        SpecError: A path matches nothing.
+        InputError: A date is invalid, a snapshot lacks the files of one of several paths, or as `files.find`.
     """
     found = {path: find((glob_of(path),)) for path in source.paths}
     instants = {file: instant_of(source, file.path) for files in found.values() for file in files}
@@ -83,14 +84,15 @@ def snapshot_files(source: Source) -> tuple[Listed, ...]:
 
 
 def base_of(source: Source, read: Mapping[str, Listed], found: Iterable[Listed]) -> tuple[Listed, ...]:
-    """The files of the last snapshot that earlier runs have read, which the first new one is compared with.
+    """Return the files of the last snapshot that earlier runs have read, with which the first new one is compared.
 
     Args:
-        read: what they have read, by path.
-        found: what is there now.
+        source: The changelog.
+        read: Files that earlier runs have read, by path.
+        found: Existing files.
 
     Raises:
-        InputError: a snapshot came late, or the last one that was read is gone.
+        InputError: A snapshot arrived late, or the last one that was read is missing.
     """
     last = max(instant_of(source, path) for path in read)
     there = {file.path for file in found}
@@ -111,10 +113,15 @@ def base_of(source: Source, read: Mapping[str, Listed], found: Iterable[Listed])
 
 
 def refuse_gaps(source: Source, paths: Sequence[str], *, until: int) -> None:
-    """Hold all snapshots so far, by the paths of their files, against those expected up to a time, that included.
+    """Compare all snapshots so far, by the paths of their files, with those expected up to a time.
+
+    Args:
+        source: The changelog.
+        paths: Paths of the files so far.
+        until: Last instant at which a snapshot is expected, in microseconds since the epoch.
 
     Raises:
-        InputError: a snapshot is missing, or there is one in between.
+        InputError: A snapshot is missing, or there is an additional one in between.
     """
     files = {instant_of(source, path): path for path in sorted(paths, reverse=True)}
     first, last = min(files), max(files)
@@ -130,8 +137,8 @@ def refuse_gaps(source: Source, paths: Sequence[str], *, until: int) -> None:
         more = ", ..." if len(missing) > _MOST_NAMED else ""
         raise InputError(
             f"snapshots are missing: {', '.join(missing[:_MOST_NAMED])}{more}; one is expected each changelog.every, "
-            "from the first to the end of the windows that are released; put them there, or say --until when there are "
-            "enough"
+            "from the first to the end of the windows that are released; add them, or end earlier with "
+            "--until"
         )
     for instant in sorted(files.keys() - expected):
         raise InputError(
@@ -141,7 +148,12 @@ def refuse_gaps(source: Source, paths: Sequence[str], *, until: int) -> None:
 
 
 def path_at(path: str, instant: int, timezone: str | None) -> str:
-    """Where the snapshot of an instant is expected; a glob stays one.
+    """Return the path at which the snapshot of an instant is expected; a glob stays a glob.
+
+    Args:
+        path: Path with directives.
+        instant: Instant in microseconds since the epoch.
+        timezone: IANA name of the zone of the dates; None: UTC.
 
     >>> path_at("data/%Y/%m-%d/*.csv", 86_400_000_000, None)
     'data/1970/01-02/*.csv'
@@ -156,10 +168,10 @@ def path_at(path: str, instant: int, timezone: str | None) -> str:
 
 
 def instant_of(source: Source, file: str) -> int:
-    """The instant of a file's snapshot.
+    """Return the instant of a file's snapshot, in microseconds since the epoch.
 
     Raises:
-        InputError: its path holds no date.
+        InputError: Its path holds no valid date.
     """
     path = next((path for path in source.paths if re.match(_pattern(path), file)), source.paths[0])
     letters = [letter for letter in _DIRECTIVE.findall(path) if letter != "%"]
@@ -167,7 +179,7 @@ def instant_of(source: Source, file: str) -> int:
     directives = sorted(set(zip(letters, found.groups(), strict=True))) if found else []
     parts = {_NAMES[letter]: int(digits) for letter, digits in directives}
     try:
-        if len(parts) < len(directives) or not parts:  # one of them says two things
+        if len(parts) < len(directives) or not parts:  # one directive has two values
             raise ValueError
         return _microseconds(datetime(**parts, tzinfo=_zone(source.timezone)))
     except (ValueError, OverflowError):
@@ -175,7 +187,7 @@ def instant_of(source: Source, file: str) -> int:
 
 
 def _expected(first: int, source: Source) -> Iterator[int]:
-    """Instants from the first on: days by the calendar of the time zone, whatever its clocks do; else by time alone."""
+    """Yield instants from the first on: calendar days of the time zone for whole days, else equal steps of time."""
     every = source.every or _DAY
     if every % _DAY:
         yield from count(first, every)
@@ -192,8 +204,8 @@ def glob_of(path: str) -> str:
 
 @cache
 def _pattern(path: str) -> str:
-    """The regular expression that Beam makes of the glob, with a group for each directive."""
-    marks = {letter: chr(0xE000 + place) for place, letter in enumerate(_DIGITS)}  # no letters of any language
+    """Return the regular expression that Beam makes of the glob, with a group for each directive."""
+    marks = {letter: chr(0xE000 + place) for place, letter in enumerate(_DIGITS)}  # private-use characters
     pattern: str = FileSystem.translate_pattern(_replaced(path, marks))
     for letter, mark in marks.items():
         pattern = pattern.replace(mark, f"([0-9]{{{_DIGITS[letter]}}})")
@@ -201,13 +213,13 @@ def _pattern(path: str) -> str:
 
 
 def _replaced(path: str, by: dict[str, str]) -> str:
-    # Beam lists the folder that a glob begins with, and finds nothing where it names none.
+    # Beam lists the folder with which a glob begins, and finds nothing if there is no folder name.
     folder = "" if "/" in re.split(r"[*?[%]", path)[0] else "./"
     return folder + _DIRECTIVE.sub(lambda directive: {"%": "%", **by}[directive[1]], path)
 
 
 def _zone(name: str | None) -> ZoneInfo:
-    return ZoneInfo(name or "UTC")
+    return zone_of(name or "UTC")
 
 
 def _moment(instant: int) -> datetime:

@@ -1,10 +1,11 @@
-"""Segments of a topic: runs of one partition's records, named by their offsets, that stand for files.
+"""Segments of a topic: ranges of one partition's records, named by their offsets, that are treated as files.
 
-    kafka://HOST:PORT/TOPIC                             what a spec names; several hosts with commas between them
-    kafka://HOST:PORT/TOPIC/PARTITION/FROM-TO           a segment; offsets, TO is not part of it
+    kafka://HOST:PORT/TOPIC                             path in a spec; several hosts are separated by commas
+    kafka://HOST:PORT/TOPIC/PARTITION/FROM-TO           a segment; offsets, without TO
 
-What lies between two offsets never changes, so a segment is a file that never does. The numbers have a fixed width: the
-segments of a partition sort as their offsets do. Nothing here asks a broker (that is transforms.sources.files.kafka).
+The records between two offsets never change, so a segment is a file that never changes. The numbers have a fixed width:
+the segments of a partition sort as their offsets do. Nothing here contacts a broker (see
+transforms.sources.files.kafka).
 """
 
 import re
@@ -17,10 +18,10 @@ from transforms.common.errors import InputError
 SCHEME = "kafka://"
 
 RECORDS = 100_000
-"""The most offsets of a segment: a worker reads it in seconds."""
+"""Most offsets of a segment: a worker reads it in seconds."""
 
 RECORD_BYTES = 512
-"""A record counts as so many bytes where a file's size matters. The true number is not known before it is read."""
+"""Assumed bytes of a record if a file's size matters; the true number is unknown until it is read."""
 
 _HOST = r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 _TOPIC = rf"(?P<topic>{SCHEME}(?P<hosts>{_HOST}(?:,{_HOST})*)/(?P<name>[A-Za-z0-9._-]{{1,249}}))"
@@ -28,8 +29,8 @@ _SEGMENT = rf"{_TOPIC}/(?P<partition>[0-9]{{5,}})/(?P<begin>[0-9]{{20}})-(?P<end
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """Records `begin` to `end` (not part of it) of a partition; `topic` as a spec names it."""
+class TopicSegment:
+    """Records `begin` to `end` - 1 of a partition; `topic` is the path in a spec."""
 
     topic: str
     partition: int
@@ -37,29 +38,31 @@ class Segment:
     end: int
 
     @staticmethod
-    def parse(path: str) -> "Segment | None":
-        """The segment of a path; None if it is not that of a segment.
+    def parse(path: str) -> "TopicSegment | None":
+        """Return the segment of a path; None if the path is not that of a segment.
 
-        >>> Segment.parse("kafka://k:9092/stays/00003/00000000000000000020-00000000000000000025")
-        Segment(topic='kafka://k:9092/stays', partition=3, begin=20, end=25)
+        >>> TopicSegment.parse("kafka://k:9092/stays/00003/00000000000000000020-00000000000000000025")
+        TopicSegment(topic='kafka://k:9092/stays', partition=3, begin=20, end=25)
         """
         found = re.fullmatch(_SEGMENT, path)
         if found is None:
             return None
-        return Segment(found["topic"], int(found["partition"]), int(found["begin"]), int(found["end"]))
+        return TopicSegment(found["topic"], int(found["partition"]), int(found["begin"]), int(found["end"]))
 
     @property
     def path(self) -> str:
+        """Path of the segment."""
         return f"{self.topic}/{self.partition:05}/{self.begin:020}-{self.end:020}"
 
     @property
     def size(self) -> int:
-        """About how many bytes; the same for ever."""
+        """Approximate bytes; the number never changes."""
         return (self.end - self.begin) * RECORD_BYTES
 
 
 def hosts_and_name(topic: str) -> tuple[str, str]:
-    """
+    """Return the brokers and the name of a topic.
+
     >>> hosts_and_name("kafka://a:9092,b:9092/stays")
     ('a:9092,b:9092', 'stays')
     """
@@ -70,12 +73,12 @@ def hosts_and_name(topic: str) -> tuple[str, str]:
 
 
 def is_of_topic(path: str) -> bool:
-    """Whether a path names a topic or a segment, rightly or not."""
+    """Return whether a path denotes a topic or a segment, valid or not."""
     return path.startswith(SCHEME)
 
 
 def topic_problem(path: str) -> str | None:
-    """What is wrong with a spec's path that names a topic. It is not quoted: there may be a password in it."""
+    """Return what is wrong with a topic's path in a spec; the path is not quoted, since it can hold a password."""
     if "@" in path:
         return "no user or password here, since specs are published: they belong into the file of changelog.kafka"
     if re.fullmatch(_TOPIC, path) is None:
@@ -83,18 +86,19 @@ def topic_problem(path: str) -> str | None:
     return None
 
 
-def following(topic: str, taken: Iterable[Segment], there: Mapping[int, tuple[int, int]]) -> list[Segment]:
-    """What comes after the segments that were taken, in parts of at most `RECORDS`.
+def following(topic: str, taken: Iterable[TopicSegment], there: Mapping[int, tuple[int, int]]) -> list[TopicSegment]:
+    """Return the segments after those that were taken, of at most `RECORDS` offsets each.
 
-    A partition without a record is one empty segment when it is first seen: then it is known that it was there, and
-    a later one is read from offset 0 or not at all.
+    A partition without a record is one empty segment when it is first seen. So it is known that it existed, and a later
+    partition is read from offset 0 or refused.
 
     Args:
-        taken: of any topics, in any order; they may overlap.
-        there: partition to its first offset and its end.
+        topic: Path of the topic.
+        taken: Taken segments of any topics, in any order; they may overlap.
+        there: Partition to its first offset and its end.
 
     Raises:
-        InputError: records were deleted before they were read, or the topic is another one than the one that was read.
+        InputError: Records were deleted before they were read, or the topic is not the one that was read.
     """
     ends = _ends(segment for segment in taken if segment.topic == topic)
     found = []
@@ -103,22 +107,22 @@ def following(topic: str, taken: Iterable[Segment], there: Mapping[int, tuple[in
         begin = ends.get(partition, 0 if ends else first)
         if end < begin:
             raise InputError(
-                f"{topic}: partition {partition} ends at offset {end}, but was read up to {begin}: it was made anew or "
-                "has lost records; a new topic needs a new name and a spec that names it"
+                f"{topic}: partition {partition} ends at offset {end}, but was read up to {begin}: it was created "
+                "again or has lost records; a new topic needs a new name and a spec that names it"
             )
         if first > begin:
             raise InputError(
                 f"{topic}: partition {partition}: the records at offsets {begin} to {first - 1} were deleted before "
-                "they were read; what is published would miss changes. Set a longer retention.ms or run more often; "
-                "this release cannot go on, another one can begin (run --new-release NAME)"
+                "they were read; published numbers would miss changes. Set a longer retention.ms or run more often; "
+                "this release cannot continue; start another one (run --new-release NAME)"
             )
-        found += _cut(Segment(topic, partition, begin, end)) if end > begin or partition not in ends else []
+        found += _cut(TopicSegment(topic, partition, begin, end)) if end > begin or partition not in ends else []
     return found
 
 
-def joined(segments: Iterable[Segment]) -> list[Segment]:
-    """Those of a partition that follow on each other or overlap, as one."""
-    parts: list[Segment] = []
+def joined(segments: Iterable[TopicSegment]) -> list[TopicSegment]:
+    """Return the segments with adjacent and overlapping ones of a partition joined."""
+    parts: list[TopicSegment] = []
     for segment in sorted(segments, key=lambda s: (s.topic, s.partition, s.begin)):
         last = parts[-1] if parts else None
         if last and (last.topic, last.partition) == (segment.topic, segment.partition) and segment.begin <= last.end:
@@ -128,14 +132,14 @@ def joined(segments: Iterable[Segment]) -> list[Segment]:
     return parts
 
 
-def _ends(taken: Iterable[Segment]) -> dict[int, int]:
-    """Up to where each partition was taken without a gap. What would follow a gap is read again, which does no harm."""
-    parts: dict[int, list[Segment]] = defaultdict(list)
+def _ends(taken: Iterable[TopicSegment]) -> dict[int, int]:
+    """Return the offset up to which each partition was taken without a gap. Segments after a gap are read again."""
+    parts: dict[int, list[TopicSegment]] = defaultdict(list)
     for segment in joined(taken):
         parts[segment.partition].append(segment)
     return {partition: found[0].end for partition, found in parts.items()}
 
 
-def _cut(segment: Segment) -> list[Segment]:
+def _cut(segment: TopicSegment) -> list[TopicSegment]:
     begins = range(segment.begin, segment.end, RECORDS) or [segment.begin]
     return [replace(segment, begin=begin, end=min(begin + RECORDS, segment.end)) for begin in begins]

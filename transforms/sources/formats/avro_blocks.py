@@ -1,11 +1,14 @@
-"""Avro files block by block: records, and the Arrow types that their members are read as."""
+"""Avro files block by block: their records, and the Arrow types of the records' members."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import fastavro
 import pyarrow as pa
 
+from transforms.sources.files.opening import OversizeError
+from transforms.sources.formats.avro_unpacked import Unpacked
 from transforms.sources.formats.envelopes import Path
 from transforms.sources.formats.format import Record
 
@@ -27,41 +30,49 @@ _LOGICAL = {
     "decimal": pa.float64(),
 }
 _NONE_THAT_SERVES = pa.list_(pa.null())
+_TOGETHER = 10_000  # records at a time, since they are Python objects
 
 
 def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.DataType]]]:
-    """The records of each block, and the types of all members of their objects.
+    """Yield some records of each block, and the types of all members of their objects.
 
     Raises:
-        pa.ArrowInvalid: not an Avro file, or a spoilt one.
+        OversizeError: A block is too large.
+        pa.ArrowInvalid: The file is not an Avro file, or a damaged one.
     """
     try:
-        for block in fastavro.block_reader(stream):  # typed too loosely by fastavro
-            records: list[Any] = list(block)
+        for block in fastavro.block_reader(Unpacked(stream)):  # type: ignore[arg-type]  # it has read and tell
+            types = _types(block.writer_schema)
+            left: Iterator[Any] = iter(block)  # typed too loosely by fastavro
+            while records := list(islice(left, _TOGETHER)):
+                yield records, types
             if block.bytes_.read(1):  # type: ignore[attr-defined]
                 raise ValueError("a block is longer than its records")
-            yield records, _types(block.writer_schema)
-    except Exception as error:  # there is hardly a kind that fastavro does not raise where bytes are wrong
+    except OversizeError:
+        raise
+    except Exception as error:  # fastavro raises almost any class for wrong bytes
         raise pa.ArrowInvalid(type(error).__name__) from None
 
 
 def types_of(stream: pa.NativeFile) -> dict[Path, pa.DataType]:
-    """The types of all members of the records' objects, whether there are records or not.
+    """Return the types of all members of the records' objects, even without records.
 
     Raises:
-        pa.ArrowInvalid: not an Avro file, or a spoilt one.
+        pa.ArrowInvalid: The file is not an Avro file, or a damaged one.
     """
     try:
-        return _types(fastavro.block_reader(stream).writer_schema)
+        return _types(fastavro.block_reader(Unpacked(stream)).writer_schema)  # type: ignore[arg-type]
+    except OversizeError:
+        raise
     except Exception as error:
         raise pa.ArrowInvalid(type(error).__name__) from None
 
 
 def column(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Values as fastavro gives them, as an array; null where the type is none that serves.
+    """Return values of fastavro as an array; null if the type is not supported.
 
     Raises:
-        pa.ArrowInvalid: values that the file's own schema does not allow.
+        pa.ArrowInvalid: The file's own schema does not allow the values.
     """
     if type_ == _NONE_THAT_SERVES:
         return pa.nulls(len(values), type_)
@@ -76,7 +87,7 @@ def column(values: list[Any], type_: pa.DataType) -> pa.Array:
 
 
 def _types(schema: Any) -> dict[Path, pa.DataType]:
-    """Types of the members of the record, and of the records in it."""
+    """Return the types of the members of the record, and of the records in it."""
     found: dict[Path, pa.DataType] = {}
     for member in schema["fields"]:
         inner = _not_null(member["type"])
@@ -88,7 +99,7 @@ def _types(schema: Any) -> dict[Path, pa.DataType]:
 
 
 def _not_null(type_: Any) -> Any:
-    """What a nullable type is otherwise; several types stand for a text."""
+    """Return a nullable type without null; a union of several types is read as text."""
     if not isinstance(type_, list):
         return type_
     others = [other for other in type_ if other != "null"]

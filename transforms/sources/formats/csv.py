@@ -1,11 +1,13 @@
-"""CSV changelogs, streamed in blocks; every cell is read as bytes and converted afterwards, row by row if need be."""
+"""CSV changelogs, streamed in blocks; every cell is read as bytes and converted afterwards, row by row if necessary."""
 
 import codecs
 import csv
 import io
 import re
+import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,35 +15,42 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from transforms.common.batches import Batch, dead_file, dead_letters
+from transforms.common.batches import MOST_DEAD, TOO_MANY_DEAD, Batch, dead_file, dead_letters
 from transforms.common.images import IMAGE, digest, shared
 from transforms.common.kinds import any_valid, one_chunk, to_mask
+from transforms.common.memory import scaled
 from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import normalise
-from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, first_lines, open_stream, why
+from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, OversizeError, first_lines, open_stream, why
 from transforms.sources.formats.format import Format, Sample, Split
 
-_BLOCK = 1 << 23  # bytes
-_HEADER = 1 << 16
-_SUBSTITUTE = b"\x1a"  # ASCII's own sign for a character that cannot be read
+_BLOCK, _LEAST_BLOCK = 1 << 23, 1 << 22  # bytes: the most, and the least if memory is scarce; no row may be longer
+_HEADER = 1 << 20
+_MOST_COLUMNS = 1 << 16
+_NO_HEADER = f"the header is longer than {_HEADER >> 20} MiB or has more than {_MOST_COLUMNS:,} columns"
+_LONG_ROW = f"a row is longer than {_LEAST_BLOCK >> 20} MiB; a quote that is not closed makes one of all that follow"
+_MOST_BROKEN = 100_000  # rows at the beginning of a file
+_SUBSTITUTE = b"\x1a"  # ASCII's substitute for an unreadable character
 _LINE = re.compile(rb"[^\r\n]*")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table]:
-    """Batches and dead letters of a file; a fault of the file is one dead letter.
+    """Yield batches and dead letters of a file; a fault of the file is one dead letter.
 
-    * An empty cell is null, a quoted empty one is an empty text; what the source lists as null is, in quotes or not.
-      Lines without anything are not rows.
-    * Whole numbers are decimal digits with at most a minus, or bits as in 0x1F; floats may be nan or inf, and are inf
-      beyond their range; nothing else, blanks included, may stand in a number's cell. An empty text is a key.
+    * An empty cell is null, a quoted empty one is an empty text; texts that the source lists as null are null, in
+      quotes or not. Empty lines are not rows.
+    * Integers are decimal digits with an optional minus, or bits as in 0x1F; floats can be nan or inf, and are inf
+      beyond their range; any other character in a number's cell, even a blank, is an error. An empty text is a valid
+      key.
     * A needed cell that is not UTF-8, or holds NUL or U+001A, is a dead letter.
     """
     rows, place = _Rows(), split.place
     try:
-        with open_stream(place.file) as stream:
+        with open_stream(place.file) as stream, ExitStack() as stopped:
             whole = _WithEnd(stream, rows.end)
+            stopped.callback(whole.stop)
             reader = _open(whole, rows)
             fault = layout.fault(pa.schema([(name, pa.null()) for name in reader.schema.names]))
             if fault is not None:
@@ -49,13 +58,18 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
                 return
             for batch in reader:
                 if batch.num_rows and _holds(batch.column(batch.num_columns - 1)[-1], rows.end):
-                    batch = batch.slice(0, batch.num_rows - 1)  # the file's last row, in quotes that are still open
+                    batch = batch.slice(0, batch.num_rows - 1)  # the file's last row has an open quote
                 numbers = rows.number(batch.num_rows)
                 raw = _raw(pa.Table.from_batches([batch]), layout, substituted=whole.substituted)
                 yield from normalise(raw, numbers, layout, place, batch_rows)
                 yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
     except UNREADABLE as error:
-        yield dead_file(place.file, why(error, "the file cannot be read to its end ({})"))
+        usual = "the file cannot be read to its end ({})"
+        if rows.broken > MOST_DEAD:
+            usual = TOO_MANY_DEAD
+        elif "straddling" in str(error):
+            usual = _LONG_ROW
+        yield dead_file(place.file, why(error, usual))
         return
     yield dead_letters(place.file, rows.wrong(), "the row has not as many cells as the header")
     if not rows.ended:
@@ -67,10 +81,11 @@ class _Rows:
     """Numbers of the rows: the parser leaves out rows with a wrong number of cells and only reports them."""
 
     next: int = 1
-    skipped: list[int] = field(default_factory=list)  # not yet passed by `next`
-    unreported: list[int] = field(default_factory=list)  # passed or not, not yet a dead letter
-    end: str = field(default_factory=lambda: f"end {uuid.uuid4()}")  # what no file can hold
+    skipped: list[int] = field(default_factory=list)  # those that `next` has not passed
+    unreported: list[int] = field(default_factory=list)  # those that are not yet dead letters
+    end: str = field(default_factory=lambda: f"end {uuid.uuid4()}")  # a text that is in no file
     ended: bool = False
+    broken: int = 0
 
     def skip(self, row: pyarrow.csv.InvalidRow) -> str:
         if row.text.strip('",') == self.end:
@@ -79,10 +94,11 @@ class _Rows:
             number = row.number - 1  # the header is the parser's row 1
             self.skipped.append(number)
             self.unreported.append(number)
-        return "skip"
+            self.broken += 1
+        return "skip" if self.broken <= MOST_DEAD else "error"
 
     def number(self, rows: int) -> np.ndarray:
-        """Numbers of the next rows that the parser kept."""
+        """Return the numbers of the next rows that the parser kept, int64 [rows]."""
         candidates = np.arange(self.next, self.next + rows + len(self.skipped))
         numbers = candidates[~np.isin(candidates, self.skipped)][:rows]
         if rows:
@@ -91,29 +107,40 @@ class _Rows:
         return numbers
 
     def wrong(self) -> np.ndarray:
-        """Numbers of the rows left out since the last call."""
+        """Return the numbers of the rows left out since the last call, int64 [n]."""
         wrong, self.unreported = self.unreported, []
         return np.array(wrong, dtype=np.int64)
 
 
 class _WithEnd(io.RawIOBase):
-    """A stream with one more line, which the parser reports as a row of wrong length, unless a quote is open.
+    """Stream with one more line, which the parser reports as a row of wrong length, unless a quote is open.
 
-    Bytes that are not UTF-8 are substituted, since the parser cannot report the rows that they stand in; NUL as well,
-    since the parser may miss a comma, a quote or the end of a row that stands near it.
+    Bytes that are not UTF-8 are substituted, since the parser cannot report their rows; NUL as well, since the parser
+    can miss a comma, a quote or the end of a row near it.
     """
 
     def __init__(self, stream: pa.NativeFile, end: str) -> None:
         self._stream = stream
         self._end = end
         self._tail: bytes | None = None
-        self._cut = b""  # the begin of a character or of CR LF
+        self._cut = b""  # the beginning of a character or of CR LF
         self.substituted = False
+        self._reading = threading.Lock()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the stream: Arrow reads ahead in another thread, even after an error and when Python ends."""
+        with self._reading:
+            self._stopped = True
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
+        with self._reading:
+            return b"" if self._stopped else self._read(size)
+
+    def _read(self, size: int) -> bytes:
         data = self._cut
         while len(data) < size and (more := self._stream.read(size - len(data))):
             data += more
@@ -125,7 +152,7 @@ class _WithEnd(io.RawIOBase):
         return data + more
 
     def _whole(self, data: bytes, *, final: bool) -> bytes:
-        """Whole characters in UTF-8. Where CR LF is cut in two, the parser drops the LF, even within quotes."""
+        """Return complete UTF-8 characters. If CR LF is cut in two, the parser drops the LF, even within quotes."""
         end = len(data)
         if not final:
             end -= data.endswith(b"\r")
@@ -153,19 +180,26 @@ def _holds(cell: pa.Scalar, text: str) -> bool:
 
 
 def _cells(data: bytes) -> int:
-    """How many cells the header has.
+    """Return the number of cells of the header.
 
     Raises:
-        UnicodeDecodeError: one of them is not UTF-8.
+        UnicodeDecodeError: One of them is not UTF-8.
+        OversizeError: There are more than a parser has memory for.
     """
     lines = io.StringIO(data[:_HEADER].decode("latin-1"), newline="")
-    return len([cell.encode("latin-1").decode() for cell in next(filter(None, csv.reader(lines)), [])])
+    try:
+        cells = next(filter(None, csv.reader(lines)), [])
+    except csv.Error:  # a name longer than 131,072 characters
+        raise OversizeError(_NO_HEADER) from None
+    if len(cells) > _MOST_COLUMNS or (len(data) > _HEADER and lines.tell() >= _HEADER):
+        raise OversizeError(_NO_HEADER)
+    return len([cell.encode("latin-1").decode() for cell in cells])
 
 
 def _open(stream: _WithEnd, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
     return pyarrow.csv.open_csv(
         stream,
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=max(_LEAST_BLOCK, scaled(_BLOCK))),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=rows.skip),
         convert_options=pyarrow.csv.ConvertOptions(
             default_column_type=pa.binary(),
@@ -177,7 +211,7 @@ def _open(stream: _WithEnd, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
 
 
 def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
-    """The raw table (see `normalise`) of one block."""
+    """Return the raw table (see `normalise`) of one block."""
 
     nulls = pa.array([text.encode() for text in layout.source.nulls], pa.binary())
 
@@ -214,12 +248,16 @@ def _sample(source: Source, path: str) -> Sample:
 
 
 def _first_rows(source: Source, head: bytes) -> pa.Table:
-    header = len(_LINE.match(head)[0])  # type: ignore[index]  # it matches nothing, too
-    head = head[:header] + head[header:].decode(errors="replace").encode()  # the parser cannot leave out other rows
+    _cells(head)
+    header = len(_LINE.match(head)[0])  # type: ignore[index]  # it can match nothing
+    head = head[:header] + head[header:].decode(errors="replace").encode()  # the parser cannot skip other rows
     reader = pyarrow.csv.open_csv(
         pa.BufferReader(head),
         read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=FIRST_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip"),
+        parse_options=pyarrow.csv.ParseOptions(
+            newlines_in_values=True,
+            invalid_row_handler=lambda row: "skip" if (row.number or 0) <= _MOST_BROKEN else "error",
+        ),
         convert_options=pyarrow.csv.ConvertOptions(
             default_column_type=pa.string(),
             strings_can_be_null=True,
@@ -234,4 +272,11 @@ def _first_rows(source: Source, head: bytes) -> pa.Table:
     return table
 
 
-CSV = Format(name="csv", kind="a CSV file", sample=_sample, read=_read, endings=(".csv",), cells=True)
+RESTS_ON = (
+    "Programs that write the CSV files double each quote within a quoted cell: otherwise a cell that begins with a "
+    "quote takes the rows that follow into itself, other people's rows too."
+)
+
+CSV = Format(
+    name="csv", kind="a CSV file", sample=_sample, read=_read, endings=(".csv",), cells=True, rests_on=RESTS_ON
+)

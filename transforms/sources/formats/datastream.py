@@ -1,4 +1,4 @@
-"""Google Datastream's events in Cloud Storage, as JSON lines or Avro: the end of a file's name says which."""
+"""Google Datastream's events in Cloud Storage, as JSON lines or Avro; the file name's ending decides."""
 
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ _TIME, _ORDER, _STATE = "source_timestamp", "sort_keys", "payload"
 
 
 def _named(source: Source) -> Source:
-    """The columns of states have the prefix `after.`."""
+    """Return the source with the prefix `after.` for columns of states."""
     return replace(source, time=_TIME, before=None, after="after.", order=(_ORDER,))
 
 
@@ -30,7 +30,7 @@ def _is_lines(path: str) -> bool:
 
 
 def _sample(source: Source, path: str) -> Sample:
-    # The owner is a column of the payload, in deletions too.
+    # The owner is a column of the payload, even in deletions.
     keys = (source.entry,) if source.owner is None else (source.entry, source.owner)
     with open_stream(path, source.kafka) as stream:
         if not _is_lines(path):
@@ -54,7 +54,7 @@ def _claims(record: Record) -> bool:
 
 
 def _key(record: Record) -> str | None:
-    """The one column that Datastream says is the key, if it does."""
+    """Return the one column that Datastream names as the key; None if it does not."""
     keys = (record.get("source_metadata") or {}).get("primary_keys")
     return keys[0] if isinstance(keys, list) and len(keys) == 1 and isinstance(keys[0], str) else None
 
@@ -72,5 +72,5 @@ DATASTREAM = Format(
     named=_named,
     orders=(_ORDER,),
     exact=True,
-    texts_measured=True,  # Avro's decimals are texts
+    texts_measured=True,  # decimals of Avro are texts
 )

@@ -1,6 +1,7 @@
 """Datastream's Avro files, block by block: records become columns at once.
 
-No reader that gives columns takes Datastream's `sort_keys`, an array of numbers and texts (docs/decisions/avro.md).
+No reader that returns columns supports Datastream's `sort_keys`, an array of numbers and texts
+(docs/decisions/avro.md).
 """
 
 from typing import Any
@@ -18,7 +19,13 @@ from transforms.sources.formats.format import Parts, Record, Split
 
 
 def read_avro(layout: Layout, split: Split, batch_rows: int) -> Parts:
-    """Batches and dead letters of a file; a fault of the file is one dead letter."""
+    """Yield batches and dead letters of a file; a fault of the file is one dead letter.
+
+    Args:
+        layout: How the files are read.
+        split: The file.
+        batch_rows: Most rows of a batch.
+    """
     wanted, place = fields(layout), split.place
     first = 1
     try:
@@ -52,7 +59,7 @@ def _columns(records: list[Record], types: dict[Path, pa.DataType], paths: list[
 
 
 def _texts(keys: Any) -> list[str | None] | None:
-    """As of JSON, null where there is no list."""
+    """Return sort keys as JSON has them; null if there is no list."""
     return [None if key is None else str(key) for key in keys] if isinstance(keys, list) else None
 
 

@@ -1,17 +1,17 @@
-"""Google Datastream's events: metadata beside a `payload` that is a whole row.
+"""Google Datastream's events: metadata and a `payload` that is a whole row.
 
-What becomes of an event, by `source_metadata`:
+The meaning of an event, by `source_metadata`:
 
     is_deleted, or change_type DELETE or UPDATE-DELETE     a deletion of the payload's entry
-    INSERT, UPDATE, UPDATE-INSERT, or none (backfill)      the payload is the entry's state from then on
+    INSERT, UPDATE, UPDATE-INSERT, or missing (backfill)   the payload is the entry's state from then on
 
-* There is no state before: an entry that no event names before its first change was not there before it. An owner
-  is that of the payload, in deletions too.
+* There is no state before: an entry that no event names before its first change did not exist before it. The owner is
+  that of the payload, even in deletions.
 * Event time is `source_timestamp`, in UTC: ISO 8601, or milliseconds since the epoch.
 * Events of one time are ordered by `sort_keys`: for MySQL time, file and position in the binary log; for Oracle time,
-  SCN, and place in the redo log; for PostgreSQL and SQL Server time and log position. Of one change that comes as a
-  deletion and an insertion, the deletion comes first. Keys that are neither texts nor whole numbers sort as texts.
-* Delivery is at least once: an event that is there twice (one `uuid`) is equal in all that is read, and such a change
+  SCN, and place in the redo log; for PostgreSQL and SQL Server time and log position. If one change comes as a
+  deletion and an insertion, the deletion comes first. Keys that are neither texts nor integers sort as texts.
+* Delivery is at least once: repeated events (one `uuid`) are equal in all columns that are read, and such a change
   counts once (transforms.aggregation.chains). So the uuid is not read.
 """
 
@@ -44,21 +44,21 @@ _STATES = ("INSERT", "UPDATE", "UPDATE-INSERT")
 
 NO_EVENT = "no Datastream event: it has no source_metadata"
 NO_PAYLOAD = "the event has no payload"
-NO_CHANGE = f"change_type is none of {', '.join((*_STATES, *_DELETIONS))}"
+NO_CHANGE = f"change_type is not one of {', '.join((*_STATES, *_DELETIONS))}"
 NO_TIME = "the event has no source_timestamp"
 OUT_OF_RANGE = "source_timestamp is out of range of 64-bit microseconds"
 NO_ORDER = "the event has no sort_keys"
 
 
 def fields(layout: Layout) -> Fields:
-    """What is read of each event."""
+    """Return the fields to read of each event."""
     owner = layout.source.owner if layout.owner is not None else None
     of_mutation: Fields = {} if owner is None else {("payload", owner): TEXT}
     return state_fields(layout, ("payload",)) | of_mutation | _EVENT
 
 
 def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
-    """The raw table of the events, and what is no change."""
+    """Return the raw table of the events, and rows that are no changes."""
     verdicts = Verdicts(columns.rows)
     verdicts.dead(~columns.exists["source_metadata",], NO_EVENT)
     verdicts.dead(~columns.exists["payload",], NO_PAYLOAD)
@@ -82,7 +82,7 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
 
 
 def _time(values: pa.Array, verdicts: Verdicts) -> pa.Array:
-    """Of lines texts: digits alone are milliseconds."""
+    """Convert times; lines have texts, in which digits alone are milliseconds."""
     verdicts.dead(where(values.is_null()), NO_TIME)
     if pa.types.is_timestamp(values.type):
         ticks, bad = to_microseconds(values, "UTC")
@@ -100,7 +100,7 @@ def _time(values: pa.Array, verdicts: Verdicts) -> pa.Array:
 
 
 def _order(keys: pa.Array, exists: np.ndarray) -> pa.Array:
-    """One text that sorts as the keys do, deletions first."""
+    """Return one text that sorts as the keys do, deletions first."""
     parts = sortable(keys.flatten())
     lengths = pc.fill_null(pc.list_value_length(keys), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())

@@ -18,7 +18,7 @@ _SIDES = {"before": "before", "after": "after"}
 
 
 def _named(source: Source) -> Source:
-    """The columns of states have the prefixes `before.` and `after.`."""
+    """Return the source with the prefixes `before.` and `after.` for columns of states."""
     time, order = source.time or FINEST, source.order or (LOG_POSITION,)
     return replace(source, time=time, before="before.", after="after.", order=order)
 

@@ -1,19 +1,19 @@
-"""Debezium's change events, one a line: {before, after, source, op, ts_ms}, bare or as the `payload` beside a schema.
+"""Debezium's change events, one a line: {before, after, source, op, ts_ms}, bare or as the `payload` next to a schema.
 
-What becomes of an event, by `op`:
+The meaning of an event, by `op`:
 
-    c, u, r   a change to `after`; `before` as it is there
+    c, u, r   a change to `after`, with `before` if the event has it
     d         a deletion of the entry that `before` names
     t         a truncate: one change of all entries
-    m         skipped, as are tombstones, heartbeats, transaction and schema events; counted by what they are
+    m         skipped, like tombstones, heartbeats, transaction and schema events; counted by kind
 
-* Event time is `source.ts_ns`, `ts_us` or `ts_ms`, the finest that the event has, or the one that the spec names. Where
-  a row read by a snapshot has none (or 0, in old versions), it is when the row was read: `ts_ms` of the event itself.
-* Events of one time are ordered by where the source says they stood in the database's log (`_LOG`). Each connector
-  fills a part of these fields, always the same, so that one text of all of them sorts as the log does.
+* Event time is `source.ts_ns`, `ts_us` or `ts_ms`, the finest that the event has, or the one that the spec names. If
+  a row read by a snapshot has none (or 0, in old versions), it is the time of reading: `ts_ms` of the event itself.
+* Events of one time are ordered by their positions in the database's log, as the source states them (`_LOG`). Each
+  connector fills a fixed part of these fields, so that one text of all of them sorts as the log does.
 * Without REPLICA IDENTITY FULL, PostgreSQL's `before` is null in updates and holds only the key in deletes, with blanks
   (0, empty text, false) in columns that cannot be null. A deletion whose `before` is null or blank in all needed
-  columns but the key says nothing of the state before, so it opens no entry; with an owner as the unit, such a
+  columns except the key does not describe the state before, so it opens no entry; if the unit is an owner, such a
   deletion cannot be charged to anyone and is a dead letter.
 * An unchanged value that PostgreSQL stores out of line is not in the log: Debezium writes a placeholder, and the event
   is a dead letter if the column is needed.
@@ -47,13 +47,13 @@ from transforms.sources.formats.json_members import texts
 from transforms.sources.formats.json_text import lines_of
 
 LOG_POSITION = "position"
-"""Stands for the order of changes in the source: their positions in the database's log."""
+"""Name of the order of changes in the source: their positions in the database's log."""
 
 FINEST = "source.ts"
-"""Stands for the finest of the times of the source that an event has."""
+"""Name of the finest of the source's times that an event has."""
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""Stands for an unchanged value that is not in the log, unless the connector is given another one."""
+"""Placeholder for an unchanged value that is not in the log, unless the connector is configured with another one."""
 
 UNITS = ("ts_ns", "ts_us", "ts_ms")
 _LOG = (
@@ -61,21 +61,19 @@ _LOG = (
     *("file", "pos", "row"),  # MySQL, MariaDB
     *("scn", "rs_id", "ssn"),  # Oracle
     "lsn",  # PostgreSQL
-    "sequence",  # PostgreSQL, where the position itself was left out: ["of the last commit", "of the event"]
+    "sequence",  # PostgreSQL, if the position itself was left out: ["of the last commit", "of the event"]
 )
 _SOURCE: Fields = {("source", name): TEXT for name in (*UNITS, *_LOG)}
 _EVENT: Fields = {("op",): TEXT, **{(unit,): TEXT for unit in UNITS}, **_SOURCE}
 _WRAPPED = ("payload",)
 _ZERO = r"^-?0+(\.0*)?([eE][+-]?[0-9]+)?$"
-_ZERO_IN_QUOTES = re.compile(rb'"(-?0[^"]*|false)"|\\u00')  # or one that is written otherwise
+_ZERO_IN_QUOTES = re.compile(rb'"(-?0[^"]*|false)"|\\u00')  # or in another form
 
 NO_EVENT = "no Debezium change event: it has no op; flattened by ExtractNewRecordState? then it is format: jsonl"
-NO_OP = "no Debezium change event: its op is none of c, u, r, d, t and m"
+NO_OP = "no Debezium change event: its op is not one of c, u, r, d, t and m"
 NO_AFTER = "an event with op c, u or r has no `after`"
 AFTER_DELETE = "an event with op d has an `after`"
-NO_KEY = (
-    "a deletion without `before` does not say of which entry: give the table a primary key or REPLICA IDENTITY FULL"
-)
+NO_KEY = "a deletion without `before` does not name its entry: give the table a primary key or REPLICA IDENTITY FULL"
 OTHER_KEY = "an update changes the column that changelog.entry names; choose one that stays, such as the primary key"
 NO_TIME = "the event has no time of the source (ts_ms, ts_us or ts_ns)"
 ODD_TIME = "a time of the event (ts_ms, ts_us or ts_ns) is no whole number"
@@ -90,14 +88,14 @@ SCHEMA_CHANGE = "schema change"
 
 
 def fields(layout: Layout) -> Fields:
-    """What is read of each event, bare or wrapped."""
+    """Return the fields to read of each event, bare or wrapped."""
     own = {_path(name): TEXT for name in layout.source.order if name != LOG_POSITION}
     event = state_fields(layout, ("before",)) | state_fields(layout, ("after",)) | _EVENT | own
     return event | under(_WRAPPED, event)
 
 
 def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
-    """The raw table of the events, and what is no change."""
+    """Return the raw table of the events, and rows that are no changes."""
     event = _Event(columns)
     verdicts = Verdicts(columns.rows)
     _without_op(event, columns, verdicts)
@@ -131,7 +129,7 @@ def unwrap(columns: Columns, layout: Layout) -> Unwrapped:
 
 
 class _Event:
-    """Looks into the bare or the wrapped event of each row, whichever is there."""
+    """Access to the bare or the wrapped event of each row."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -149,7 +147,7 @@ class _Event:
         return np.where(self._wrapped, self._columns.exists[_WRAPPED + path], self._columns.exists[path])
 
     def whole(self, side: str) -> pa.Array:
-        """The objects of a side as texts."""
+        """Return the objects of a side as texts."""
         lines, bare, wrapped = lines_of(self._columns.lines), (side,), (*_WRAPPED, side)
         if not self._wrapped.any() or self._wrapped.all():
             return texts(lines, [wrapped if self._wrapped.any() else bare])[0]
@@ -160,13 +158,13 @@ class _Event:
         return self._columns.line(row)
 
     def record(self, row: int) -> dict[str, Any]:
-        """The event of a row in Python's own objects."""
+        """Return the event of a row as Python objects."""
         record: dict[str, Any] = load(self.line(row))
         return record["payload"] if self._wrapped[row] else record
 
 
 def _without_op(event: _Event, columns: Columns, verdicts: Verdicts) -> None:
-    """Events of other kinds; each is looked at by itself, since there are few of them."""
+    """Add verdicts for events of other kinds; each is examined alone, since there are few of them."""
     found: dict[tuple[str, bool], list[int]] = {}
     for row in np.flatnonzero(where(event.values(("op",)).is_null())).tolist():
         found.setdefault(_kind(load(columns.line(row))), []).append(row)
@@ -177,7 +175,7 @@ def _without_op(event: _Event, columns: Columns, verdicts: Verdicts) -> None:
 
 
 def _kind(record: dict[str, Any]) -> tuple[str, bool]:
-    """What a record without an op is, and whether it may be skipped."""
+    """Return the kind of a record without an op, and whether it may be skipped."""
     if "payload" in record and record.keys() <= {"schema", "payload"}:
         if record["payload"] is None:
             return TOMBSTONE, True
@@ -192,7 +190,7 @@ def _kind(record: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _holds(event: _Event, layout: Layout, side: str) -> np.ndarray:
-    """Whether each row has a state there: an object in which something is not null."""
+    """Return whether each row has a state: an object in which a member is not null, bool [rows]."""
     exists = event.exists((side,))
     needed = {layout.source.entry, *(column for column, _ in layout.states)}
     unclear = exists & ~any_valid([event.values((side, column)) for column in needed], len(exists))
@@ -210,7 +208,7 @@ def _entry(event: _Event, layout: Layout, before: np.ndarray, after: np.ndarray,
 
 
 def _time(event: _Event, named: str, verdicts: Verdicts) -> pa.Array:
-    """The time of the source, else of the event itself for rows that a snapshot read."""
+    """Return the time of the source; for rows that a snapshot read without one, that of the event itself."""
     units = UNITS if named == FINEST else (named.removeprefix("source."),)
     source, wrong, odd = _finest([(unit, event.values(("source", unit))) for unit in units])
     own, wrong_own, odd_own = _finest([(unit, event.values((unit,))) for unit in UNITS])
@@ -223,7 +221,7 @@ def _time(event: _Event, named: str, verdicts: Verdicts) -> pa.Array:
 
 
 def _finest(units: list[tuple[str, pa.Array]]) -> tuple[pa.Array, np.ndarray, np.ndarray]:
-    """Microseconds by the first unit that is there and not 0; rows out of range; where a unit is no number."""
+    """Return microseconds by the first unit that exists and is not 0; rows out of range; rows without a number."""
     found = pa.nulls(len(units[0][1]), pa.int64())
     wrong, odd = np.zeros(len(found), dtype=bool), np.zeros(len(found), dtype=bool)
     for unit, given in units:
@@ -262,10 +260,10 @@ def _orders(event: _Event, layout: Layout) -> dict[str, pa.Array]:
 
 
 def _key_only(event: _Event, layout: Layout, rows: np.ndarray) -> np.ndarray:
-    """Those of the rows whose `before` holds nothing but the key: where another column is needed, if all are blank.
+    """Return the rows whose `before` holds only the key: a needed column besides it exists, and all of them are blank.
 
-    Where the log holds the key alone, Debezium fills columns that cannot be null with 0, an empty text or false. In a
-    column of numbers each zero is blank, in other columns a text "0" or "false" is none.
+    If the log holds only the key, Debezium fills columns that cannot be null with 0, an empty text or false. In a
+    column of numbers each zero is blank; in other columns a text "0" or "false" is not.
     """
     needed = {column: kind for column, kind in layout.states if column != layout.source.entry}
     unknown = rows.copy() if needed else np.zeros(len(rows), dtype=bool)

@@ -1,10 +1,10 @@
-"""Records that wrap a row's state into an envelope: what Debezium's and Datastream's have in common.
+"""Records that wrap a row's state in an envelope: the common part of Debezium's and Datastream's formats.
 
     in    Columns                      values of many records by path, e.g. ("source", "lsn")
     out   Unwrapped                    the raw table that `normalise` reads, and the rows that are no changes
 
-A module for one envelope has `fields(layout)`, the paths that it reads, and `unwrap(columns, layout)`. Whatever it
-decides about a record, it decides by that record alone.
+A module for one envelope has `fields(layout)`, the paths that it reads, and `unwrap(columns, layout)`. Its decision
+about a record depends on that record alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Path = tuple[str, ...]
 
 
 Fields = dict[Path, pa.DataType]
-"""What is read of each record: `TEXT` or `TEXTS` at each path, whatever scalars stand there, or an `OBJECT`."""
+"""What is read at each path: `TEXT` or `TEXTS` (any scalars), or an `OBJECT`."""
 
 TEXT = pa.string()
 TEXTS = pa.list_(TEXT)
@@ -31,7 +31,7 @@ OBJECT = pa.struct([])
 
 
 def _no_line(row: int) -> bytes:
-    raise LookupError(f"row {row} stands in no line")
+    raise LookupError(f"row {row} is in no line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Columns:
     """Values of many records.
 
     Attributes:
-        rows: how many records.
-        values: path to values, in the order of the records; null where the path is not there. Of lines they are texts,
-            of Avro what its schema says.
-        exists: path of an object to whether it is there, [rows] of bool.
-        lines: the quoted lines (transforms.sources.formats.json_text); Avro has none.
-        line: the line of a row as it is, for the few that are read again by themselves.
+        rows: Number of records.
+        values: Path to values, in the order of the records; null if a record does not have the path. Lines have texts,
+            Avro the types of its schema.
+        exists: Path of an object to whether a record has it, bool [rows].
+        lines: The quoted lines (transforms.sources.formats.json_text); None for Avro.
+        line: Function from a row to its unchanged line, for the few rows that are read again alone.
     """
 
     rows: int
@@ -56,7 +56,7 @@ class Columns:
 
 @dataclass(slots=True)
 class Verdicts:
-    """Which rows are not read as changes, and why; of several reasons the first counts."""
+    """Rows that are not read as changes, with reasons; the first of several reasons counts."""
 
     rows: int
     reasons: list[tuple[str, bool]] = field(default_factory=list)
@@ -66,18 +66,18 @@ class Verdicts:
         self.codes = np.zeros(self.rows, dtype=np.int16)
 
     def dead(self, mask: np.ndarray, reason: str) -> None:
-        """Rows that should be changes but cannot be used."""
+        """Mark rows (bool [rows]) that should be changes but are unusable."""
         self._add(mask, reason, skipped=False)
 
     def dead_at(self, bad: Bad, column: str | None = None) -> None:
-        """Rows with a value that could not be converted."""
+        """Mark rows with a value that could not be converted."""
         for positions, reason in bad:
             mask = np.zeros(self.rows, dtype=bool)
             mask[positions] = True
             self.dead(mask, reason if column is None else f"column {column!r}: {reason}")
 
     def skip(self, mask: np.ndarray, reason: str) -> None:
-        """Rows that are rightly there and are no changes."""
+        """Mark rows (bool [rows]) that are valid but are no changes."""
         self._add(mask, reason, skipped=True)
 
     @property
@@ -94,7 +94,7 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """A raw table with all rows, and what to leave out of it."""
+    """Raw table with all rows, and the rows to leave out of it."""
 
     raw: pa.Table
     verdicts: Verdicts
@@ -103,7 +103,15 @@ class Unwrapped:
 def emit(
     unwrapped: Unwrapped, rows: np.ndarray, layout: Layout, place: Place, batch_rows: int
 ) -> Iterator[Batch | pa.Table | Skipped]:
-    """Batches of the changes, dead letters, and counts of what was skipped; `rows` are their numbers in the file."""
+    """Yield batches of the changes, dead letters, and counts of skipped rows.
+
+    Args:
+        unwrapped: Rows and verdicts.
+        rows: Numbers of the rows in the file, int64 [rows].
+        layout: How the files are read.
+        place: The file.
+        batch_rows: Most rows of a batch.
+    """
     codes = unwrapped.verdicts.codes
     for code, (reason, skipped) in enumerate(unwrapped.verdicts.reasons, 1):
         found = rows[codes == code]
@@ -114,29 +122,29 @@ def emit(
 
 
 def state_fields(layout: Layout, path: Path) -> Fields:
-    """A state's needed columns and its key."""
+    """Return the needed columns of a state, and its key."""
     return {(*path, column): TEXT for column in (layout.source.entry, *(column for column, _ in layout.states))}
 
 
 def under(prefix: Path, fields: Fields) -> Fields:
-    """The same fields inside an object."""
+    """Return the fields inside an object."""
     return {prefix + path: type_ for path, type_ in fields.items()}
 
 
 def where(values: pa.Array) -> np.ndarray:
-    """Rows that are true; null is false."""
+    """Return rows that are true, bool [rows]; null is false."""
     return pc.fill_null(values, False).to_numpy(zero_copy_only=False)
 
 
-# A file's name has a sign that hexadecimal numbers (Oracle's places in the redo log, say) have not.
+# A file's name has a character that hexadecimal numbers (such as Oracle's places in the redo log) do not have.
 _NUMBERED = r"^(?P<head>|.*[G-WYZg-wyz_-].*[.])(?P<digits>[0-9]+)$"
 _LSN = r"^(?P<high>[0-9A-Fa-f]{1,8})/(?P<low>[0-9A-Fa-f]{1,8})$"
 
 
 def sortable(values: pa.Array) -> pa.Array:
-    """Log positions as texts that sort as the positions do; null is the first.
+    """Return log positions as texts that sort as the positions do; null is the first.
 
-    Numbers, numbered files and PostgreSQL's positions get a fixed width; what else there is has one already.
+    Numbers, numbered files and PostgreSQL's positions get a fixed width; other positions have one already.
 
     >>> sortable(pa.array(["9", "binlog.000010", "A/1F", "a01b.000c.0010", None])).to_pylist()
     ['00000000000000000009', 'binlog.00000000000000000010', '0000000A0000001F', 'a01b.000c.0010', '']

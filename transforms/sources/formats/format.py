@@ -1,4 +1,4 @@
-"""What an entry of the table of formats says: how files of a format are recognised, inspected, split and read."""
+"""Entry of the table of formats: how files of a format are recognised, inspected, split and read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from transforms.sources.columns.normalise import Place, Skipped
 Record = dict[str, Any]
 
 Parts = Iterator[Batch | pa.Table | Skipped]
-"""Batches, tables of dead letters, and what was skipped."""
+"""Batches, tables of dead letters, and skipped rows."""
 
 Sample = tuple[pa.Schema, pa.Table | None]
-"""Columns of a file, and its first rows as texts, by path; no rows where the file itself says its types."""
+"""Columns of a file, and its first rows as texts by path; no rows if the file itself states its types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RowGroups:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of a file that one worker reads: all of it without a run."""
+    """Part of a file that one worker reads; the whole file if it has no run of row groups."""
 
     place: Place
     run: RowGroups | None = None
@@ -50,17 +50,17 @@ def _as_it_is(source: Source) -> Source:
 
 
 def _of_other_files(*_: object) -> Any:
-    raise ValueError("files of this format are of another one; `named` says which")
+    raise ValueError("files of this format have another format, which `named` returns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """Of a format whose records hold states and, apart from them, what is to be known of the change.
+    """Properties of a format whose records hold states and, separately, metadata of the change.
 
     Attributes:
-        claims: whether a record is of this format.
-        columns: names of the columns of the state that a record holds.
-        key: the column that names the entry, if a record says it; None where none does.
+        claims: Function that returns whether a record has this format.
+        columns: Function that returns the columns of the state in a record.
+        key: Function that returns the column of the entry's key if a record names it; None if records never do.
     """
 
     claims: Callable[[Record], bool]
@@ -73,27 +73,28 @@ class Format:
     """One format of changelogs. A worker finds it by its name (transforms.sources.formats.table).
 
     Attributes:
-        name: as specs have it.
-        kind: what a file of it is called.
-        sample: the columns of a source's file, and its first rows.
-        split: the parts of a file that workers may share.
-        read: the rows of a split, in batches of at most so many.
-        rows: about how many rows a file says that it has; None where files do not say it.
-        endings: of file names.
-        lines: whether the file at a path holds lines of JSON: without a byte it has no rows, and is no fault.
-        cells: whether values are cells of text: there are no structs, and null is what the spec lists.
-        is_struct: whether a side's name is that of a struct in a file, where the spec does not say it.
-        owner: where the column of the owner is: in the states, beside them (`mutation`), where the file's `schema` has
-            it, or where the `spec` says.
-        topics: whether records of topics may be of it.
-        envelope: None where a row is a record.
-        own: keys of a spec that the format says itself, with what may be written there all the same; None if none.
-        named: the source with what the format says itself.
-        orders: columns of order that are none of the files': texts that the reader makes.
-        exact: whether the format's own order leaves nothing tied.
-        texts_measured: whether texts of files with a schema may be numbers.
-        decimals: a hint for numbers that are written as something else.
-        snapshots: whether each file is (part of) a copy of the table.
+        name: Name in specs.
+        kind: Name of such a file in messages.
+        sample: Returns the columns of a source's file, and its first rows.
+        split: Returns the parts of a file that workers can share.
+        read: Returns the rows of a split, in batches of a maximum size.
+        rows: Returns the approximate number of rows that a file states; None if files do not state it.
+        endings: Endings of file names.
+        lines: Whether the file at a path holds JSON lines: an empty one has no rows and is valid.
+        cells: Whether values are cells of text: there are no structs, and the spec lists the texts that are null.
+        is_struct: Whether a side's name is that of a struct in a file, if the spec does not state it.
+        owner: Location of the owner's column: in the states, outside them (`mutation`), where the file's `schema` has
+            it, or where the `spec` puts it.
+        topics: Whether records of topics can have this format.
+        envelope: Properties of the envelope; None if a row is a record.
+        own: Keys of a spec that the format defines, with the values that are allowed nevertheless; None: no value.
+        named: Returns the source with the roles that the format defines.
+        orders: Columns of order that the reader makes as texts, since the files do not have them.
+        exact: Whether the format's own order leaves no ties.
+        texts_measured: Whether texts of files with a schema can be numbers.
+        decimals: Hint for numbers that are written in another form.
+        snapshots: Whether each file is (part of) a copy of the table.
+        rests_on: Assumption of a release's claim if it reads such files, as a sentence; else empty.
     """
 
     name: str
@@ -116,8 +117,9 @@ class Format:
     texts_measured: bool = False
     decimals: str = ""
     snapshots: bool = False
+    rests_on: str = ""
 
     @property
     def untyped(self) -> bool:
-        """Whether the spec alone says what is a number. Some files of such a format may say it all the same."""
+        """Whether only the spec decides what is a number. Some files of such a format can have types nevertheless."""
         return self.cells or self.lines("")

@@ -1,6 +1,6 @@
 """Lines of JSON objects as columns of texts: Arrow's reader on quoted lines (transforms.sources.formats.json_text).
 
-in    whole lines, each of which begins with a brace and ends with one
+in    complete lines, each of which begins and ends with a brace
 out   a table, or the values at some paths of the objects
 """
 
@@ -17,15 +17,23 @@ from transforms.common.kinds import one_chunk
 from transforms.sources.formats.envelopes import Columns, Fields, Path
 from transforms.sources.formats.json_text import quoted, strings
 
-_ESCAPED = re.compile(rb"\\u00[2-7]")  # a letter of a name, perhaps
+_ESCAPED = re.compile(rb"\\u00[2-7]")  # it may be a letter of a name
 _INF = re.compile(r"(?<=[\s:,\[-])Inf(?=[\s,\]}])")
 
 
 def parse(lines: pa.Buffer, rows: int, fields: Fields) -> tuple[dict[Path, pa.Array], dict[Path, np.ndarray]]:
-    """Arrow's reader on quoted lines, all at once: what stands at each path, and where the objects on the way are.
+    """Parse quoted lines with Arrow's reader.
+
+    Args:
+        lines: Quoted lines.
+        rows: Number of lines.
+        fields: Paths to read.
+
+    Returns:
+        Values at each path; and for the objects on the way, whether each row has them, bool [rows].
 
     Raises:
-        pa.ArrowException: a line that is not one JSON object, or has what is asked for twice or of another form.
+        pa.ArrowException: A line is not one JSON object, or has a needed member twice or in another form.
     """
     table = pyarrow.json.read_json(
         pa.BufferReader(lines),
@@ -44,7 +52,7 @@ def parse(lines: pa.Buffer, rows: int, fields: Fields) -> tuple[dict[Path, pa.Ar
 
 
 def load(line: str | bytes) -> Any:
-    """A line that Arrow's reader takes, in Python's own objects: of numbers any length and Inf are numbers to both."""
+    """Parse a line that Arrow's reader accepts into Python objects; both accept numbers of any length and Inf."""
     try:
         return json.loads(line, parse_int=float)
     except ValueError:
@@ -53,12 +61,17 @@ def load(line: str | bytes) -> Any:
 
 
 def parse_paths(block: bytes, rows: int, fields: Fields) -> Columns:
-    """What stands at the fields' paths.
+    """Return the values at the fields' paths.
+
+    Args:
+        block: Complete lines.
+        rows: Number of lines.
+        fields: Paths to read.
 
     Raises:
-        pa.ArrowException: as in `parse`.
+        pa.ArrowException: As in `parse`.
     """
-    # Columns without values cost the reader as much as others, so a member that no line has is left out.
+    # Columns without values take the reader as long as others, so members that no line has are left out.
     names = {path[0] for path in fields}
     plain = [] if _ESCAPED.search(block) else [name for name in names if name.isascii() and name.isidentifier()]
     absent = {name for name in plain if f'"{name}"'.encode() not in block}
@@ -89,6 +102,6 @@ def _take_apart(values: pa.Array, path: Path, leaves: dict[Path, pa.Array], exis
         leaves[path] = values
         return
     exists[path] = values.is_valid().to_numpy(zero_copy_only=False)
-    # To ask for each field by its name takes a time that grows with the square of how many there are.
+    # Access by name would take a time quadratic in the number of fields.
     for child, inner in zip(values.type, values.flatten(), strict=True):
         _take_apart(inner, (*path, child.name), leaves, exists)

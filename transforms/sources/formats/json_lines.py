@@ -1,13 +1,12 @@
 """Files of JSON lines, streamed in blocks that end with a line.
 
-A block is parsed as columns of texts. If that fails, halves of it are, until the lines that are to blame stand alone:
-these become dead letters, and the others still are columns. What a line is (a row, or an event with states in it) is
-the format's own.
+A block is parsed as columns of texts. If that fails, its halves are parsed, down to single faulty lines: these become
+dead letters, and the others remain columns. The format decides what a line is (a row, or an event with states in it).
 
-A number, true and false are read as the text that stands there, and become what the spec says of their column, as CSV's
-cells do. A line is a dead letter if it does not begin with a brace, holds other than one object, or has a needed member
-twice, or an object or a list where there must be a value. What one line says is read as if it stood alone. NaN and
-Infinity, which JSON has not, are numbers; an empty key is a key.
+Numbers, true and false are read as texts and converted to the kind of their column, like CSV's cells. A line is a dead
+letter if it does not begin with a brace, holds anything but one object, has a needed member twice, or has an object or
+a list in place of a value. The meaning of a line depends on that line alone. NaN and Infinity, which JSON does not
+have, are numbers; an empty key is valid.
 """
 
 import codecs
@@ -20,20 +19,21 @@ import pyarrow as pa
 from transforms.common.batches import dead_file, dead_letters
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, Skipped
-from transforms.sources.files.opening import UNREADABLE, open_stream, why
+from transforms.sources.files.opening import UNREADABLE, OversizeError, open_stream, why
 from transforms.sources.formats.envelopes import Unwrapped, emit
 from transforms.sources.formats.format import Parts, Split
 from transforms.sources.formats.json_samples import is_object
 
 Unwrap = Callable[[bytes, int, Layout], Unwrapped]
-"""Of a block of so many lines the raw table (see `normalise`), and which of them are no changes.
+"""Function from a block and its number of lines to the raw table (see `normalise`) and the lines that are no changes.
 
 Raises:
-    pa.ArrowException, UnicodeDecodeError: it cannot be read as a whole.
+    pa.ArrowException, UnicodeDecodeError: The block cannot be read as a whole.
 """
 
 _BLOCK = 1 << 22  # bytes
-_DEEPEST = 500  # brackets in brackets
+_LONGEST = 1 << 26  # bytes of a line
+_DEEPEST = 500  # nested brackets
 _BLANKS = b" \t\r"
 
 NOT_JSON = "the line is not a JSON object in UTF-8, or is nested too deeply"
@@ -43,11 +43,14 @@ NOT_OF_FORM = "the line has an object or a list in the place of a value, a value
 def read_json_lines(
     layout: Layout, split: Split, batch_rows: int, *, unwrap: Unwrap, tombstone: str | None = None
 ) -> Parts:
-    """Batches and dead letters of a file; a fault of the file is one dead letter. Blank lines are not rows.
+    """Yield batches and dead letters of a file; a fault of the file is one dead letter. Blank lines are not rows.
 
     Args:
-        unwrap: what becomes of the lines.
-        tombstone: what lines are that hold null, if they are no fault.
+        layout: How the files are read.
+        split: The file.
+        batch_rows: Most rows of a batch.
+        unwrap: Function that reads the lines of a block.
+        tombstone: Name of lines that hold null, if they are no fault.
     """
     lines = _Lines(layout, split.place, batch_rows, unwrap, tombstone)
     try:
@@ -60,7 +63,7 @@ def read_json_lines(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What does not change from block to block; attributes as the arguments of `read_json_lines`."""
+    """Arguments of `read_json_lines`, which are the same for all blocks."""
 
     layout: Layout
     place: Place
@@ -70,12 +73,18 @@ class _Lines:
 
 
 def _blocks(stream: pa.NativeFile) -> Iterator[tuple[bytes, int]]:
-    """Whole lines, and the number of the first of them."""
+    """Yield complete lines, and the number of the first of them.
+
+    Raises:
+        OversizeError: A line is too long.
+    """
     rest, first = b"", 1
     while data := stream.read(_BLOCK):
         data = rest + data
         cut = data.rfind(b"\n") + 1
         block, rest = data[:cut], data[cut:]
+        if len(rest) > _LONGEST:
+            raise OversizeError(f"a line is longer than {_LONGEST >> 20} MiB; write each change as a line")
         if block:
             yield block, first
             first += block.count(b"\n")
@@ -84,25 +93,30 @@ def _blocks(stream: pa.NativeFile) -> Iterator[tuple[bytes, int]]:
 
 
 def _read_block(block: bytes, first: int, read: _Lines) -> Parts:
+    if not block.strip():  # a file can have very many empty lines
+        return
     data = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    # Arrow's parser crashes on lines that begin otherwise, e.g. `null`, and on very deep ones. Lines that end with a
-    # brace hold whole objects, so that each holds one if there are as many as lines.
+    # Arrow's parser crashes on lines with another beginning, e.g. `null`, and on very deep ones. Lines that end with a
+    # brace hold complete objects, so each holds one if there are as many objects as lines.
     usable = (data[starts] == ord("{")) & (data[_last(block, data, starts, ends)] == ord("}"))
     if (ends - starts > _DEEPEST).any():
         usable &= _shallow(data, starts)
     rows = first + np.arange(len(starts))
     if not usable.all():
-        lines = [block[start:end] for start, end in zip(starts[~usable], ends[~usable], strict=True)]
+        begins, stops = starts[~usable], ends[~usable]
+        filled = begins < stops
+        rows_of = rows[~usable][filled]
+        lines = [block[start:end] for start, end in zip(begins[filled], stops[filled], strict=True)]
         lines = [line.removeprefix(codecs.BOM_UTF8).strip(_BLANKS) for line in lines]
-        wrong = np.array([bool(line) for line in lines])
+        wrong = np.array([bool(line) for line in lines], dtype=bool)
         if read.tombstone is not None:
-            nulls = np.array([line == b"null" for line in lines])
+            nulls = np.array([line == b"null" for line in lines], dtype=bool)
             wrong &= ~nulls
             if nulls.any():
                 yield Skipped(read.tombstone, int(nulls.sum()))
-        yield dead_letters(read.place.file, rows[~usable][wrong], NOT_JSON)
+        yield dead_letters(read.place.file, rows_of[wrong], NOT_JSON)
         block = b"".join(block[s : e + 1] for s, e in zip(starts[usable], ends[usable], strict=True))
         rows, ends = rows[usable], np.cumsum((ends - starts + 1)[usable]) - 1
     if len(rows):
@@ -110,7 +124,7 @@ def _read_block(block: bytes, first: int, read: _Lines) -> Parts:
 
 
 def _last(block: bytes, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Where the last byte stands of each line that is not blank, blanks at its end left out."""
+    """Return the place of the last byte of each line that is not blank, without blanks at its end."""
     last = np.maximum(ends - 1, 0)
     last -= (data[last] == ord("\r")) & (last > 0)
     blank = (data[last] == ord(" ")) | (data[last] == ord("\t")) | (data[last] == ord("\r"))
@@ -120,7 +134,7 @@ def _last(block: bytes, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) 
 
 
 def _shallow(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Lines whose brackets, those in strings counted too, are not nested too deeply; [lines]."""
+    """Return the lines whose brackets, including those in strings, are not nested too deeply, bool [lines]."""
     opening = (data == ord("{")) | (data == ord("["))
     found = np.searchsorted(np.flatnonzero(opening), np.append(starts, len(data)))
     if (np.diff(found) <= _DEEPEST).all():
@@ -132,7 +146,7 @@ def _shallow(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def _read_lines(block: bytes, rows: np.ndarray, ends: np.ndarray, read: _Lines) -> Parts:
-    """Lines that begin with a brace; `ends` are the places of their newlines in the block."""
+    """Read lines that begin with a brace; `ends` are the places of their newlines in the block."""
     try:
         block.decode()  # Arrow does not check UTF-8 here
         unwrapped = read.unwrap(block, len(rows), read.layout)

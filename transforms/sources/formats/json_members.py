@@ -1,6 +1,6 @@
-"""Members of JSON lines as texts of JSON, whatever stands there: what says whether a state exists, and what it is.
+"""Members of JSON lines as texts of JSON, of any type: they decide whether a state exists, and form its digest.
 
-Everything comes from DuckDB, line by line, so that a member reads the same beside any others.
+DuckDB reads each line alone, so that a member has one meaning next to any others.
 """
 
 import threading
@@ -17,13 +17,14 @@ _LOCAL = threading.local()
 
 
 def texts(lines: pa.Array, paths: Sequence[Path]) -> list[pa.Array]:
-    """For each path what stands there in each line, objects and lists as JSON; null where nothing or null does.
+    """Return for each path its value in each line, objects and lists as JSON; null if it is missing or null.
 
     Args:
-        lines: objects, in which numbers are in quotes (json_text.py): so their digits stay as they are.
+        lines: Objects in which numbers are in quotes (json_text.py), so that their digits do not change.
+        paths: Paths to read.
 
     Raises:
-        pa.ArrowInvalid: a line that is not JSON.
+        pa.ArrowInvalid: A line is not JSON.
     """
     if not paths:
         return []
@@ -34,7 +35,7 @@ def texts(lines: pa.Array, paths: Sequence[Path]) -> list[pa.Array]:
         asked = ", ".join(f"'{_pointer(path)}'" for path in paths)
         found = _LOCAL.connection.sql(f"SELECT json_extract_string(line, [{asked}]) FROM lines").to_arrow_table()
     except duckdb.Error as error:
-        raise pa.ArrowInvalid(type(error).__name__) from None  # its message may quote a value
+        raise pa.ArrowInvalid(type(error).__name__) from None  # its message can quote a value
     finally:
         _LOCAL.connection.unregister("lines")
     values = pc.list_flatten(one_chunk(found.column(0)))
@@ -42,5 +43,5 @@ def texts(lines: pa.Array, paths: Sequence[Path]) -> list[pa.Array]:
 
 
 def _pointer(path: Path) -> str:
-    """A path as RFC 6901 writes it, in a text of SQL."""
+    """Return a path in the notation of RFC 6901, as a text in SQL."""
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in path).replace("'", "''")

@@ -1,4 +1,4 @@
-"""Samples of lines of JSON: the objects on the first of them, and these as columns of texts."""
+"""Samples of lines of JSON: the objects in the first lines, also as columns of texts."""
 
 import json
 from typing import Any
@@ -9,13 +9,13 @@ from transforms.sources.files.opening import first_lines
 from transforms.sources.formats.format import Record, Sample
 
 _READER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
-"""Made once: `json.loads` would make one for each line, which takes half of the time."""
+"""Decoder that is made once: `json.loads` would make one for each line, which takes half of the time."""
 
-_CELLS = 1 << 20  # of one table
+_CELLS = 1 << 20  # cells of one table
 
 
 def objects(stream: pa.NativeFile) -> list[Record]:
-    """The objects on the first lines; of numbers their texts, as they are read."""
+    """Return the objects in the first lines, with numbers as texts."""
     lines = [line for line in first_lines(stream).split(b"\n") if line.strip() not in (b"", b"null")]
     found = [parsed for line in lines if isinstance(parsed := _parsed(line), dict)]
     if lines and not found:
@@ -27,19 +27,19 @@ def _parsed(line: bytes) -> Any:
     try:
         found = _READER.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
         if b"\\" in line:
-            json.dumps(found, ensure_ascii=False).encode()  # halves of a character are no text
+            json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is not a text
     except (ValueError, RecursionError):
         return None
     return found
 
 
 def is_object(line: bytes) -> bool:
-    """Whether a line is a JSON object in UTF-8, nested no deeper than Python can follow."""
+    """Return whether a line is a JSON object in UTF-8, nested no deeper than Python can follow."""
     return isinstance(_parsed(line), dict)
 
 
 def columns_of(rows: list[Record]) -> Sample:
-    """Columns of text are strings, or structs and lists where there are objects and lists, or null if all rows are."""
+    """Return the objects as columns: strings, or structs and lists for objects and lists, or null if all rows are."""
     return _schema(rows), _texts(rows)
 
 
@@ -56,7 +56,7 @@ def _by_name(rows: list[Record]) -> dict[str, list[Any]]:
 
 
 def _type(values: list[Any]) -> pa.DataType:
-    """What most of it says: a text if any value is one, else a struct, else a list."""
+    """Return the type that loses the least: a text if any value is one, else a struct, else a list."""
     values = [value for value in values if value is not None]
     if any(not isinstance(value, dict | list) for value in values):
         return pa.string()
@@ -67,7 +67,7 @@ def _type(values: list[Any]) -> pa.DataType:
 
 
 def _texts(rows: list[Record]) -> pa.Table:
-    """Scalars by path, those in objects with a dot; of fewer rows, if there are too many names for all."""
+    """Return scalars by path, with a dot for members of objects; of fewer rows if there are too many names for all."""
     flat, names = list[Record](), dict[str, None]()
     for row in rows:
         flat.append(row | {path: value for name in row for path, value in _inside(name, row[name])})

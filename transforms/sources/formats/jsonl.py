@@ -1,7 +1,7 @@
 """JSON lines that are rows themselves, or have the states before and after as objects.
 
-A state exists if any member of it is not null: of its object, or of the row, without those that are no state. A list
-and an object in it are not null, whatever they hold.
+A state exists if any of its members is not null: of its object, or of the row without members outside the state. A list
+or an object in it is not null, even if it is empty.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from transforms.sources.formats.json_members import texts
 from transforms.sources.formats.json_samples import columns_of, objects
 from transforms.sources.formats.json_text import lines_of, names, quoted, strings
 
-_CELLS = 1 << 26  # of one table
+_CELLS = 1 << 26  # cells of one table
 _EMPTY = 16
-"""Cells for each quote of tables that are not small: of lines that have names of their own, most cells are empty."""
+"""Cells for each quote in tables that are not small: if lines have different names, most cells are empty."""
 
 
 def _sample(source: Source, path: str) -> Sample:
@@ -35,7 +35,7 @@ def _sample(source: Source, path: str) -> Sample:
 
 
 def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
-    """The raw table of the lines; all are changes."""
+    """Return the raw table of the lines; all are changes."""
     marks = strings(block)
     lines = quoted(block, marks)
     imaged = len(layout.sides) == 2
@@ -60,7 +60,7 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
 def _read(
     block: bytes, marks: np.ndarray, lines: pa.Buffer, rows: int, layout: Layout, *, whole: bool
 ) -> tuple[dict[Path, pa.Array], dict[Side, dict[str, pa.Array]]]:
-    """What is needed of the rows, by path; and if they are asked for, of each side all members of its states."""
+    """Return the needed values of the rows by path and, if `whole`, all members of the states of each side."""
     needed: Fields = {(column,): TEXT for column in layout.roles.values()}
     needed |= {(side.name,): OBJECT for side in layout.sides if side.struct}
     needed |= {_path(side, column): TEXT for side in layout.sides for column, _ in layout.states}
@@ -68,17 +68,17 @@ def _read(
     members = {side: _members(side, named, layout) for side in layout.sides}
     others = {path: TEXT for found in members.values() for path in found.values() if path not in needed}
     if rows > 1 and rows * len(others) > min(_CELLS, max(_CELLS >> 8, _EMPTY * len(marks))):
-        raise pa.ArrowInvalid("too many names for so many lines at once")
+        raise pa.ArrowInvalid("too many names for the lines of one block")
     try:
         values, _ = parse(lines, rows, needed | others)
-    except pa.ArrowInvalid:  # one of the others is an object, say
+    except pa.ArrowInvalid:  # for example if another member is an object
         values, _ = parse(lines, rows, needed)
         values |= dict(zip(others, texts(lines_of(lines), list(others)), strict=True))
     return values, {side: {name: values[path] for name, path in found.items()} for side, found in members.items()}
 
 
 def _exists(lines: pa.Array, side: Side, layout: Layout) -> np.ndarray:
-    """Of quoted lines, whether any member of the side is not null."""
+    """Return for quoted lines whether any member of the side is not null, bool [rows]."""
     buffer = lines.buffers()[2]
     block = buffer.to_pybytes()
     _, wholes = _read(block, strings(block), buffer, len(lines), layout, whole=True)
@@ -86,7 +86,7 @@ def _exists(lines: pa.Array, side: Side, layout: Layout) -> np.ndarray:
 
 
 def _members(side: Side, names_: Sequence[str], layout: Layout) -> dict[str, Path]:
-    """The paths of what may be members of a side's states."""
+    """Return the paths of possible members of a side's states."""
     if side.struct:
         return {name: (side.name, name) for name in names_}
     return {name.removeprefix(side.name): (name,) for name in layout.members(side, names_)}
@@ -103,7 +103,7 @@ JSONL = Format(
     read=partial(read_json_lines, unwrap=_unwrap),
     endings=(".json", ".jsonl", ".ndjson"),
     lines=lambda _: True,
-    is_struct=lambda name, _: name[-1:].isalnum(),  # the name of an object ends in a letter or a digit
+    is_struct=lambda name, _: name[-1:].isalnum(),  # the name of an object ends with a letter or a digit
     owner="spec",
     topics=True,
 )

@@ -1,8 +1,8 @@
 """Parquet changelogs: runs of row groups, of which only the needed columns are read.
 
-Whether a state exists can depend on columns that nothing else needs: these are read only for row groups where a row has
-all needed columns null. Where states before are there too, all
-columns that both sides have are read, a few at a time, for the digests of the whole images (transforms.common.images).
+Whether a state exists can depend on columns that nothing else needs: these are read only for row groups with a row
+whose needed columns are all null. If the files hold states before, all columns that both sides have are read, a few at
+a time, for the digests of the whole images (transforms.common.images).
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,16 @@ from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import Place, normalise
 from transforms.sources.columns.sides import Side, find, struct_fields
-from transforms.sources.files.opening import UNREADABLE, open_random
+from transforms.sources.files.opening import UNREADABLE, open_random, why
 from transforms.sources.formats.format import Format, RowGroups, Sample, Split
+from transforms.sources.formats.parquet_pages import refuse_large
 
 TRUNCATES = b"slackwater.truncates"
-"""In the metadata of a schema: rows without an entry are truncates."""
+"""Key in the metadata of a schema: rows without an entry are truncates."""
 
-_RUN_ROWS = 1 << 20  # a split has at least so many rows, if its file has
-_AT_ONCE = 8  # columns that are read for nothing but the images: files may have hundreds
+_RUN_ROWS = 1 << 20  # least rows of a split, if its file has them
+_MOST_ROWS = 1 << 23  # rows of a row group that are read at once
+_AT_ONCE = 8  # columns that are read only for the digests: files can have hundreds
 
 
 def _sample(_: Source, path: str) -> Sample:
@@ -45,10 +47,10 @@ def _is_struct(name: str, schema: pa.Schema) -> bool:
 
 
 def _split(place: Place) -> list[Split]:
-    """Runs of row groups that workers can read apart; none for a file without rows.
+    """Return runs of row groups that workers can read separately; empty for a file without rows.
 
     Raises:
-        one of `UNREADABLE`.
+        One of `UNREADABLE`.
     """
     with open_random(place.file) as stream:
         metadata = pq.read_metadata(stream)
@@ -63,7 +65,7 @@ def _split(place: Place) -> list[Split]:
 
 
 def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.Table]:
-    """Batches and dead letters of a run of row groups; a fault of the file is one dead letter."""
+    """Yield batches and dead letters of a run of row groups; a fault of the file is one dead letter."""
     place, run = split.place, split.run
     assert run is not None
     try:
@@ -78,23 +80,59 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
             file = pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts, pre_buffer="://" in place.file)
             row = run.row
             for group in range(run.first, run.last):
-                raw = _raw(file, group, layout)
-                numbers = np.arange(row, row + raw.num_rows)
-                yield from normalise(raw, numbers, layout, place, batch_rows)
-                row += raw.num_rows
+                for raw in _parts(stream, file, group, layout, texts):
+                    numbers = np.arange(row, row + raw.num_rows)
+                    yield from normalise(raw, numbers, layout, place, batch_rows)
+                    row += raw.num_rows
     except UNREADABLE as error:
-        yield dead_file(place.file, f"the file cannot be read ({type(error).__name__}); it may be truncated or gone")
+        yield dead_file(place.file, why(error, "the file cannot be read ({}); it may be truncated or gone"))
+
+
+def _parts(
+    stream: pa.NativeFile, file: pq.ParquetFile, group: int, layout: Layout, texts: list[str]
+) -> Iterator[pa.Table]:
+    """Yield the raw tables of a row group: one, or several of a row group with very many rows.
+
+    Args:
+        stream: Stream of the file.
+        file: The file, which reads `texts` as dictionaries.
+        group: Number of the row group.
+        layout: How the files are read.
+        texts: Paths of `_texts`.
+
+    Raises:
+        OversizeError: The row group would take too much memory.
+    """
+    rows = file.metadata.row_group(group).num_rows
+    schema = file.schema_arrow
+    read = _columns(schema, layout) if rows <= _MOST_ROWS else schema.names
+    refuse_large(stream, file, group, read, [name for name in read if name not in texts])
+    if rows <= _MOST_ROWS:
+        yield _raw(file, group, layout)
+        return
+    for batch in file.iter_batches(batch_size=_RUN_ROWS, row_groups=[group]):
+        yield raw_of(pa.Table.from_batches([batch], schema), layout)
+
+
+def _columns(schema: pa.Schema, layout: Layout) -> list[str]:
+    """Return the names of all columns that `_raw` can read, with those of structs as one."""
+    both, states = _imaged(schema, layout), [name for name, _ in layout.states]
+    found = list(layout.roles.values())
+    for side in layout.sides:
+        found += [side.name] if side.struct else [*map(side.path, [*both, *states]), *_rest(side, layout, schema)]
+    return list(dict.fromkeys(found))
 
 
 def _texts(schema: pa.Schema, layout: Layout) -> list[str]:
-    """Paths of the texts among what is read of states: as dictionaries, of which each word is looked at once."""
+    """Return paths of the texts in states: they are read as dictionaries, so that each word is processed once."""
     both = _imaged(schema, layout)
     read = [side.path(column) for side in layout.sides for column in {*both, *(name for name, _ in layout.states)}]
+    read += [path for side in layout.sides for path in _rest(side, layout, schema)]
     return [path for path in read if is_text(find(schema, path, layout.sides) or pa.null())]
 
 
 def _imaged(schema: pa.Schema, layout: Layout) -> list[str]:
-    """The columns of states that digests are of; none where there are no states before."""
+    """Return the columns of states for digests; empty if there are no states before."""
     if len(layout.sides) == 1:
         return []
     found = [
@@ -103,11 +141,11 @@ def _imaged(schema: pa.Schema, layout: Layout) -> list[str]:
         else [name.removeprefix(side.name) for name in layout.members(side, schema.names)]
         for side in layout.sides
     ]
-    return shared([names for names in found if names] or [[]])  # a struct that is null in all rows has no names
+    return shared([names for names in found if names] or [[]])  # a struct that is null in all rows has no fields
 
 
 def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
-    """The raw table (see `normalise`) of one row group."""
+    """Return the raw table (see `normalise`) of one row group."""
     schema = file.schema_arrow
     wanted = set(layout.roles.values())
     for side in layout.sides:
@@ -129,7 +167,7 @@ def _raw(file: pq.ParquetFile, group: int, layout: Layout) -> pa.Table:
 
 
 def raw_of(table: pa.Table, layout: Layout) -> pa.Table:
-    """The raw table of rows that are in memory: what is read from a file of them, in one row group."""
+    """Return the raw table of rows in memory: the same as for a file with these rows in one row group."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, row_group_size=max(1, table.num_rows))
     texts = _texts(table.schema, layout)
@@ -137,7 +175,7 @@ def raw_of(table: pa.Table, layout: Layout) -> pa.Table:
 
 
 def _column(table: pa.Table, side: Side, column: str) -> pa.Array:
-    """A column of a state; of a struct column that is null in all rows, nulls."""
+    """Return a column of a state; nulls if its struct column is null in all rows."""
     if not side.struct:
         return one_chunk(table[side.path(column)])
     struct = one_chunk(table[side.name])
@@ -147,7 +185,7 @@ def _column(table: pa.Table, side: Side, column: str) -> pa.Array:
 def _states(
     file: pq.ParquetFile, group: int, side: Side, wanted: list[str], read: dict[str, pa.Array]
 ) -> Iterator[tuple[str, pa.Array]]:
-    """The wanted columns of a side, those that are read already first."""
+    """Yield the wanted columns of a side, those that are read already first."""
     yield from ((name, read[f"{side.side}.{name}"]) for name in wanted if f"{side.side}.{name}" in read)
     others = [name for name in wanted if f"{side.side}.{name}" not in read]
     for begin in range(0, len(others), _AT_ONCE):
@@ -159,19 +197,23 @@ def _states(
 def _exists(
     file: pq.ParquetFile, group: int, side: Side, layout: Layout, states: dict[str, pa.Array], rows: int
 ) -> np.ndarray:
-    """Rows where any column of the side is not null."""
-    schema = file.schema_arrow
+    """Return the rows in which any column of the side is not null, bool [rows]."""
     roles = set(layout.roles.values())
     exists = any_valid([values for column, values in states.items() if side.path(column) not in roles], rows)
-    if side.struct:
-        rest = [side.path(field.name) for field in struct_fields(schema, side) if field.name not in states]
-    else:
-        rest = layout.rest(side, schema.names)
+    rest = _rest(side, layout, file.schema_arrow)
     if rest and not exists.all():
         table = file.read_row_group(group, columns=rest)
         columns = one_chunk(table[side.name]).flatten() if side.struct else table.columns
         exists |= any_valid([one_chunk(column) for column in columns], rows)
     return exists
+
+
+def _rest(side: Side, layout: Layout, schema: pa.Schema) -> list[str]:
+    """Return paths of the columns of a side that only decide whether its state exists."""
+    if not side.struct:
+        return layout.rest(side, schema.names)
+    needed = {column for column, _ in layout.states}
+    return [side.path(field.name) for field in struct_fields(schema, side) if field.name not in needed]
 
 
 PARQUET = Format(

@@ -1,4 +1,4 @@
-"""Dated copies of a table: the end of a path says the format of the files, its directives the date."""
+"""Dated copies of a table: the path's ending gives the format of the files, its directives the date."""
 
 import re
 from dataclasses import replace
@@ -11,16 +11,16 @@ from transforms.sources.formats.format import Format
 from transforms.sources.formats.parquet import PARQUET
 
 COPIED = {PARQUET.name: r"\.parquet$", CSV.name: r"\.csv(?:\.(?:gz|bz2|zst))?$"}
-"""What copies may be, and how their paths end then."""
+"""Formats of copies, and the endings of their paths."""
 
 
 def file_format(path: str) -> str | None:
-    """The format of the files at a path; None if copies cannot be of it."""
+    """Return the format of the files at a path; None if copies cannot have it."""
     return next((name for name, end in COPIED.items() if re.search(end, path)), None)
 
 
 def path_problem(path: str, first: str) -> str | None:
-    """What is wrong with a path of snapshots, of several that begin with `first`; None if nothing is.
+    """Return what is wrong with a path of snapshots, of several that begin with `first`; None if it is valid.
 
     >>> path_problem("data/%Y-%m-%d.json", "data/%Y-%m-%d.json")
     'the end of the path says the format of the files: .parquet, .csv, .csv.gz, .csv.bz2 or .csv.zst'
@@ -36,10 +36,10 @@ def path_problem(path: str, first: str) -> str | None:
 
 
 def _named(source: Source) -> Source:
-    """The source with the format that the files themselves have.
+    """Return the source with the format of the files themselves.
 
     Raises:
-        SpecError: a path without a date or a format, or with another format than the first.
+        SpecError: A path has no date or format, or another format than the first.
     """
     for path in source.paths:
         problem = path_problem(path, source.paths[0])

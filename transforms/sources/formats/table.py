@@ -1,6 +1,4 @@
-"""The table of formats. A new one is a module beside this one and a line here."""
-
-from collections.abc import Mapping
+"""Table of formats. A new format is another module in this folder and a line here."""
 
 from transforms.sources.formats.csv import CSV
 from transforms.sources.formats.datastream import DATASTREAM
@@ -10,14 +8,14 @@ from transforms.sources.formats.jsonl import JSONL
 from transforms.sources.formats.parquet import PARQUET
 from transforms.sources.formats.snapshots import SNAPSHOTS
 
-FORMATS: Mapping[str, Format] = {
+FORMATS: dict[str, Format] = {
     format_.name: format_ for format_ in (PARQUET, CSV, JSONL, DEBEZIUM, DATASTREAM, SNAPSHOTS)
 }
-"""By their names, in the order in which these are listed."""
+"""Formats by name, in the order in which they are listed."""
 
 _OF_TOPICS = [format_.name for format_ in FORMATS.values() if format_.topics]
 
 
 def no_topic(name: str) -> str | None:
-    """Why records of topics are not of this format; None if they may be."""
+    """Return why records of topics cannot have this format; None if they can."""
     return None if name in _OF_TOPICS else f"topics hold one of {', '.join(_OF_TOPICS)}, not {name}"

@@ -1,0 +1,317 @@
+"""`slackwater answer`: other sums over published cells, with their standard deviations and 95 % intervals.
+
+It reads only the public side of a release, so it costs no privacy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.answer.of_samples import refuse_uneven, spreads_of_samples
+from pipelines.common.arguments import Moment, SpecLike, duration_of, moment_of
+from pipelines.common.errors import ArgumentError
+from pipelines.published.release import Published, asked, naming, published
+from pipelines.spec.durations import duration_text
+from pipelines.spec.times import moment_text
+from privacy.answers.sums import Weights, over_cells, spread, weights_of
+from privacy.counted import counted
+from privacy.estimates import CONFIDENCE
+from privacy.noise.distributions import NoiseDistribution, widened
+from privacy.planning.linear_part import LinearPart
+from privacy.planning.plan import Plan
+from privacy.series import Series
+from privacy.smoothing.noise_covariance import noise_weights
+from transforms.aggregation.cells_where import cells_where
+from transforms.aggregation.expression import Condition
+from transforms.aggregation.queries import Query
+from transforms.common.errors import SpecError
+from transforms.release.published_columns import SAMPLED, TIME
+
+FREE = "computed from published numbers, so it costs no privacy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Sums over published cells.
+
+    Attributes:
+        release: Name of the release.
+        query, kind: The numbers that were added up.
+        where: The condition on cells; None: all cells.
+        cells: Number of cells that were added up.
+        minus: End of the window whose sum is subtracted; None: nothing is subtracted.
+        table: Result of `answers`.
+    """
+
+    release: str
+    query: str
+    kind: str
+    where: str | None
+    cells: int
+    minus: str | None
+    table: pa.Table = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `slackwater answer --json`."""
+        return {
+            "release": self.release,
+            "query": self.query,
+            "kind": self.kind,
+            "where": self.where,
+            "cells": self.cells,
+            "minus": self.minus,
+            "answers": _rows(self.table),
+        }
+
+    def text(self) -> str:
+        """Return the text that `slackwater answer` prints."""
+        return _text(self)
+
+
+def answer(
+    spec: SpecLike,
+    *,
+    where: str | None = None,
+    query: str | None = None,
+    kind: str | None = None,
+    width: timedelta | None = None,
+    window: Moment = None,
+    minus: Moment = None,
+) -> Answered:
+    """Add up published cells, from the public side alone. Costs no privacy.
+
+    Args:
+        spec: The path of a spec, what `load` returns, or the path of the public folder of a release.
+        where: A condition on the query's keys. None: all cells.
+        query: Name of the query; required if the release has several.
+        kind: `level`, `change`, `sliding`, `entered` or `left`. None: level, or the first that is published.
+        width: Width of sliding windows; required if there are several.
+        window: End of the one window to answer for. None: all windows.
+        minus: End of another window, whose sum is subtracted.
+
+    Raises:
+        SpecError: The condition cuts a cell, or there is no such query, kind or window.
+
+    Example:
+        `answer("wards.yaml", where="ward in ('medicine', 'surgery')", query="beds").table`.
+    """
+    end, other, wide = moment_of("window", window), moment_of("minus", minus), duration_of("width", width)
+    release = published(spec)
+    with naming(release.folder):
+        one = _query(release, query)
+        series = _series(one, release.plan, kind, wide)
+        table = answers(release, one, series, where=where, window=end, minus=other)
+        cells = int(np.count_nonzero(taken(release, one, where)))
+    return Answered(
+        release=release.spec.release,
+        query=one.name,
+        kind=series.kind,
+        where=where,
+        cells=cells,
+        minus=None if other is None else moment_text(other),
+        table=table,
+    )
+
+
+def answers(
+    release: Published,
+    query: Query,
+    series: Series,
+    *,
+    where: str | None,
+    window: int | None = None,
+    minus: int | None = None,
+) -> pa.Table:
+    """Return sums over the cells that satisfy a condition.
+
+    Each interval alone contains the sum of the bounded data with a probability of at least 95 %. If the query is
+    published adaptively, windows that repeat another window have neither interval nor standard deviation.
+
+    Args:
+        release: The public side of the release.
+        query: The query.
+        series: Kind of numbers.
+        where: A condition on the query's keys; None: all cells.
+        window: End of the one window to answer for, in microseconds since the epoch; None: all published windows.
+        minus: End of another window, whose sum is subtracted; None: nothing is subtracted.
+
+    Returns:
+        Columns window_start, window_end, value, stddev, ci_low and ci_high; a row for each window.
+
+    Raises:
+        SpecError: The condition cuts a cell, there is no such window, or the noise of the numbers is unknown.
+    """
+    place = next(number for number, demand in enumerate(release.plan.demands) if demand.name == query.name)
+    _refuse_unknown_noise(query, series, release.plan, place)
+    chosen = taken(release, query, where)
+    table = next(table for one, table in release.numbers(query) if one == series)
+    numbers = table.num_rows // query.cells
+    values = table.column("value").to_numpy().reshape(numbers, query.cells)[:, chosen].sum(axis=1)
+    starts, ends = (table.column(f"window_{at}").cast(pa.int64()).to_numpy()[:: query.cells] for at in ("start", "end"))
+    wanted = np.arange(numbers) if window is None else _number_at(window, ends, series)
+    others = None
+    if minus is not None:
+        if window is None:
+            raise ArgumentError("minus", "needs one window; give --window with its end")
+        if minus == window:
+            raise ArgumentError("minus", "the same window as --window; give another one")
+        others = _number_at(minus, ends, series)
+        values = values - values[others]
+    grid = release.plan.demands[place].measure.components[0].grid
+    part = release.plan.adaptive_of(place)
+    if part is None:
+        released = release.plan.publishing(place, series)
+        over = None if released.over is None or released.over.trivial else released.over
+        of_cells = over_cells(chosen.astype(np.float64), over)
+        deviation, width = _spreads(released, series, of_cells, wanted, others) * grid
+    else:
+        sampled = table.column(SAMPLED).to_numpy()[:: query.cells]
+        deviation, width = spreads_of_samples(part, sampled, chosen.astype(np.float64), wanted, others) * grid
+    return pa.table(
+        {
+            "window_start": pa.array(starts[wanted]).cast(TIME),
+            "window_end": pa.array(ends[wanted]).cast(TIME),
+            "value": values[wanted],
+            "stddev": pa.array(deviation, from_pandas=True),
+            "ci_low": pa.array(values[wanted] - width, from_pandas=True),
+            "ci_high": pa.array(values[wanted] + width, from_pandas=True),
+        }
+    )
+
+
+def taken(release: Published, query: Query, where: str | None) -> np.ndarray:
+    """Return which cells satisfy a condition, [cells], bool; at least one does.
+
+    Args:
+        release: The public side of the release.
+        query: The query.
+        where: A condition on the query's keys; None: all cells.
+
+    Raises:
+        SpecError: The condition cuts a cell, or no cell satisfies it.
+    """
+    whole = frozenset(column for column, kind in release.spec.changelog.source.types if kind == "int64")
+    if where is None:
+        return np.ones(query.cells, dtype=bool)
+    try:
+        chosen = cells_where(Condition.parse(where), query, whole=whole)
+    except SpecError as error:
+        raise ArgumentError.of_problems([("where", str(error).removeprefix("where"))]) from None
+    if not chosen.any():
+        raise ArgumentError("where", f"no cell of query {query.name} satisfies {where!r}")
+    return chosen
+
+
+def _spreads(
+    released: LinearPart, series: Series, of_cells: Weights, wanted: np.ndarray, others: np.ndarray | None
+) -> np.ndarray:
+    """Return standard deviations and half widths of numbers, or of their differences, [2, numbers], in grid steps."""
+    (noise,) = released.noise
+    merged, strategy = series.merged(released.leaf), released.strategy
+    ends = wanted * merged.every + merged.width
+    stretch = strategy.stretch(strategy.nodes(int(max([*ends, *([] if others is None else others + merged.width)]))))
+    if stretch is not None:
+        return _apart(noise, stretch, of_cells, wanted, others)
+    if others is not None:
+        one, other = noise_weights(strategy, merged, [int(wanted[0]), int(others[0])])
+        found = [weights_of(one - other)]
+    elif noise.stable:
+        squares = strategy.variances(merged, int(ends[-1]), since=int(ends[0]) - 1)
+        found = [weights_of(np.sqrt(np.array([square]))) for square in squares]
+    else:
+        found = [weights_of(sizes) for sizes in strategy.weights(merged, int(ends[-1]), since=int(ends[0]) - 1)]
+    return np.array([spread(noise, in_time, of_cells, CONFIDENCE) for in_time in found]).reshape(-1, 2).T
+
+
+def _apart(
+    noise: NoiseDistribution, stretch: np.ndarray, of_cells: Weights, wanted: np.ndarray, others: np.ndarray | None
+) -> np.ndarray:
+    """Return the spreads if each number is one node with noise of a separate size.
+
+    The half width of a difference is the sum of both half widths (Bonferroni).
+    """
+    once, sides = weights_of(np.ones(1)), [wanted] if others is None else [wanted, others]
+    confidence = 1 - (1 - CONFIDENCE) / len(sides)
+    deviation, width = np.zeros((2, len(wanted)))
+    for side in sides:
+        found = [spread(widened(noise, float(stretch[at])), once, of_cells, confidence) for at in side]
+        one, half = np.array(found).T
+        deviation, width = np.hypot(deviation, one), width + half
+    return np.array([deviation, width])
+
+
+def _number_at(end: int, ends: np.ndarray, series: Series) -> np.ndarray:
+    found = np.flatnonzero(ends == end)
+    if not len(found):
+        near = [moment_text(int(ends[at])) for at in np.sort(np.argsort(np.abs(ends - end))[:2])]
+        raise SpecError(
+            f"no {series.kind} is published for a window that ends at {moment_text(end)}; the nearest ends are "
+            f"{' and '.join(near) or 'none'}"
+        )
+    return found
+
+
+def _refuse_unknown_noise(query: Query, series: Series, plan: Plan, place: int) -> None:
+    if (part := plan.adaptive_of(place)) is not None:
+        refuse_uneven(part, query.name)
+    if len(query.measure.components) > 1:
+        raise SpecError(f"query {query.name}: a {query.measure.kind} cannot be added up; ask for a count or a sum")
+    if query.consistent and series.kind in ("level", "entered", "left"):
+        others = dict.fromkeys(one.kind for one in query.publish if one.kind in ("change", "sliding"))
+        instead = "".join(f" --kind {kind}," for kind in others)
+        raise SpecError(
+            f"query {query.name}: `consistent` changes the noise of {series.kind}, so that of a sum is unknown; use"
+            f"{instead} the cells' own intervals (`slackwater show`), or a query without `consistent`"
+        )
+
+
+def _query(release: Published, name: str | None) -> Query:
+    queries = asked(release.spec, None if name is None else [name])
+    if len(queries) > 1:
+        raise ArgumentError("query", f"missing; the release has {', '.join(query.name for query in queries)}")
+    return queries[0]
+
+
+def _series(query: Query, plan: Plan, kind: str | None, width: int | None) -> Series:
+    """Return the series that the flags name; without a kind, levels if they are published, else the first kind."""
+    kinds = list(dict.fromkeys(series.kind for series in query.publish))
+    if kind is None:
+        kind = "level" if "level" in kinds else kinds[0]
+    found: Sequence[Series] = [series for series in query.publish if series.kind == kind]
+    if not found:
+        raise ArgumentError("kind", f"query {query.name} publishes {', '.join(kinds)}", kind)
+    if width is not None:
+        found = [series for series in found if series.width * plan.promise.window == width]
+    if len(found) != 1:
+        widths = [duration_text(s.width * plan.promise.window) for s in query.publish if s.kind == kind]
+        raise ArgumentError(
+            "width", f"{kind} numbers of query {query.name} have {', '.join(widths)}; name one of these"
+        )
+    return found[0]
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the answers with their times as text."""
+    ends = ("window_start", "window_end")
+    return [{**row, **{name: f"{row[name]:%Y-%m-%dT%H:%M:%SZ}" for name in ends}} for row in table.to_pylist()]
+
+
+def _text(of: Answered) -> str:
+    rows = [("window end", "value", "stddev", "95 % interval")]
+    for row in _rows(of.table):
+        spread = ("-", "- (repeated)")
+        if row["stddev"] is not None:
+            spread = (f"{row['stddev']:,.1f}", f"{row['ci_low']:,.1f} to {row['ci_high']:,.1f}")
+        rows.append((row["window_end"], f"{row['value']:,.1f}", *spread))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    less = "" if of.minus is None else f", less that of the window that ends {of.minus}"
+    cells = f"{of.where or 'all cells'} ({counted(of.cells, 'cell')})"
+    head = f"{of.release}, {of.query}, {of.kind} where {cells}{less}:"
+    return "\n".join(
+        [head, *lines, f"{FREE[0].upper()}{FREE[1:]}. Each interval alone contains the number of the bounded data."]
+    )

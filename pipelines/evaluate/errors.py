@@ -1,0 +1,179 @@
+"""Observed and predicted errors of the numbers of a release. NOT FOR RELEASE: computed from exact values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.epochs.job import Job
+from pipelines.plan.document import series_document
+from privacy.planning.adaptive_part import AdaptivePart
+from privacy.planning.linear_part import LinearPart
+from privacy.series import Family, Series, totals
+from transforms.aggregation.node_sums import BOUNDED, EXACT, NodeKey, dense, gathered
+from transforms.release.estimated_numbers import estimates_of
+from transforms.release.linear_chunk import add_noise
+from transforms.release.published_tables import truth_table
+from transforms.release.range_tables import RANGE, over_ranges, range_estimates, range_kind
+from transforms.release.sampled_chunk import released_anew
+
+TOGETHER = 2**20
+"""Most leaves that are processed at a time; several samples of the noise count like cells."""
+
+
+def truth_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]]) -> pa.Table:
+    """Return the published rows with `exact` (before contribution bounding) and `bounded` (after it), without noise."""
+    tables = []
+    for key in sums:
+        variant, number, family, chunk = key
+        if variant != EXACT:
+            continue
+        series = [s for s in job.plan.demands[number].series if s.family == family]
+        for first_cell, bounded, exact in _sums(job, sums, number, family, chunk):
+            tables.append(truth_table(exact, bounded, job.aggregation, number, series, first_cell))
+    return pa.concat_tables(tables)
+
+
+def _sums(
+    job: Job, sums: Mapping[NodeKey, Sequence[bytes]], number: int, family: Family, chunk: int
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the place of the first cell with the bounded and exact sums of some cells, as many as fit in memory."""
+    query, timeline = job.aggregation.queries[number], job.aggregation.timeline
+    bounded, exact = (gathered(sums[variant, number, family, chunk]) for variant in (BOUNDED, EXACT))
+    cells, rows = job.aggregation.cells_of((BOUNDED, number, family, chunk)), range(timeline.windows + 1)
+    few = len(cells) if query.together else max(1, TOGETHER // len(rows))
+    for first in range(cells.start, cells.stop, few):
+        some = range(first, min(first + few, cells.stop))
+        yield first, dense(bounded, query, rows=rows, cells=some), dense(exact, query, rows=rows, cells=some)
+
+
+def errors_of(job: Job, sums: Mapping[NodeKey, Sequence[bytes]], *, runs: int) -> list[dict[str, Any]]:
+    """Return the observed and predicted errors of every number that would be published.
+
+    Args:
+        job: The job of the release.
+        sums: Encoded bounded and exact sums, by node.
+        runs: Number of times the noise is sampled.
+
+    Returns:
+        For each query `name`, `strategy` and `numbers`. Each number has `kind` (`width`, `every`), `rmse_observed` and
+        `rmse_predicted` (of the noise, compared with the bounded truth), `bounding_rmse` (bounded compared with exact
+        truth), `rmse_total` (published numbers compared with the exact truth) and `rows`; `truth`, the root mean square
+        of the exact numbers, and `relative_error`, the ratio of `rmse_total` to it; `bias`, the mean deviation of
+        bounded numbers, and `bias_last`, in the last window. Cells without a true ratio are left out of its errors. The
+        error of adaptive publication depends on the data, so `rmse_predicted` is None. A choice of a policy by the
+        other errors uses the data in a way that no accounting covers.
+    """
+    queries = []
+    for number, query in enumerate(job.aggregation.queries):
+        errors = {(series, RANGE): _Errors() for series in query.publish if query.ranges}
+        errors = {(series, ""): _Errors() for series in query.publish} | errors
+        for released in job.plan.linear(number):
+            for chunk in range(job.aggregation.chunks(number)):
+                for _, bounded, exact in _sums(job, sums, number, released.family, chunk):
+                    _compare(errors, job, released, bounded, exact, runs)
+        part = job.plan.adaptive_of(number)
+        if part is not None:
+            for _, bounded, exact in _sums(job, sums, number, "net", 0):
+                _compare_adaptive(errors, job, part, bounded, exact, runs)
+        numbers = [
+            {
+                **series_document(series, job.plan),
+                **({"kind": range_kind(series)} if of else {}),
+                **found.summary(),
+            }
+            for (series, of), found in errors.items()
+        ]
+        strategy = job.plan.strategies[number]
+        queries.append({"name": query.name, "strategy": strategy, "numbers": numbers})
+    return queries
+
+
+_ERRORS = ("rmse_observed", "rmse_predicted", "bounding_rmse", "rmse_total")
+
+
+class _Errors:
+    """Sums of squared errors over chunks."""
+
+    def __init__(self) -> None:
+        self.squares = dict.fromkeys((*_ERRORS, "truth"), 0.0)
+        self.numbers = dict.fromkeys(self.squares, 0)
+        self.rows = 0
+        self.biases = dict.fromkeys(("bias", "bias_last"), 0.0)
+        self.biased = dict.fromkeys(self.biases, 0)
+
+    def compare(self, aim: np.ndarray, goal: np.ndarray) -> None:
+        """Compare bounded numbers with the exact ones, [numbers, cells]."""
+        self.rows += aim.size
+        self.add("bounding_rmse", aim - goal)
+        self.add("truth", goal)
+        for name, off in (("bias", aim - goal), ("bias_last", (aim - goal)[-1:])):
+            known = off[~np.isnan(off)]
+            self.biases[name] += float(known.sum())
+            self.biased[name] += known.size
+
+    def add(self, name: str, errors: np.ndarray) -> None:
+        known = errors[~np.isnan(errors)]
+        self.squares[name] += float(np.sum(known**2))
+        self.numbers[name] += len(known)
+
+    def summary(self) -> dict[str, Any]:
+        rmse = {
+            name: (total / self.numbers[name]) ** 0.5 if self.numbers[name] else None
+            for name, total in self.squares.items()
+        }
+        total, truth = rmse["rmse_total"], rmse["truth"]
+        relative = None if total is None or not truth else total / truth
+        biases = {name: total / self.biased[name] if self.biased[name] else None for name, total in self.biases.items()}
+        return {**rmse, "rows": self.rows, "relative_error": relative, **biases}
+
+
+_ByKind = Mapping[tuple[Series, str], _Errors]
+"""Errors of each series: of its cells, and with `RANGE` of its ranges."""
+
+
+def _compare(
+    errors: _ByKind, job: Job, released: LinearPart, bounded: np.ndarray, exact: np.ndarray, runs: int
+) -> None:
+    query = job.aggregation.queries[released.query]
+    summed = {"": lambda sums: sums, **({RANGE: lambda sums: over_ranges(sums, query)} if query.ranges else {})}
+    estimated = {"": estimates_of, RANGE: range_estimates}
+
+    def numbers_of(leaves: np.ndarray, series: Series, of: str) -> np.ndarray:
+        sums = [summed[of](totals(series, component)).astype(np.float64) for component in leaves]
+        return query.measure.estimate(sums)
+
+    wanted = [(series, of) for series in released.series for of in summed]
+    aims = {one: numbers_of(bounded, *one) for one in wanted}
+    goals = {one: numbers_of(exact, *one) for one in wanted}
+    for one in wanted:
+        errors[one].compare(aims[one], goals[one])
+        sums = [totals(one[0], component) for component in bounded]
+        certain = estimated[one[1]](one[0], sums, job.aggregation, released)
+        errors[one].add("rmse_predicted", np.where(np.isnan(aims[one]), np.nan, certain.stddev))
+    together = 1 if query.together else max(1, TOGETHER // bounded[0].size)
+    for start in range(0, runs, together):
+        count = min(together, runs - start)
+        noisy = add_noise(np.tile(bounded, (1, 1, count)), released)
+        by_series = dict(zip(released.series, noisy.sums, strict=True))
+        for one in wanted:
+            estimates = estimated[one[1]](one[0], by_series[one[0]], job.aggregation, released)
+            values = estimates.value.reshape(-1, count, aims[one].shape[1])
+            errors[one].add("rmse_observed", values - aims[one][:, None])
+            errors[one].add("rmse_total", values - goals[one][:, None])
+
+
+def _compare_adaptive(
+    errors: _ByKind, job: Job, part: AdaptivePart, bounded: np.ndarray, exact: np.ndarray, runs: int
+) -> None:
+    """Add the observed errors of adaptive publication; none is predicted, since the error depends on the data."""
+    (level,), grid = errors, job.aggregation.queries[part.query].measure.components[0].grid
+    found, aim, goal = errors[level], totals(level[0], bounded[0]), totals(level[0], exact[0])
+    found.compare(aim * grid, goal * grid)
+    # Published levels begin with the first window, so there is no earlier level to add changes to.
+    leaves = np.concatenate([np.zeros_like(aim[:1]), np.diff(aim, axis=0, prepend=0)])
+    for _ in range(runs):
+        values = released_anew(part, leaves)
+        found.add("rmse_observed", (values - aim) * grid)
+        found.add("rmse_total", (values - goal) * grid)

@@ -1,0 +1,10 @@
+"""The arguments of `slackwater ledger`."""
+
+import argparse
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments to a parser."""
+    parser.add_argument(
+        "spec", metavar="SPEC", help="Path of the spec, a YAML file, or of the public folder of its release."
+    )

@@ -1,0 +1,155 @@
+"""`slackwater plan`: the cost of a release and the margins of error of its numbers, before any data is read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.common.arguments import Moment, SpecLike, moment_of, spec_of
+from pipelines.epochs.job import job_of, timeline_of
+from pipelines.epochs.plans import has_begun, plan_for
+from pipelines.plan.accuracy import accuracy, warnings, window_text
+from pipelines.plan.document import plan_document
+from pipelines.plan.explained import explained_text
+from pipelines.plan.table import plan_text
+from pipelines.spec.load import Spec
+from pipelines.spec.times import now
+from pipelines.store.commit import Commit
+from pipelines.store.store import Store
+from privacy.planning.plan import Plan
+from transforms.aggregation.queries import Timeline
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import InputError, SlackwaterError, SpecError
+from transforms.sources.files.listing import matching
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """Cost of a release, and margins of error of its numbers.
+
+    Attributes:
+        release: Name of the release.
+        epsilon, delta: Of everything that the release ever publishes, together.
+        statement: The claim in words.
+        conditions: Conditions of the claim.
+        warnings: Doubtful choices of the spec.
+        begun: Whether the release has begun, and continues with this plan; None if it is unknown here.
+        explain: Whether the text shows all strategies, sensitivities and shares of the budget.
+        page: The page that was written.
+        document: All of it, as `to_json` returns it.
+        status: State of a release in the output folders, for the text; empty without a release.
+    """
+
+    release: str
+    epsilon: float
+    delta: float
+    statement: str
+    conditions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    begun: bool | None
+    explain: bool = False
+    page: str | None = None
+    document: dict[str, Any] = field(repr=False)
+    status: str = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `slackwater plan --json`."""
+        return self.document
+
+    def text(self) -> str:
+        """Return the text that `slackwater plan` prints."""
+        shown = (explained_text if self.explain else plan_text)(self.document)
+        page = "" if self.page is None else f"As a page: {self.page}"
+        return "\n".join(filter(None, [shown, self.status, page]))
+
+
+def plan(spec: SpecLike, *, until: Moment = None, explain: bool = False) -> Planned:
+    """Plan a release: its cost and the margins of error of its numbers. Reads no data and costs no privacy.
+
+    Args:
+        spec: The path of a spec, or what `load` returns.
+        until: Average errors over the windows up to this moment. None: to the schedule's end, or to now.
+        explain: Show all strategies, sensitivities and shares of the budget in the text.
+
+    Raises:
+        SpecError: The spec is wrong, or `until` has no zone.
+
+    >>> planned = plan("templates/specs/wards.yaml")
+    >>> round(planned.epsilon, 9), planned.delta
+    (1.0, 0.0)
+    """
+    end = moment_of("until", until)
+    spec = spec_of(spec)
+    commits = _commits(spec)
+    made = plan_for(spec, commits or ())
+    ahead = now() if spec.schedule.until is None else spec.schedule.until
+    begun = None if commits is None else has_begun(spec, commits)
+    timeline = timeline_of(spec, ahead if end is None else end)
+    document = {**whole_document(spec, made, timeline.windows), "begun": begun}
+    document["warnings"] += [] if commits else of_first_file(spec, timeline, made)
+    return Planned(
+        release=spec.release,
+        epsilon=made.budget.epsilon,
+        delta=made.budget.delta,
+        statement=made.statement,
+        conditions=made.conditions,
+        warnings=tuple(document["warnings"]),
+        begun=begun,
+        explain=explain,
+        document=document,
+        status=_status(begun, commits),
+    )
+
+
+def _status(begun: bool | None, commits: Sequence[Commit] | None) -> str:
+    if begun is None:
+        return "Whether this release has begun is unknown here; a release that has begun keeps its own plan."
+    if begun:
+        return "This release has begun and continues with this plan, even if planning again would give another one."
+    return "The output folders hold a release of another spec, so `run` refuses this one." if commits else ""
+
+
+def whole_document(spec: Spec, plan: Plan, windows: int) -> dict[str, Any]:
+    """Return `plan_document` with the margins of error and the warnings.
+
+    Args:
+        spec: The spec.
+        plan: Its plan.
+        windows: Number of windows over which errors are averaged.
+    """
+    document = plan_document(spec, plan, windows)
+    found = [accuracy(query, plan, place, windows) for place, query in enumerate(spec.queries)]
+    for query, of_query in zip(document["queries"], found, strict=True):
+        query["accuracy"] = of_query
+    return {**document, "over": window_text(spec, windows), "warnings": [*warnings(spec, plan, windows, found)]}
+
+
+def of_first_file(spec: Spec, timeline: Timeline, plan: Plan) -> list[str]:
+    """Return why a run would refuse the existing local files, judged by the columns and form of the first one.
+
+    No value is shown, and no number of a plan depends on the file.
+
+    Args:
+        spec: The spec.
+        timeline: Windows that a run would publish.
+        plan: Plan of the release.
+    """
+    source = spec.changelog.source
+    if source.every is not None or any("://" in path for path in source.paths) or not matching(source.paths):
+        return []
+    try:
+        job_of(spec, timeline, plan=plan)
+    except (InputError, SpecError) as error:
+        return str(error).splitlines()
+    return []
+
+
+def _commits(spec: Spec) -> Sequence[Commit] | None:
+    """Return the committed epochs; None if this account cannot see them."""
+    try:
+        refuse_unreachable([spec.output.private])
+    except SlackwaterError:
+        return None
+    try:
+        return Store(spec.output.public, spec.output.private).commits()
+    except PermissionError:
+        return None

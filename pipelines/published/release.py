@@ -1,0 +1,267 @@
+"""The public folder of a release, from which everything for readers is computed."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.common.arguments import SpecLike, path_of
+from pipelines.common.errors import ArgumentError
+from pipelines.epochs.plans import SAME, is_for
+from pipelines.spec.document import document_of
+from pipelines.spec.load import Spec, load
+from pipelines.spec.public import PUBLIC as WITHHELD_FOLDER
+from pipelines.spec.times import MICROSECOND, moment_text, parse_time
+from pipelines.store.attempt import own_name
+from pipelines.store.commit import PLAN, RELEASE, SPEC, Commit
+from pipelines.store.folder import Folder, folder_at, is_folder, read_public, read_public_table
+from pipelines.store.kept_plan import read_plan
+from pipelines.store.manifest import records_of
+from pipelines.store.shown import MANIFEST
+from privacy.accounting.accounting import Budget
+from privacy.json_values import parsed
+from privacy.planning.plan import Plan
+from privacy.series import Series
+from transforms.aggregation.queries import Query
+from transforms.common.cloud import refuse_unreachable
+from transforms.common.errors import InputError, RefusedError, SpecError
+from transforms.common.windows import Windows
+from transforms.common.zones import zone_of
+from transforms.release.published_columns import TIME, key_types, types_of_some
+from transforms.release.quantile_tables import QUANTILE, by_quantile, quantile_kind
+from transforms.release.range_tables import by_range, range_kind
+from transforms.release.release import ESTIMATES
+from transforms.release.smoothed_tables import of_series
+
+_OF = "a release"
+_NUMBERS = ("value", "stddev", "ci_low", "ci_high")
+
+
+class Published:
+    """The public folder of a release, with each file as its manifest states it.
+
+    Attributes:
+        folder: Path of the folder.
+        spec: The published spec, with the `sha256` of the whole spec.
+        epochs: Commits as the manifest has them, without their private members.
+        until: End of the last published window.
+        bounds: Bounds of the published windows.
+
+    Raises:
+        RefusedError: A file is missing, not what the manifest says, or of another version.
+        SpecError: The folder holds sanitised records.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._folder: Folder = folder_at(folder, private=False)
+        commits = self._commits()
+        self._files = _files_of(commits)
+        first, last = commits[0], commits[-1]
+        self.plan = self._planned(self._read(PLAN, first.plan_sha256))
+        self.spec = replace(self._specified(), sha256=first.spec_sha256)
+        self.epochs = commits
+        self.windows, self._last, self.until = last.windows, last.until, moment_text(last.until)
+        ends = tuple(end for commit in commits for end in commit.ends)
+        self.bounds = Windows(start=first.start, every=self.spec.schedule.every, ends=ends or None)
+        if (
+            not is_for(self.plan, self.spec)
+            or not _claims(first.loss, self.plan)
+            or any(self.bounds.end(one.windows) != one.until for one in commits)
+        ):
+            raise RefusedError(
+                f"{self._folder.path(PLAN)}: of other queries, windows or privacy than {SPEC} and {MANIFEST} say; get "
+                "the folder again"
+            )
+        calendar = self.spec.schedule.calendar
+        if calendar is not None:
+            self._zone: tzinfo = zone_of(calendar.zone)
+        else:
+            start = parse_time(str(document_of(SPEC, self.spec.text).content["schedule"]["start"]))
+            self._zone = start.tzinfo or UTC
+
+    def local(self, moment: int) -> int:
+        """Return the local time of the schedule's zone at a moment, in microseconds as if it were UTC."""
+        shown = (datetime.fromtimestamp(0, UTC) + moment * MICROSECOND).astimezone(self._zone)
+        return moment + (shown.utcoffset() or timedelta(0)) // MICROSECOND
+
+    def numbers(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
+        """Yield each series of a query with its rows, window after window, each with the cells in the spec's order."""
+        estimates = self.estimates(query)
+        for series in query.publish:
+            yield series, of_series(estimates, query, series, self.bounds)
+
+    def quantiles(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
+        """Yield each series of a query with the rows of its quantiles, as `numbers` does for cells.
+
+        The cells are those of `transforms.release.quantile_tables.by_quantile`, with quantiles as text.
+        """
+        if not query.quantiles:
+            return
+        estimates = self.estimates(query)
+        place, names = estimates.column_names.index(QUANTILE), pa.array(map(str, query.quantiles))
+        at = pc.index_in(estimates.column(QUANTILE), value_set=pa.array(query.quantiles))
+        estimates = estimates.set_column(place, QUANTILE, names.take(at.combine_chunks()))
+        for series in query.publish:
+            yield series, self._of_kind(estimates, quantile_kind(series), series, by_quantile(query))
+
+    def ranges(self, query: Query) -> Iterator[tuple[Series, pa.Table]]:
+        """Yield each series of a query with the rows of its ranges, as `numbers` does for cells.
+
+        The cells are those of `transforms.release.range_tables.by_range`: of two ordered keys with a column for both.
+        """
+        if not query.ranges:
+            return
+        estimates, ranged = self.estimates(query), by_range(query)
+        if len(query.ordered) > 1:
+            keys = [estimates.column(name) for name, _ in query.ordered]
+            estimates = estimates.append_column(ranged.by[0][0], pc.binary_join_element_wise(*keys, ", "))
+        for series in query.publish:
+            yield series, self._of_kind(estimates, range_kind(series), series, ranged)
+
+    def _of_kind(self, estimates: pa.Table, kind: str, series: Series, query: Query) -> pa.Table:
+        """Return the rows of another kind as rows of a series of a query with other cells."""
+        rows = estimates.filter(pc.equal(estimates.column("kind"), kind))
+        return of_series(rows.set_column(1, "kind", pa.repeat(series.kind, rows.num_rows)), query, series, self.bounds)
+
+    def estimates(self, query: Query) -> pa.Table:
+        """Return all published numbers of a query; with `sampled` if it is adaptive, with `quantile` if it has any."""
+        kind = self.spec.output.format
+        types = {
+            **dict.fromkeys(("query", "kind"), pa.string()),
+            **dict.fromkeys(("window_start", "window_end"), TIME),
+            **key_types(self.spec.queries),
+            **dict.fromkeys(_NUMBERS, pa.float64()),
+            **types_of_some([query]),
+        }
+        families = "|".join({series.family for series in query.publish})
+        own = re.compile(rf"{ESTIMATES}/{re.escape(query.name)}-({families})-\d+\.\w+")
+        while True:
+            names = [(name, sha256) for name, (sha256, in_attempt) in self._files.items() if own.fullmatch(in_attempt)]
+            if not names:
+                raise RefusedError(
+                    f"{self._folder.path(MANIFEST)}: names no numbers of query {query.name}; get the folder again"
+                )
+            try:
+                tables = [read_public_table(self._folder, *name, kind, types, of=_OF) for name in names]
+                break
+            except RefusedError:
+                if not self._lists_other_files():
+                    raise
+        found = pa.concat_tables(tables)
+        found = found.filter(pc.less_equal(found.column("window_end"), pa.scalar(self._last, TIME)))
+        value = found.column("value")
+        known = pc.is_finite(value.fill_null(math.nan))
+        if query.quantiles:  # without a value if the noisy counts add up to nothing
+            known = pc.or_(known, pc.and_(pc.is_null(value), pc.is_valid(found.column(QUANTILE))))
+        if not pc.all(known, min_count=0).as_py():
+            raise RefusedError(f"{self.folder}: query {query.name} has a row without a number; get the folder again")
+        return found
+
+    def _commits(self) -> tuple[Commit, ...]:
+        content = self._read(MANIFEST)
+        try:
+            manifest = parsed(content)
+            if isinstance(manifest, dict) and "records" in manifest:
+                raise SpecError(
+                    f"{self.folder}: sanitised records; the commands for them are slackwater show and report"
+                )
+            commits = records_of(RELEASE, manifest)
+            for moment in (commits[0].start, commits[-1].until):
+                moment_text(moment)
+        except (ValueError, OverflowError):
+            raise RefusedError(
+                f"{self._folder.path(MANIFEST)}: not a manifest that this version of the program understands; use the "
+                "one that made the release"
+            ) from None
+        return commits
+
+    def _lists_other_files(self) -> bool:
+        """Read the manifest again, and return whether a compaction has replaced the files that it listed."""
+        before, self._files = self._files, _files_of(self._commits())
+        return self._files != before
+
+    def _read(self, name: str, sha256: str | None = None) -> bytes:
+        return read_public(self._folder, name, sha256, of=_OF)
+
+    def _planned(self, content: bytes) -> Plan:
+        try:
+            return read_plan(content).plan
+        except (ArithmeticError, ValueError) as error:
+            raise RefusedError(
+                f"{self._folder.path(PLAN)}: {error}; use the version of the program that made the release"
+            ) from None
+
+    def _specified(self) -> Spec:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, SPEC)
+            path.write_bytes(self._read(SPEC))
+            return load(path)
+
+
+def _files_of(commits: Sequence[Commit]) -> dict[str, tuple[str, str]]:
+    """Return the digest of each file, and its name in the attempt, by its public name."""
+    return {
+        name: (digest.sha256, own_name(name, commit.attempt))
+        for commit in commits
+        for name, digest in commit.files.items()
+    }
+
+
+def _claims(loss: Budget, plan: Plan) -> bool:
+    """Return whether a manifest claims the privacy that a plan has."""
+    pairs = ((loss.epsilon, plan.budget.epsilon), (loss.delta, plan.budget.delta))
+    return all(math.isclose(stated, planned, rel_tol=SAME) for stated, planned in pairs)
+
+
+@contextmanager
+def naming(folder: str) -> Iterator[None]:
+    """Let errors name the public folder, since its files may contradict each other in ways that are not checked before.
+
+    Raises:
+        RefusedError: The computation in the context fails.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise RefusedError(f"{folder}: {error}; get the folder again") from None
+    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        why = f"its tables and plan do not fit together ({type(error).__name__})"
+        raise RefusedError(f"{folder}: {why}; get the folder again") from error
+
+
+def published(spec: SpecLike) -> Published:
+    """Return the public side of a release.
+
+    Args:
+        spec: The path of a spec, what `load` returns, or the path of the public folder itself.
+    """
+    path = path_of(spec)
+    folder = path
+    if not is_folder(path):
+        folder = load(path).output.public
+        if folder == WITHHELD_FOLDER:
+            raise SpecError(f"{path}: a published spec does not say where its release is; give the public folder")
+    refuse_unreachable([folder])
+    if folder != path and folder_at(folder, private=False).read(MANIFEST) is None:
+        where = "" if "://" in folder or Path(folder).is_absolute() else ", if this is the folder where it ran"
+        raise RefusedError(
+            f"{path}: nothing is published yet in {folder}; `slackwater run {path}` publishes due windows{where}"
+        )
+    return Published(folder)
+
+
+def asked(spec: Spec, names: Sequence[str] | None) -> list[Query]:
+    """Return the queries of these names; None: all."""
+    known = {query.name: query for query in spec.queries}
+    for name in names or ():
+        if name not in known:
+            raise ArgumentError("query", f"no query of the release; it has {', '.join(known)}", name)
+    return [query for name, query in known.items() if names is None or name in names]

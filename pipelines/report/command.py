@@ -1,0 +1,15 @@
+"""The arguments of `slackwater report`."""
+
+import argparse
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments to a parser."""
+    parser.add_argument("spec", metavar="SPEC", help="Path of the spec, or of the public folder of its release.")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="FILE",
+        default="report.html",
+        help="Write the page to FILE, which ends in .html. Default: %(default)s.",
+    )

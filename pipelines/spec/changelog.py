@@ -1,0 +1,200 @@
+"""The shape of `changelog:` in a spec: where the mutations are and what their columns mean."""
+
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from pipelines.spec.errors import Problem, refuse, wrong
+from pipelines.spec.fields import (
+    EITHER,
+    NOT_YAML_NULL,
+    SETTINGS,
+    WORD,
+    Duration,
+    Nulls,
+    Number,
+    Section,
+    Text,
+    Texts,
+    Timezone,
+    one_of,
+)
+from pipelines.spec.words import show
+from transforms.sources.files.topic_segments import hosts_and_name, is_of_topic, topic_problem
+from transforms.sources.formats.format import Format
+from transforms.sources.formats.snapshots import file_format, path_problem
+from transforms.sources.formats.table import FORMATS, no_topic
+
+ColumnType = Literal["int64", "float64", "string", "bool", "timestamp"]
+
+
+class StateSection(Section):
+    """The struct or the prefix that holds the columns of a state: exactly one of the two."""
+
+    struct: Text | None = None
+    prefix: Text | None = None
+
+
+def _state(value: Any) -> Any:
+    named = isinstance(value, dict) and {*value} <= {"struct", "prefix"}
+    if not isinstance(value, str | dict) or (named and len(value) != 1):
+        raise wrong(f"expected a name, {{struct: NAME}} or {{prefix: NAME}}, not {show(value)}")
+    return value
+
+
+StateName = Annotated[
+    Annotated[Text, WORD] | Annotated[StateSection, SETTINGS],
+    EITHER,
+    BeforeValidator(_state),
+]
+
+
+FormatName = Annotated[str, BeforeValidator(one_of(FORMATS))]
+
+
+class FreshnessSection(Section):
+    """The file or the topic that reports how far the source has come: exactly one of the two."""
+
+    file: Text | None = None
+    heartbeat: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.heartbeat is not None:
+            problem = (
+                topic_problem(self.heartbeat) if is_of_topic(self.heartbeat) else "expected kafka://HOST:PORT/TOPIC"
+            )
+            refuse([(("heartbeat",), problem)] if problem else [])
+        return self
+
+
+def _freshness(value: Any) -> Any:
+    named = isinstance(value, dict) and len(value) == 1 and {*value} <= {"file", "heartbeat"}
+    if not (named or value == "newer_file"):
+        raise wrong(f"expected newer_file, {{file: PATH}} or {{heartbeat: TOPIC}}, not {show(value)}")
+    return value
+
+
+FreshnessRule = Annotated[
+    Annotated[Literal["newer_file"], WORD] | Annotated[FreshnessSection, SETTINGS],
+    EITHER,
+    BeforeValidator(_freshness),
+]
+
+
+class ChangelogSection(Section):
+    """Where the mutations are and what their columns mean."""
+
+    format: FormatName
+    path: Texts
+    entry: Text
+    time: Text | None = None
+    before: StateName | None = None
+    after: StateName | None = None
+    owner: Literal["states", "mutation"] | None = None
+    order: Texts = Field(default_factory=list)
+    timezone: Timezone | None = None
+    types: dict[Text, ColumnType] = Field(default_factory=dict)
+    nulls: Nulls | None = None
+    bad_rows: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    every: Duration | None = None
+    shrink: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    kafka: Text | None = None
+    freshness: FreshnessRule | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems: list[Problem] = []
+        format_ = FORMATS[self.format]
+        own = format_.own
+        if own is None and self.time is None:
+            problems.append((("time",), "missing; add time: with the column that holds the time of a change"))
+        for key, names in ({} if own is None else own).items():
+            given = getattr(self, key)
+            for name in given if isinstance(given, list) else [given]:
+                if name is not None and name not in names:
+                    only = f", or write {' or '.join(names)}" if names else ""
+                    problems.append(((key,), f"format {self.format} says this itself; leave it out{only}"))
+        if not format_.snapshots:
+            only_there = (("every", self.every), ("shrink", self.shrink))
+            problems += [((key,), "only for format: snapshots") for key, value in only_there if value is not None]
+        else:
+            found = [path_problem(path, self.path[0]) for path in self.path]
+            problems += [(("path", place), problem) for place, problem in enumerate(found) if problem is not None]
+            if self.every == 0:
+                problems.append((("every",), "expected a duration above zero, such as 1d"))
+        if "nulls" in self.model_fields_set and self.nulls is None:
+            problems.append((("nulls",), NOT_YAML_NULL))
+        elif self.nulls is not None and not self._is_cells(format_):
+            problems.append((("nulls",), "only for CSV, which has no nulls; remove it"))
+        if format_.cells:
+            flat = "CSV has no structs; write the prefix of the state's columns"
+            problems += [((side,), flat) for side, form in self.forms if form == "struct"]
+        if self.owner is not None and format_.owner != "spec":
+            problems.append((("owner",), "only for JSON lines; other formats say it themselves; remove it"))
+        problems += self._topic_problems()
+        problems += self._freshness_problems(format_)
+        if own is None and self.entry == self.time:
+            problems.append((("time",), "the same column as entry; name the column of the time"))
+        if self.before is not None and self.name("before") == self.name("after"):
+            problems.append((("after",), "the same as before; the two states need different names"))
+        refuse(problems)
+        return self
+
+    def name(self, side: Literal["before", "after"]) -> str | None:
+        """The struct or prefix of a side."""
+        given = self.before if side == "before" else self.after
+        return given.struct or given.prefix if isinstance(given, StateSection) else given
+
+    @property
+    def forms(self) -> tuple[tuple[str, str], ...]:
+        """Return (side, `struct` or `prefix`) for each side that states it, and (`owner`, its place) if it is given."""
+        sides = (("before", self.before), ("after", self.after))
+        forms = [(n, "prefix" if s.struct is None else "struct") for n, s in sides if isinstance(s, StateSection)]
+        return (*forms, *([] if self.owner is None else [("owner", self.owner)]))
+
+    def _is_cells(self, format_: Format) -> bool:
+        if not format_.snapshots:
+            return format_.cells
+        return all(name is not None and FORMATS[name].cells for name in map(file_format, self.path))
+
+    @property
+    def told(self) -> FreshnessSection | None:
+        """The file or topic that reports how far the source has come; None if newer files or the clock do."""
+        return self.freshness if isinstance(self.freshness, FreshnessSection) else None
+
+    def _freshness_problems(self, format_: Format) -> list[Problem]:
+        rule, told = self.freshness, self.told
+        if rule is None:
+            return []
+        if format_.snapshots:
+            return [(("freshness",), "only for changes: a window waits for the snapshot of its end anyway; remove it")]
+        if rule == "newer_file" and any(map(is_of_topic, self.path)):
+            return [(("freshness",), "a topic has no files; use {heartbeat: kafka://HOST:PORT/TOPIC}")]
+        if told is not None and told.heartbeat is not None:
+            topics = [path for path in self.path if is_of_topic(path) and topic_problem(path) is None]
+            if hosts_and_name(told.heartbeat)[1] in [hosts_and_name(topic)[1] for topic in topics]:
+                message = "a topic of the changelog, whose records are rows; name that of the connector's heartbeats"
+                return [(("freshness", "heartbeat"), message)]
+        if told is not None and told.file is not None and self._reads(told.file):
+            message = "a file of the changelog, whose records are rows; name one that is written next to them"
+            return [(("freshness", "file"), message)]
+        return []
+
+    def _reads(self, file: str) -> bool:
+        """Return whether a path is a file of the changelog, judged by its name."""
+        path, globs = PurePosixPath(file), map(PurePosixPath, self.path)
+        return any(len(glob.parts) == len(path.parts) > 0 and path.match(str(glob)) for glob in globs)
+
+    def _topic_problems(self) -> list[Problem]:
+        topics = [(place, path) for place, path in enumerate(self.path) if is_of_topic(path)]
+        if not topics:
+            beats = self.told is not None and self.told.heartbeat is not None
+            needless = self.kafka is not None and not beats
+            return [(("kafka",), "only for paths that begin with kafka://")] if needless else []
+        found = [(place, topic_problem(path)) for place, path in topics]
+        problems: list[Problem] = [(("path", place), problem) for place, problem in found if problem is not None]
+        if (problem := no_topic(self.format)) is not None:
+            problems.append((("format",), problem))
+        return problems

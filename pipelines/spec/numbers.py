@@ -1,0 +1,134 @@
+"""The shape of `publish:` in a query of a spec: which numbers are published."""
+
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from pipelines.spec.durations import duration_text
+from pipelines.spec.errors import refuse, wrong
+from pipelines.spec.fields import (
+    SETTINGS,
+    WORD,
+    Length,
+    Number,
+    Section,
+    Text,
+    as_list,
+)
+from pipelines.spec.ordered import Edge
+from pipelines.spec.words import not_one_of, show
+
+MOST_RANGES = 1_000
+"""Most ranges of a query; each has a row for each window and each combination of listed values."""
+
+
+class SlidingSection(Section):
+    """Sliding windows of one width; without `every`, one begins with each window of the schedule."""
+
+    sliding: Length
+    every: Length | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        spans = {"sliding": self.sliding, "every": self.every}
+        refuse(((key,), "expected a duration above zero, such as 7d") for key, span in spans.items() if span == 0)
+        return self
+
+
+class QuantilesSection(Section):
+    """Quantiles of the values of an ordered key, for each of the numbers in the same list."""
+
+    quantiles: Annotated[list[Annotated[Number, Field(gt=0, lt=1)]], BeforeValidator(as_list), Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        again = [place for place, one in enumerate(self.quantiles) if one in self.quantiles[:place]]
+        refuse((("quantiles", place), f"{self.quantiles[place]} is listed twice; list it once") for place in again)
+        return self
+
+
+class RangeSection(Section):
+    """Adjacent cells of one key; without `from` they begin with the first cell, without `to` they end with the last."""
+
+    from_: Edge | None = Field(default=None, alias="from")
+    to: Edge | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.from_ is None and self.to is None:
+            refuse([((), "holds all cells; give from or to, or leave the key out")])
+        return self
+
+
+class RangesSection(Section):
+    """Sums over ranges of ordered keys, for each of the numbers in the same list."""
+
+    ranges: Annotated[
+        list[Annotated[dict[Text, RangeSection], Field(min_length=1)]],
+        BeforeValidator(as_list),
+        Field(min_length=1, max_length=MOST_RANGES),
+    ]
+
+
+PlainKind = Literal["change", "level", "entered", "left"]
+_PLAIN: tuple[PlainKind, ...] = get_args(PlainKind)
+
+
+def _number(value: Any) -> Any:
+    if value == "sliding":
+        raise wrong("sliding needs a width; write {sliding: 7d}")
+    if isinstance(value, str) and value not in _PLAIN:
+        raise wrong(not_one_of(value, (*_PLAIN, "sliding")))
+    if not isinstance(value, str | dict):
+        raise wrong(f"expected one of {', '.join(_PLAIN)} or {{sliding: 7d}}, not {show(value)}")
+    return value
+
+
+def _kind_of_number(value: Any) -> str:
+    if isinstance(value, str):
+        return "word"
+    given = value if isinstance(value, dict) else type(value).model_fields
+    return next((kind for kind in ("quantiles", "ranges") if kind in given), "settings")
+
+
+PublishedNumber = PlainKind | SlidingSection | QuantilesSection | RangesSection
+
+
+def _once(numbers: list[PublishedNumber]) -> list[PublishedNumber]:
+    """Refuse a width of sliding windows with two steps: a window that both contain would have two numbers."""
+    derived: list[int] = []
+    for kind, name in ((QuantilesSection, "quantiles"), (RangesSection, "ranges")):
+        found = [place for place, number in enumerate(numbers) if isinstance(number, kind)]
+        refuse(((place,), f"a second list of {name}; write one") for place in found[1:])
+        derived += found
+    if len(derived) == len(numbers):
+        what = "{quantiles: [0.5]}" if isinstance(numbers[0], QuantilesSection) else "{ranges: [{age: {from: 18}}]}"
+        refuse([((0,), f"needs numbers; list them next to it, as in [level, {what}]")])
+    listed = [n.sliding if isinstance(n, SlidingSection) else n for n in numbers]
+    refuse(
+        ((place,), f"{_shown(one)} is listed twice; list it once")
+        for place, one in enumerate(listed)
+        if not isinstance(one, QuantilesSection | RangesSection) and one in listed[:place]
+    )
+    return numbers
+
+
+def _shown(listed: str | int) -> str:
+    return listed if isinstance(listed, str) else f"sliding: {duration_text(listed)}"
+
+
+Numbers = Annotated[
+    list[
+        Annotated[
+            Annotated[PlainKind, WORD]
+            | Annotated[SlidingSection, SETTINGS]
+            | Annotated[QuantilesSection, Tag("quantiles")]
+            | Annotated[RangesSection, Tag("ranges")],
+            Discriminator(_kind_of_number),
+            BeforeValidator(_number),
+        ]
+    ],
+    BeforeValidator(as_list),
+    Field(min_length=1),
+    AfterValidator(_once),
+]

@@ -1,0 +1,91 @@
+"""Policy `ba`: a window is sampled if the error of repeating exceeds that of a new sample.
+
+A sample gets the budget of the windows before it that were not sampled; after it as many windows lose their budget.
+
+Neighbours: as in privacy.protection; at the end of each window their histograms are at most r apart in L1.
+Sensitivity: a distance from published numbers moves by at most r (triangle inequality).
+Guarantee: each decision of the windows that the budget is for costs r / b2 (privacy.adaptive.budget).
+Source: Kellaris et al., "Differentially Private Event Sequences over Infinite Streams", VLDB 2014 (BA), corrected in
+docs/proofs/adaptive.md.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, usual_share
+from privacy.adaptive.carry import AdaptiveCarry
+from privacy.adaptive.dsft import DECIDED
+from privacy.adaptive.step import Sampled, error_of_a_sample
+from privacy.checks import proportion
+from privacy.columns import Column
+from privacy.noise.kinds import NOISE, Mechanism
+from privacy.problems import RuleError
+
+OF_RHO = 0.15
+"""Default share of rho for decisions with Gaussian samples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ba:
+    """Policy `ba` with the settings of a spec.
+
+    Attributes:
+        decisions: share of the query's budget for decisions; None: the default.
+    """
+
+    name: ClassVar[str] = "ba"
+    missing: ClassVar[Mapping[str, str]] = {}
+    columns: ClassVar[tuple[Column, ...]] = ()
+
+    decisions: float | None = None
+
+    def settled(self, terms: AdaptiveTerms) -> Rule:
+        usual = usual_share(terms.distances, terms.noise) if NOISE[terms.noise].pure else OF_RHO
+        return BaRule(period=terms.period, decisions=usual if self.decisions is None else self.decisions)
+
+    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
+        return iter(())
+
+    def sentence(self, length: Callable[[int], str]) -> str:
+        return DECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaRule:
+    """`Ba` for one release.
+
+    Attributes:
+        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
+    """
+
+    name: ClassVar[str] = "ba"
+    pure: ClassVar[bool] = False
+    fewest: ClassVar[int] = 1
+
+    period: Period
+    decisions: float
+
+    def __post_init__(self) -> None:
+        proportion("decisions", self.decisions)
+
+    @property
+    def units(self) -> int:
+        return self.period.among
+
+    @property
+    def publication(self) -> Publication:
+        return Sampled(self, offset=error_of_a_sample)
+
+    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
+        return None
+
+    def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
+        if carry is None:
+            return 1
+        # A sample that took the units of m windows makes the next m - 1 windows lose theirs.
+        last, units = carry.spent[-1]
+        return min(max(carry.windows - (last + units - 1), 0), self.period.among)
+
+    def settings(self, grid: float, noise: Mechanism) -> dict[str, Any]:
+        return {**self.period.settings, "decisions": self.decisions}

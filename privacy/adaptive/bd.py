@@ -1,0 +1,86 @@
+"""Policy `bd`: a window is sampled if the error of repeating exceeds that of a new sample.
+
+A sample gets half of the budget that remains.
+
+Neighbours: as in privacy.protection; at the end of each window their histograms are at most r apart in L1.
+Sensitivity: a distance from published numbers moves by at most r (triangle inequality).
+Guarantee: each decision of the windows that the budget is for costs r / b2 (privacy.adaptive.budget).
+Source: Kellaris et al., "Differentially Private Event Sequences over Infinite Streams", VLDB 2014 (BD), corrected in
+docs/proofs/adaptive.md.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule
+from privacy.adaptive.carry import AdaptiveCarry
+from privacy.adaptive.dsft import DECIDED
+from privacy.adaptive.step import Sampled, error_of_a_sample
+from privacy.checks import proportion
+from privacy.columns import Column
+from privacy.noise.kinds import Mechanism
+from privacy.problems import RuleError
+
+FINEST = 1 << 20
+"""Number of units of the budget of samples, so that halving ends and is exact."""
+
+DECISIONS = 0.5
+"""Default share of the budget for decisions: that of the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bd:
+    """Policy `bd` with the settings of a spec.
+
+    Attributes:
+        decisions: share of the query's budget for decisions; None: the default.
+    """
+
+    name: ClassVar[str] = "bd"
+    missing: ClassVar[Mapping[str, str]] = {}
+    columns: ClassVar[tuple[Column, ...]] = ()
+
+    decisions: float | None = None
+
+    def settled(self, terms: AdaptiveTerms) -> Rule:
+        return BdRule(period=terms.period, decisions=DECISIONS if self.decisions is None else self.decisions)
+
+    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
+        return iter(())
+
+    def sentence(self, length: Callable[[int], str]) -> str:
+        return DECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BdRule:
+    """`Bd` for one release.
+
+    Attributes:
+        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
+    """
+
+    name: ClassVar[str] = "bd"
+    pure: ClassVar[bool] = False
+    fewest: ClassVar[int] = 1
+    units: ClassVar[int] = FINEST
+
+    period: Period
+    decisions: float
+
+    def __post_init__(self) -> None:
+        proportion("decisions", self.decisions)
+
+    @property
+    def publication(self) -> Publication:
+        return Sampled(self, offset=error_of_a_sample)
+
+    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
+        return None
+
+    def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
+        return left // 2
+
+    def settings(self, grid: float, noise: Mechanism) -> dict[str, Any]:
+        return {**self.period.settings, "decisions": self.decisions}

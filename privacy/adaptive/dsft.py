@@ -1,0 +1,136 @@
+"""Policy `dsft`: a window is sampled if its distance from the last published numbers exceeds a threshold.
+
+At most C windows are sampled, of all windows or in any span. The offset is floor + threshold.
+
+Neighbours: as in privacy.protection; at the end of each window their histograms are at most r apart in L1.
+Sensitivity: a distance from published numbers moves by at most r (triangle inequality).
+Guarantee: AboveThreshold once with C - 1 answers 'above' for everything with Laplace samples, restarted after each
+sample otherwise (privacy.adaptive.budget; docs/proofs/adaptive.md).
+Source: Li et al., "Differentially Private Histogram Publication for Dynamic Datasets", CIKM 2015 (DSFT), corrected.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from privacy.adaptive.base import AdaptiveTerms, Period, Publication, Rule, check_samples, runs_of_samples, usual_share
+from privacy.adaptive.carry import AdaptiveCarry
+from privacy.adaptive.scales import Scales
+from privacy.adaptive.step import Sampled
+from privacy.checks import at_least, proportion
+from privacy.columns import Column
+from privacy.noise.kinds import Mechanism
+from privacy.problems import RuleError
+
+SAMPLES = "number of windows that may be sampled, of all or in any span; add samples: 20"
+DECIDED = "The data decide, privately, which windows get new numbers; the other windows repeat them."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dsft:
+    """Policy `dsft` with the settings of a spec.
+
+    Attributes:
+        samples: largest number of samples among all windows, or in any span.
+        threshold: threshold in the measure's units, summed over all cells.
+        decisions: share of the query's budget for decisions; None: the default.
+    """
+
+    name: ClassVar[str] = "dsft"
+    missing: ClassVar[Mapping[str, str]] = {
+        "samples": SAMPLES,
+        "threshold": "distance beyond the noise of a sample, over all cells; add threshold: 100",
+    }
+    columns: ClassVar[tuple[Column, ...]] = ()
+
+    samples: int
+    threshold: float
+    decisions: float | None = None
+
+    def settled(self, terms: AdaptiveTerms) -> Rule:
+        check_samples(self.samples, terms.period)
+        return DsftRule(
+            period=terms.period,
+            decisions=usual_share(terms.distances, terms.noise) if self.decisions is None else self.decisions,
+            samples=self.samples,
+            threshold=round(self.threshold / terms.grid),
+        )
+
+    def problems(self, cells: int, *, over: bool) -> Iterator[RuleError]:
+        return iter(())
+
+    def sentence(self, length: Callable[[int], str]) -> str:
+        return DECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DsftRule:
+    """`Dsft` for one release.
+
+    Attributes:
+        decisions: share of the budget, epsilon or rho, for decisions; the rest is for samples.
+        samples: C, the largest number of sampled windows, of N or of any w.
+        threshold: grid steps; a window is sampled if its L1 distance from the last published numbers, beyond what the
+            noise of a sample accounts for, exceeds this.
+
+    >>> DsftRule(period=Period(windows=365), decisions=0.2, samples=20, threshold=500).units
+    20
+    """
+
+    name: ClassVar[str] = "dsft"
+    pure: ClassVar[bool] = False
+    fewest: ClassVar[int] = 1
+
+    period: Period
+    decisions: float
+    samples: int
+    threshold: int
+
+    def __post_init__(self) -> None:
+        proportion("decisions", self.decisions)
+        check_samples(self.samples, self.period)
+        at_least("threshold", self.threshold, 0)
+
+    @property
+    def units(self) -> int:
+        return self.samples
+
+    @property
+    def publication(self) -> Publication:
+        return Sampled(self, offset=self.offset, undecided=partial(undecided, self.samples, self.period))
+
+    def runs(self, *, fresh: bool) -> tuple[int, int] | None:
+        return runs_of_samples(self.samples, self.period, fresh=fresh)
+
+    def wanted(self, carry: AdaptiveCarry | None, left: int) -> int:
+        return 1
+
+    def offset(self, scales: Scales, carry: AdaptiveCarry, floor: float, root: float) -> int:
+        """Return the value with which a distance is compared, in grid steps: a function of public values.
+
+        Args:
+            scales: scales of the noise.
+            carry: carry of the previous step.
+            floor: mean L1 norm of the noise of the last sample, in grid steps.
+            root: square root of the squared L2 norm of that noise, if the noise of a node has variance 1.
+        """
+        return round(floor) + self.threshold
+
+    def settings(self, grid: float, noise: Mechanism) -> dict[str, Any]:
+        of_samples = {"samples": self.samples, "threshold": self.threshold * grid}
+        return {**self.period.settings, **of_samples, "decisions": self.decisions}
+
+
+def undecided(samples: int, period: Period, carry: AdaptiveCarry) -> bool:
+    """Return `Sampled.undecided` of a rule with a number of samples.
+
+    The last windows of a release with an end are always sampled, as many as samples are left: these samples would
+    otherwise remain unused.
+
+    Args:
+        samples: largest number of samples.
+        period: windows that the budget is for.
+        carry: carry of the previous step.
+    """
+    return period.windows is None or samples - len(carry.spent) < period.windows - carry.windows

@@ -1,0 +1,173 @@
+"""Parts of queries, of which a plan consists, each with its own noise.
+
+A query is released in one or several parts. A `Draft` has no noise yet; calibration turns it into a `Part`, which a
+plan stores. The planner, the statement, the release step, tables and reports use this interface, and never a part's
+class. The two kinds of parts are privacy.planning.linear_part and privacy.planning.adaptive_part.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from privacy.accounting.composition import Measurement
+from privacy.columns import Column
+from privacy.measure import Measure
+from privacy.noise.kinds import Accounting, Mechanism
+from privacy.planning.demand import Demand
+from privacy.planning.promise import Promise
+from privacy.series import Family, Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """Results of calibration for one part.
+
+    Attributes:
+        mechanism: the kind of noise.
+        scale: scale in normalised units (privacy.accounting.accounting.Calibration).
+        share: share of the budget.
+        delta: the part's share of the release's delta, for which paper accounting states its epsilon.
+    """
+
+    mechanism: Mechanism
+    scale: float
+    share: float
+    delta: float
+
+
+class Draft(Protocol):
+    """Interface of a part whose noise is not calibrated yet."""
+
+    @property
+    def query(self) -> int:
+        """The query's place among the demands."""
+        ...
+
+    def measurement(self, weight: float) -> Measurement:
+        """Return the measurement by which the part is charged.
+
+        Args:
+            weight: its share of the budget.
+        """
+        ...
+
+    def calibrated(self, noise: Calibrated) -> "Part":
+        """Return the part with its noise.
+
+        Raises:
+            ValueError: the noise would be too large for its grid.
+        """
+        ...
+
+
+class Part(Protocol):
+    """Interface of one part of one query, with its noise. All of it is public.
+
+    Attributes are read-only: parts are frozen dataclasses, which privacy.planning.document writes and reads.
+    """
+
+    @property
+    def query(self) -> int:
+        """The query's place among the demands."""
+        ...
+
+    @property
+    def family(self) -> Family:
+        """The family of leaf sums that it uses."""
+        ...
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """The series that it publishes, in windows."""
+        ...
+
+    @property
+    def share(self) -> float:
+        """Share of the budget, in `Plan.share_unit`."""
+        ...
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns that it adds to published tables."""
+        ...
+
+    @property
+    def together(self) -> bool:
+        """Whether it processes all cells of a window at once."""
+        ...
+
+    @property
+    def decides(self) -> bool:
+        """Whether decisions that look at the data have separate noise."""
+        ...
+
+    def conditions(self, name: str, mechanism: Mechanism) -> tuple[tuple[str, str], ...]:
+        """Return further premises of the claim: sentences with `{names}`, each with a name to insert.
+
+        Args:
+            name: name of the query.
+            mechanism: the kind of noise.
+        """
+        ...
+
+    def measurement(self, weight: float) -> Measurement:
+        """Return the measurement by which the part is charged.
+
+        Args:
+            weight: its share of the budget.
+        """
+        ...
+
+    def so_far(self, demand: Demand, promise: Promise, windows: int, weight: float) -> Measurement | None:
+        """Return its cost if the release stops permanently after `windows` windows; None: nothing yet.
+
+        Args:
+            demand: demand of its query.
+            promise: promise of the release.
+            windows: number of closed windows.
+            weight: its share of the budget.
+        """
+        ...
+
+    def scale(self, measure: Measure) -> float:
+        """Return the scale of its noise in normalised units, rounded down: the least over a measure's components."""
+        ...
+
+    def variance(self, measure: Measure, windows: int) -> tuple[float, int]:
+        """Return the sum of the variances of its numbers in normalised units, and the number of these numbers.
+
+        Numbers whose variance depends on the data are left out.
+
+        Args:
+            measure: measure of the query.
+            windows: number of windows.
+        """
+        ...
+
+    def movement(self, measure: Measure) -> tuple[tuple[float, float] | None, float]:
+        """Return how far one unit moves its nodes, in L1 and L2, and a node's deviation, in normalised units.
+
+        The norms are None if the data decide which numbers are published; the noise is then that of the first sample.
+        """
+        ...
+
+    def describe(self, demand: Demand, unit: str) -> dict[str, Any] | None:
+        """Return the part for reports if it is the only way to release its query; otherwise None.
+
+        Args:
+            demand: demand of its query.
+            unit: unit of shares.
+        """
+        ...
+
+    def refuse(self, demand: Demand, mechanism: Mechanism, accounting: Accounting) -> None:
+        """Refuse a demand or settings of a plan that the part does not fit.
+
+        Args:
+            demand: demand of its query.
+            mechanism: kind of noise of the plan.
+            accounting: composition of the plan.
+
+        Raises:
+            ValueError: the part does not fit the demand, or the noise and accounting of its plan.
+        """
+        ...

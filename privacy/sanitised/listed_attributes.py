@@ -1,0 +1,182 @@
+"""Attributes with listed values, a category and a set: their sanitisation, its cost and its error."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from privacy.noise.odds import Integers
+from privacy.sanitised.attribute_checks import refuse_budget, refuse_epsilon
+from privacy.sanitised.finite import Exact
+from privacy.sanitised.grid import Floats
+from privacy.sanitised.lower_bounds import finite_bound, packing_bound, sets_bound
+from privacy.sanitised.metric_response import MetricResponse, best_response
+from privacy.sanitised.randomised_response import RandomisedResponse
+from privacy.sanitised.subset_response import SubsetResponse
+from privacy.upward import shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category:
+    """A value of a list, with equal distances or given ones.
+
+    Neighbours: one record with any two of the values. Guarantee: (epsilon, delta), checked here or by the response.
+
+    Attributes:
+        distances: [values][values]; None if all are 1 apart.
+    """
+
+    kind: ClassVar[str] = "category"
+    numeric: ClassVar[bool] = False
+
+    name: str
+    values: tuple[str, ...]
+    missing: int
+    epsilon: float
+    delta: float
+    response: RandomisedResponse | MetricResponse
+    distances: tuple[tuple[float, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        refuse_budget(self.name, self.epsilon, self.delta)
+        if self.response.values != len(self.values) or not 0 <= self.missing < len(self.values):
+            raise ValueError(f"{self.name}: the response is for another number of values")
+        if isinstance(self.response, MetricResponse):
+            fits = self.response.epsilon <= self.epsilon and self.response.delta <= self.delta
+        else:
+            fits = self.response.delta_at(self.epsilon) <= Fraction(self.delta)
+        if not fits:
+            raise ValueError(f"{self.name}: the response costs more than epsilon={self.epsilon}, delta={self.delta}")
+
+    @staticmethod
+    def planned(
+        name: str,
+        values: Sequence[str],
+        *,
+        missing: str,
+        epsilon: float,
+        delta: float = 0.0,
+        distances: Floats | None = None,
+        probabilities: Sequence[Sequence[Exact]] | None = None,
+    ) -> "Category":
+        """Return the attribute with the best response that epsilon and delta allow.
+
+        Args:
+            name: name of the attribute.
+            values: the listed values.
+            missing: the listed value that replaces a missing or unlisted one.
+            epsilon, delta: privacy parameters of the attribute.
+            distances: float64 [values, values], a metric; if given, the worst expected distance is minimised.
+            probabilities: a table of the user, [values][values], instead of a response that is chosen here.
+        """
+        refuse_epsilon(name, epsilon)
+        response: RandomisedResponse | MetricResponse
+        if probabilities is not None:
+            response = MetricResponse.own(probabilities, epsilon=epsilon, delta=delta)
+        elif distances is not None:
+            response = best_response(distances, epsilon=epsilon, delta=delta)
+        else:
+            response = RandomisedResponse.optimal(len(values), epsilon=epsilon, delta=delta)
+        return Category(
+            name=name,
+            values=tuple(values),
+            missing=list(values).index(missing),
+            epsilon=epsilon,
+            delta=delta,
+            response=response,
+            distances=None if distances is None else tuple(map(tuple, distances.tolist())),
+        )
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    @cached_property
+    def error(self) -> float:
+        """Largest expected distance of an output: the probability of another value if all distances are 1."""
+        if isinstance(self.response, RandomisedResponse):
+            return self.response.error
+        return self.response.error(self._distances)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        if self.distances is None:
+            return packing_bound(1.0, len(self.values), epsilon=self.epsilon, delta=self.delta)
+        return finite_bound(self._distances, epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def mechanism(self) -> str:
+        if isinstance(self.response, RandomisedResponse):
+            return f"randomised response, the truth except with probability {shown(self.response.error, 4)}"
+        return "a table of odds, nearer values likelier" if self.distances is not None else "the table of the spec"
+
+    def sample(self, codes: Integers) -> Integers:
+        return self.response.sample(codes[:, 0])[:, None]
+
+    @property
+    def _distances(self) -> Floats:
+        return 1 - np.eye(len(self.values)) if self.distances is None else np.array(self.distances)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subset:
+    """A set of some of these elements; a missing set is empty.
+
+    Neighbours: one record with any two sets. Guarantee: (epsilon, delta), checked here.
+    """
+
+    kind: ClassVar[str] = "set"
+    numeric: ClassVar[bool] = False
+
+    name: str
+    values: tuple[str, ...]
+    epsilon: float
+    delta: float
+    response: SubsetResponse
+
+    def __post_init__(self) -> None:
+        refuse_budget(self.name, self.epsilon, self.delta)
+        if self.response.elements != len(self.values):
+            raise ValueError(f"{self.name}: the response is for another number of elements")
+        if self.response.delta_at(self.epsilon) > Fraction(self.delta):
+            raise ValueError(f"{self.name}: the response costs more than epsilon={self.epsilon}, delta={self.delta}")
+
+    @staticmethod
+    def planned(
+        name: str, values: Sequence[str], *, at_most: int | None, epsilon: float, delta: float = 0.0
+    ) -> "Subset":
+        """Return the attribute with the best response that epsilon and delta allow.
+
+        Args:
+            name: name of the attribute.
+            values: the listed elements.
+            at_most: largest number of elements of a set that count, the first in the list; None: all.
+            epsilon, delta: privacy parameters of the attribute.
+        """
+        refuse_epsilon(name, epsilon)
+        response = SubsetResponse.optimal(len(values), at_most=at_most, epsilon=epsilon, delta=delta)
+        return Subset(name=name, values=tuple(values), epsilon=epsilon, delta=delta, response=response)
+
+    @property
+    def width(self) -> int:
+        return len(self.values)
+
+    @property
+    def error(self) -> float:
+        """Expected number of elements that are wrongly in or out."""
+        return self.response.error
+
+    @property
+    def lower_bound(self) -> float:
+        at_most = min(self.response.at_most, len(self.values))
+        return sets_bound(len(self.values), at_most, epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def mechanism(self) -> str:
+        return f"each element turned over with probability {self.error / len(self.values):.4g}"
+
+    def sample(self, codes: Integers) -> Integers:
+        return self.response.sample(codes)

@@ -1,0 +1,216 @@
+"""Direct levels: every level is a node, and each published number is a node or the difference of two nodes.
+
+A unit moves every level while it is present. So this strategy suits a protected span of time, which contains few levels
+(privacy.planning.sensitivity_in_span), and releases of few windows. All other strategies add up changes, and a change
+moves fewer nodes.
+
+    apart at w boundaries          L1 = w r, squared L2 = w r^2: each of these levels, once
+    everything that a unit does    L1 = (n + 1) r, squared L2 = (n + 1) r^2: every level of n windows and the first
+
+A node's noise is sampled when the node is published, never in advance. The carry holds the exact level, and the noisy
+levels at which open numbers begin.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privacy.checks import at_least
+from privacy.problems import RuleError
+from privacy.series import BEFORE_ALL, Ints, Series
+from privacy.states import States
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped
+from privacy.strategies.candidates import Candidate, Needs, Offer, StrategyTerms, whole
+from privacy.strategies.choice import Choice
+from privacy.strategies.direct.weighted import weight_problems, weighted
+from privacy.touched import Touched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direct:
+    """Strategy of direct levels (privacy.strategies.base.Strategy); `windows` is the horizon, None without an end.
+
+    >>> year = Direct(windows=365)
+    >>> year.variances(Series(kind="level"), 3).tolist(), year.variances(Series(kind="change"), 3).tolist()
+    ([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    """
+
+    kind: ClassVar[str] = "direct"
+    name: ClassVar[str] = "direct"
+    parameters: ClassVar[dict[str, Any]] = {}
+    variant: ClassVar[str] = ""
+    in_advance: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
+    disjoint_layers: ClassVar[tuple[int, ...]] = ()
+    sparse: ClassVar[bool] = True
+    of_levels: ClassVar[bool] = True
+    certifiable: ClassVar[bool] = False
+    windows: int | None
+
+    def __post_init__(self) -> None:
+        if self.windows is not None:
+            at_least("windows", self.windows, 1)
+
+    def node_name(self, series: Sequence[Series]) -> str:
+        return ""
+
+    def settled(self) -> "Direct":
+        return self
+
+    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
+        end = np.arange(0 if since is None else since + 1, self._within(windows) + 1, dtype=np.int64)
+        return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
+
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
+
+        Args:
+            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
+            leaves: int64 [rows, cells], in steps of a leaf sum.
+            series: the published series, equal in all steps.
+            sample: returns fresh noise for nodes, int64 [nodes, cells].
+        """
+        if carry is None:
+            start, since = 0, None
+            level, known, at = np.zeros_like(leaves, shape=(1, leaves.shape[1])), leaves[:0], _open(0, ())
+        else:
+            start = since = carry.windows
+            level, known, at = carry.integers["level"], carry.integers["noisy"], _open(start, series)
+        stop = start + len(leaves) - int(carry is None)
+        own = self.nodes(stop, since=since)
+        levels = level + np.cumsum(leaves, axis=0)
+        nodes = levels + sample(own)
+        at, known = np.concatenate([at, own.end]), np.concatenate([known, nodes])
+        numbers = []
+        for one in series:
+            first = len(one.ends(start))
+            number = known[np.searchsorted(at, one.ends(stop)[first:])]
+            if one.kind != "level":
+                number = number - known[np.searchsorted(at, one.begins(stop)[first:])]
+            numbers.append(number.astype(np.float64))
+        last = levels[-1:] if len(levels) else level
+        integers = {"level": last.copy(), "noisy": known[np.searchsorted(at, _open(stop, series))]}
+        return nodes, tuple(numbers), Carry(windows=stop, integers=integers, floats={})
+
+    def carried(self, windows: int, series: Sequence[Series]) -> int:
+        return 1 + len(_open(self._within(windows), series))
+
+    def stretch(self, nodes: Nodes) -> None:
+        return None
+
+    def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
+        """Return the variance of each number in units of one node's, float64 [numbers] (`Strategy.variances`).
+
+        Args:
+            series: series of the numbers.
+            windows: numbers that end by this boundary, in leaves, are included.
+            since: numbers that end by this boundary are left out.
+        """
+        return np.full(self._numbers(series, windows, since), 1.0 if series.kind == "level" else 2.0)
+
+    def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
+
+        Args:
+            series: series of the numbers.
+            windows: numbers that end by this boundary, in leaves, are included.
+            since: numbers that end by this boundary are left out.
+        """
+        held = np.broadcast_to(1.0, 1 if series.kind == "level" else 2)
+        return [held] * self._numbers(series, windows, since)
+
+    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        """Return a bound for the nodes that one entry moves (`Strategy.norm`).
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            leaves: leaves that the entry can move.
+            closely: has no effect for this strategy.
+        """
+        return self._all * states.radius
+
+    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            changes: the largest number of changes.
+            closely: has no effect for this strategy.
+        """
+        return [self._all * states.radius] * changes
+
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
+        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
+
+        Args:
+            leaves: leaves that one entry can move.
+            cells: number of columns: cells of the query, or nodes of its strategy over cells.
+            each: largest number of columns that one state is in.
+            largest: grid steps in one normalised unit, for each component.
+            shared: whether several entries of an owner share these changes.
+        """
+        visited = min(cells, leaves.appearing * each) if shared else each
+        return Moved(nodes=self._all, coordinates=self._all * visited * len(largest))
+
+    def norm_apart(self, states: States, boundaries: int) -> Fraction:
+        return self._apart(boundaries) * states.radius
+
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
+        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
+
+        Args:
+            boundaries: largest number of consecutive boundaries at which the trajectories differ.
+            cells, each, largest: as in `moved`.
+            entries: largest number of entries that the unit has at one time.
+        """
+        nodes = self._apart(boundaries)
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries * each) * len(largest))
+
+    def so_far(self, leaves: int) -> "Direct | None":
+        return replace(self, windows=max(self._within(leaves), 1))  # the first level comes before the first leaf closes
+
+    @property
+    def _all(self) -> int:
+        if self.windows is None:
+            raise ValueError("direct: without an end, a unit that stays moves all levels; protect a span of time")
+        return self.windows + 1
+
+    def _apart(self, boundaries: int) -> int:
+        return boundaries if self.windows is None else min(boundaries, self.windows + 1)
+
+    def _numbers(self, series: Series, windows: int, since: int) -> int:
+        return len(series.ends(self._within(windows))) - len(series.ends(since))
+
+    def _within(self, windows: int) -> int:
+        if self.windows is not None and windows > self.windows:
+            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
+        return windows
+
+
+def _open(windows: int, series: Sequence[Series]) -> Ints:
+    """Return the boundaries at which open numbers begin, increasing."""
+    found: Ints = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.open_begins(windows) for one in series)]))
+    return found
+
+
+def _candidates(asked: Needs) -> Iterator[Candidate]:
+    """Yield direct levels for a span; if everything that a unit does is protected, only on request and with an end."""
+    horizon = asked.horizon(asked.leaf)
+    if asked.choice.weights is not None:
+        yield from weighted(asked, asked.choice.weights)
+        return
+    if asked.in_span or (asked.choice.name == "direct" and horizon is not None):
+        yield whole(asked, Direct(windows=horizon))
+
+
+def _problems(choice: Choice, terms: StrategyTerms) -> Iterator[RuleError]:
+    if terms.windows is None and terms.everything:
+        yield RuleError("levels without an end; add schedule.until or privacy.protects: {span: 14d}, or use auto")
+    if choice.weights is not None:
+        yield from weight_problems(choice.weights, terms)
+
+
+DIRECT = Offer(sparse=Direct.sparse, candidates=_candidates, problems=_problems)

@@ -1,0 +1,238 @@
+"""Direct levels with a share of the budget for each window, from public weights that are known in advance.
+
+Window t has a share s_t (privacy.strategies.window_budgets) and noise 1 / s_t times as wide as the part's. A unit that
+moves its level by r moves it by r s_t in widths of that noise. Norms are counted in these widths:
+
+    apart at w boundaries          L1 = r times the largest sum of s_t over w consecutive windows,
+                                   squared L2 = r^2 times the largest sum of s_t^2: each of these levels, once
+    everything that a unit does    as above, over all windows
+
+Both are exact: shares are whole multiples of 2^-32, and the noise of a window is rounded upward. The largest sum of
+shares is about 1, so that the part's noise is that of a window with the whole budget. Only levels are published, and
+the initial level is not.
+
+Guarantee and source: as for privacy.strategies.direct.direct, of which this is the case of unequal widths. The costs of
+independent noise add up, in epsilon or rho, for any widths (privacy.noise.distributions).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privacy.checks import at_least, positive
+from privacy.counted import counted
+from privacy.problems import RuleError
+from privacy.series import BEFORE_ALL, Ints, Series
+from privacy.states import States
+from privacy.strategies.base import Carry, Floats, Moved, Nodes, SampleNodes, Stepped
+from privacy.strategies.candidates import Candidate, Needs, StrategyTerms, whole
+from privacy.strategies.choice import MOST_WEIGHTS, check_weights
+from privacy.strategies.window_budgets import WHOLE, Shares, best_shares, most, squared_error
+from privacy.touched import Touched
+from privacy.upward import above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedLevels:
+    """Strategy of direct levels with weights (privacy.strategies.base.Strategy).
+
+    Attributes:
+        windows: the horizon, None if the release has no end.
+        worth: weights of the windows 1, 2, ...; the list repeats if there are more windows. Each window of a horizon
+            has its own weight, up to `MOST_WEIGHTS` windows.
+        shares: share of each window of the list.
+    """
+
+    kind: ClassVar[str] = "weighted_levels"
+    name: ClassVar[str] = "direct"
+    variant: ClassVar[str] = "weights"
+    in_advance: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
+    disjoint_layers: ClassVar[tuple[int, ...]] = ()
+    sparse: ClassVar[bool] = True
+    of_levels: ClassVar[bool] = True
+    certifiable: ClassVar[bool] = False
+    windows: int | None
+    worth: tuple[float, ...]
+    shares: Shares
+
+    def __post_init__(self) -> None:
+        if self.windows is not None:
+            at_least("windows", self.windows, 1)
+        at_least("shares", min(self.shares.parts, default=0), 1)
+        check_weights(self.worth)
+        positive("least", self.shares.least)
+        if len(self.worth) != len(self.shares.parts) or max(self.shares.parts) > WHOLE:
+            raise ValueError(f"shares: expected one for each of {len(self.worth)} weights, up to {WHOLE}")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        error = squared_error(self.worth, self.shares.parts)
+        for_ever = self.windows is None or self.windows > len(self.worth)
+        return {
+            "weights": list(self.worth),
+            "above_least": max(error / self.shares.least - 1, 0.0),
+            "for_ever": for_ever,
+        }
+
+    def node_name(self, series: Sequence[Series]) -> str:
+        return ""
+
+    def settled(self) -> "WeightedLevels":
+        return self
+
+    def nodes(self, windows: int, *, since: int | None = None) -> Nodes:
+        end = np.arange((since or 0) + 1, self._within(windows) + 1, dtype=np.int64)
+        return Nodes(layer=np.zeros_like(end), begin=np.full_like(end, BEFORE_ALL), end=end)
+
+    def stretch(self, nodes: Nodes) -> Floats:
+        each = _widths(self.shares.parts)
+        found: Floats = each[(nodes.end - 1) % len(each)]
+        return found
+
+    def step(self, carry: Carry | None, leaves: Ints, *, series: Sequence[Series], sample: SampleNodes) -> Stepped:
+        """Return the nodes and numbers that end with these leaves, and the next carry (`Strategy.step`).
+
+        Args:
+            carry: carry of the previous step; None in the first step, where row 0 of `leaves` is the initial level.
+            leaves: int64 [rows, cells], in steps of a leaf sum.
+            series: the published series, equal in all steps.
+            sample: returns fresh noise for nodes, int64 [nodes, cells].
+        """
+        if carry is None:
+            start, level, rows = 0, leaves[:1], leaves[1:]
+        else:
+            start, level, rows = carry.windows, carry.integers["level"], leaves
+        stop = start + len(rows)
+        levels = level + np.cumsum(rows, axis=0)
+        nodes = levels + sample(self.nodes(stop, since=start))
+        last = levels[-1:] if len(levels) else level
+        carry = Carry(windows=stop, integers={"level": last.copy()}, floats={})
+        return nodes, tuple(nodes.astype(np.float64) for _ in series), carry
+
+    def carried(self, windows: int, series: Sequence[Series]) -> int:
+        return 1
+
+    def variances(self, series: Series, windows: int, *, since: int = 0) -> Floats:
+        """Return the variance of each number in units of the part's noise, float64 [numbers] (`Strategy.variances`).
+
+        Args:
+            series: series of the numbers.
+            windows: numbers that end by this boundary, in leaves, are included.
+            since: numbers that end by this boundary are left out.
+        """
+        return self.stretch(self.nodes(windows, since=since)) ** 2
+
+    def weights(self, series: Series, windows: int, *, since: int = 0) -> list[Floats]:
+        """Return the sizes of the non-zero weights of nodes in each number, float64 [nodes] each (`Strategy.weights`).
+
+        Args:
+            series: series of the numbers.
+            windows: numbers that end by this boundary, in leaves, are included.
+            since: numbers that end by this boundary are left out.
+        """
+        return list(self.stretch(self.nodes(windows, since=since))[:, np.newaxis])
+
+    def norm(self, states: States, leaves: Touched, *, closely: bool = False) -> Fraction:
+        """Return a bound for the nodes that one entry moves, in widths of their noise (`Strategy.norm`).
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            leaves: leaves that the entry can move.
+            closely: has no effect for this strategy.
+        """
+        return self._most(self._all, states)
+
+    def norms(self, states: States, changes: int, *, closely: bool = False) -> list[Fraction]:
+        """Return `norm` for entries of 1, 2, ..., `changes` changes at any leaves.
+
+        Args:
+            states: sizes of an entry's states, in normalised units.
+            changes: the largest number of changes.
+            closely: has no effect for this strategy.
+        """
+        return [self._most(self._all, states)] * changes
+
+    def moved(self, leaves: Touched, *, cells: int, each: int, largest: Sequence[int], shared: bool) -> Moved:
+        """Return the bounds of a unit's effect on nodes that norms do not state (`Strategy.moved`).
+
+        Args:
+            leaves: leaves that one entry can move.
+            cells: number of columns: cells of the query, or nodes of its strategy over cells.
+            each: largest number of columns that one state is in.
+            largest: grid steps in one normalised unit, for each component.
+            shared: whether several entries of an owner share these changes.
+        """
+        visited = min(cells, leaves.appearing * each) if shared else each
+        return Moved(nodes=self._all, coordinates=self._all * visited * len(largest))
+
+    def norm_apart(self, states: States, boundaries: int) -> Fraction:
+        return self._most(boundaries, states)
+
+    def moved_apart(self, boundaries: int, *, cells: int, each: int, largest: Sequence[int], entries: int) -> Moved:
+        """Return the bounds of the effect of a unit whose trajectories differ at boundaries (`Strategy.moved_apart`).
+
+        Args:
+            boundaries: largest number of consecutive boundaries at which the trajectories differ.
+            cells, each, largest: as in `moved`.
+            entries: largest number of entries that the unit has at one time.
+        """
+        nodes = boundaries if self.windows is None else min(boundaries, self.windows)
+        return Moved(nodes=nodes, coordinates=nodes * min(cells, entries * each) * len(largest))
+
+    def so_far(self, leaves: int) -> "WeightedLevels | None":
+        return replace(self, windows=self._within(leaves)) if leaves else None
+
+    def _most(self, boundaries: int, states: States) -> Fraction:
+        """Return the norm of r times the shares of `boundaries` consecutive windows: L1, or squared L2."""
+        parts = most(self.shares.parts, boundaries, self.windows, squared=states.squared)
+        return Fraction(parts, WHOLE**2 if states.squared else WHOLE) * states.radius
+
+    @property
+    def _all(self) -> int:
+        if self.windows is None:
+            raise ValueError("direct: without an end, a unit that stays moves all levels; protect a span of time")
+        return self.windows
+
+    def _within(self, windows: int) -> int:
+        if self.windows is not None and windows > self.windows:
+            raise ValueError(f"{windows} windows are more than the horizon of {self.windows}")
+        return windows
+
+
+@lru_cache(maxsize=16)
+def _widths(parts: tuple[int, ...]) -> Floats:
+    return np.array([above(Fraction(WHOLE, part)) for part in parts])
+
+
+def weighted(asked: Needs, weights: tuple[float, ...]) -> Iterator[Candidate]:
+    """Yield direct levels with weights for levels alone, if the protection covers finitely many windows."""
+    windows = asked.horizon(1)
+    among = windows if asked.boundaries is None else asked.boundaries
+    if among is None or any(series.kind != "level" for series in asked.series):
+        return
+    repeated = windows is None or windows > MOST_WEIGHTS
+    if windows is not None and not repeated:  # the first and the last windows are in fewer runs, and may have more
+        weights = (weights * -(-windows // len(weights)))[:windows]
+    shares = best_shares(weights, among, repeated=repeated, power=asked.power)
+    yield whole(asked, WeightedLevels(windows=windows, worth=weights, shares=shares))
+
+
+def weight_problems(weights: Sequence[float], terms: StrategyTerms) -> Iterator[RuleError]:
+    """Yield the rules that weights of windows break."""
+    for query in terms.published:
+        if not query.levels:
+            yield RuleError(f"weights are of levels by themselves; write publish: [level] in query {query.name}")
+    if terms.windows is not None and len(weights) > terms.windows:
+        yield RuleError(
+            f"{counted(len(weights), 'weight')} for {counted(terms.windows, 'window')}; give one for each, or fewer "
+            "that are repeated"
+        )
+    if terms.renewed:
+        yield RuleError("weights are of states as they are; remove privacy.constraint.at_most")
+    if terms.accounting == "paper":
+        yield RuleError("privacy.accounting: paper charges each window separately and ignores weights; remove that")

@@ -1,0 +1,64 @@
+"""Plans depend on the spec and the version alone, and not on the machine that computes them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.releases.make import HEAD, SPECS
+
+PRINTED = """
+import json, sys
+from pipelines.epochs.plans import plan_of
+from pipelines.spec.load import load
+from privacy.planning.alternatives import alternatives
+from privacy.planning.document import plan_to_json
+
+for path in sys.argv[1:]:
+    plan = plan_of(load(path))
+    print(json.dumps(plan_to_json(plan), sort_keys=True))
+    for place, demand in enumerate(plan.demands):
+        for option in alternatives(plan, place) if demand.adaptive is None else ():
+            print(option.name, option.kind, [part.strategy.parameters for part in option.parts])
+"""
+
+MACHINES = (
+    {"OPENBLAS_NUM_THREADS": "1"},
+    {"OPENBLAS_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Haswell"},
+    {"OPENBLAS_NUM_THREADS": "4", "OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3"},
+)
+"""Variables with which NumPy and OpenBLAS compute as they do on other processors and with other numbers of threads."""
+
+PLANNED = """\
+privacy: {epsilon: 1, delta: 1.0e-9, constraint: {at_most: 4}}
+queries:
+  - name: ranges
+    measure: count
+    by: {age: {from: 0, to: 60, step: 1}}
+    cells: {for: ranges}
+    publish: [level, entered]
+  - name: levels
+    measure: count
+    publish: [level, {sliding: 2d, every: 1d}]
+"""
+
+
+def test_each_machine_computes_the_same_plans_and_alternatives(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.yaml" for name in ("everything", "ranges", "planned")]
+    for path in paths:
+        path.write_text(SPECS.get(path.stem, HEAD + PLANNED))
+
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", PRINTED, *map(str, paths)],
+            env={**os.environ, **machine},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for machine in MACHINES
+    ]
+    printed = [child.communicate()[0] for child in children]
+
+    assert [child.returncode for child in children] == [0, 0, 0]
+    assert printed[0].count("\n") > len(paths)
+    assert printed[1:] == printed[:1] * 2

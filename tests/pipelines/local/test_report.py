@@ -1,0 +1,132 @@
+"""`slackwater local report`: contents of the page of a survey; tests/e2e/test_report_page.py tests its appearance."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines import cli
+from pipelines.local import words
+from pipelines.local.promise import CONDITIONS, statement
+from pipelines.local.survey import Survey, read_survey
+from privacy.local.bound import LocalBound
+from privacy.local.candidates import candidates
+from privacy.local.document import digest
+from tests.pipelines.local.survey_page import WINDOWS, survey_files
+from tests.pipelines.report.report_page import NASTY
+from tests.pipelines.report.test_operation import Elements
+
+Files = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return survey_files(tmp_path_factory.mktemp("survey"))
+
+
+def test_the_page_states_the_promise_and_marks_numbers_that_are_mostly_noise(files, tmp_path, capsys):
+    output = tmp_path / "page.html"
+    assert cli.main(["local", "report", *files, "-o", str(output), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+
+    page, survey = Elements(output.read_text()), read_survey(files[0])
+    told = " ".join(page.text.split())
+    promised = (*CONDITIONS, *words.NOT_PROTECTED, words.WHO, words.WHAT, statement(survey.design))
+    assert [said for said in promised if said not in told] == []
+    assert "At most 3 changes of a person can count, and the first answer is one. Then the device reports" in told
+    assert "With delta 1e-06 and 90,000 people, 0.09 of them have a report in the open, on average." in told
+    assert "A typical half width is 4.4 % for level, 4.4 % for change of 90,000 people." in told
+    assert f"Design {digest(survey.design)}" in told
+    assert (document["until"], "up to 2025-06-23, from reports" in told) == ("2025-06-23T00:00:00Z", True)
+    assert f"{2 * 3 * WINDOWS} numbers from {WINDOWS} windows of 7 days" in told
+    noisy = [one["noisy"] for one in document["signals"]]
+    assert noisy == [False, False, True, True, True, True]
+    assert document["signals"][0] | {"lost": 0} == {
+        **{"kind": "level", "answer": "employed", "typical": 31_500, "half": 3_000, "lost": 0, "noisy": False}
+    }
+    assert document["warnings"][0].startswith("level: mostly noise: =an answer of which the name is longer than a")
+    assert document["warnings"][1].startswith(f"change: mostly noise: employed, {NASTY}, =an answer")
+    (data,) = re.findall(r'id="data">(.*?)</script>', output.read_text())
+    (level, change) = json.loads(data)["queries"]
+    assert level["cells"][1] == [NASTY]
+    assert level["series"][0]["cells"][2]["v"] == [None] * 12 + [0] * 12  # three digits of the noise
+    assert change["series"][0]["first"] == level["series"][0]["first"] == 1_736_726_400_000  # 2025-01-13
+
+
+WRONG = [
+    ("estimates.csv", ("employed", "unemployed"), "estimates.csv: not the numbers of this design, of work; give the"),
+    ("estimates.csv", ("2025-01-06", "2025-01-05"), "estimates.csv: not the numbers of this design, of work"),
+    ("estimates.csv", ("kind", "kinds"), "estimates.csv: not the numbers of this design, of work"),
+    ("estimates.csv", ('"change"', '"level"'), "estimates.csv: not the numbers of this design, of work"),
+    ("design.json", ('"employed"', '"at work"'), "design.json: design.survey: has other answers, people or windows"),
+    ("design.json", ('"people": 90000', '"people": 0'), "design.json: people: expected"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), WRONG, ids=[change[1] for _, change, _ in WRONG])
+def test_files_that_do_not_go_together_are_refused(files, tmp_path, monkeypatch, capsys, name, change, message):
+    monkeypatch.chdir(tmp_path)
+    for path in map(Path, files):
+        text = path.read_text()
+        if path.name == name:
+            assert change[0] in text
+            text = text.replace(*change)
+        Path(path.name).write_text(text)
+
+    assert cli.main(["local", "report", "design.json", "estimates.csv"]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{0}", "{1}", "-o", "page.pdf"], "-o page.pdf: the name must end in .html"),
+        (["{0}", "numbers.md"], "numbers.md: the name of a file of estimates must end in .parquet, .csv, .jsonl"),
+        (["{0}", "nowhere.csv"], "nowhere.csv: cannot be read (FileNotFoundError); give the file that `local esti"),
+        (["{0}", "{1}", "--runner=FlinkRunner"], "local report runs no pipeline"),
+    ],
+)
+def test_an_impossible_report_is_refused(files, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+
+    assert cli.main(["local", "report", *(word.format(*files) for word in arguments)]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_for_releases_name_those_for_a_design(files, capsys):
+    assert cli.main(["show", files[0]]) == 2
+    assert "the design of a survey, not a spec; the commands for it are slackwater local estimate and local report" in (
+        capsys.readouterr().err
+    )
+
+
+def survey_of(files: Files, bound: LocalBound, *, delta: float = 0.0, once: bool = False) -> Survey:
+    survey = read_survey(files[0])
+    found = candidates(survey.design.space, bound, windows=25, epsilon=2.0, delta=delta)
+    wanted = "once" if once else "mutations"
+    return replace(survey, design=next(each.design for each in found if each.method == wanted))
+
+
+def test_every_bound_and_a_delta_are_stated_in_words(files):
+    one, once = survey_of(files, LocalBound(at_most=1)), survey_of(files, LocalBound(at_most=1), once=True)
+
+    assert "can be at most 89 % sure" in words.how_well(one)[-1]  # e^2 / (1 + e^2) is 88.1 %
+    assert words.bound(one).startswith("At most 1 change of a person can count, and the first answer is one.")
+    assert words.bound(once).startswith("Any number of changes: a device reports one answer")
+    assert [words.always(each).endswith("in a random window.") for each in (one, once)] == [
+        False,
+        True,
+    ]
+    assert words.bound(survey_of(files, LocalBound(within=2))).startswith(
+        "Changes of a person count in the window of the first one, and for 14 days after it. Then the device"
+    )
+    assert words.bound(survey_of(files, LocalBound(within=0))).startswith(
+        "Changes of a person count in the window of the first one alone."
+    )
+    assert words.how_well(survey_of(files, LocalBound(within=0), delta=1e-9))[-1].endswith(
+        "by a factor of at most 7.39, except with probability 1e-09."
+    )

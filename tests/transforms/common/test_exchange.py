@@ -1,0 +1,53 @@
+"""Rows that pass through files: complete, closed to other users, and removed when the pipeline has ended."""
+
+import stat
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from transforms.aggregation.sharding import received, shard_table
+from transforms.common.exchange import MAPPED, folder_in, get, put
+
+ROWS = pa.table(
+    {"entry": [f"e{n}" for n in range(100)], "time": range(100), "image.after": pa.array(range(100), pa.uint32())}
+)
+
+
+def test_each_shard_gets_its_rows_from_one_file_that_other_users_cannot_read(tmp_path: Path) -> None:
+    with folder_in(str(tmp_path)) as folder:
+        parts = {number: received(place, folder) for number, place in shard_table(ROWS, shards=3, exchange=folder)}
+        (file,) = Path(folder).iterdir()
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (Path(folder), file)]
+
+    sent = {number: received(payload) for number, payload in shard_table(ROWS, shards=3)}
+    assert {number: part.to_pylist() for number, part in parts.items()} == {n: p.to_pylist() for n, p in sent.items()}
+    assert [part.schema for part in parts.values()] == [ROWS.schema] * 3
+    assert modes == [0o700, 0o600]
+
+
+def test_a_step_that_runs_again_writes_another_file(tmp_path: Path) -> None:
+    first, again = (next(put([(0, ROWS.slice(begin))], str(tmp_path))) for begin in (0, 50))
+
+    assert get(first[1]).num_rows == 100
+    assert get(again[1]).num_rows == 50
+
+
+def test_small_parts_are_not_mapped_because_mappings_are_limited(tmp_path: Path) -> None:
+    large = pa.table({"time": range(MAPPED // 8)})
+    held = [get(place) for _, place in put([(0, ROWS)] * 3 + [(0, large)], str(tmp_path))]
+
+    assert [table.num_rows for table in held] == [100, 100, 100, large.num_rows]
+    assert Path("/proc/self/maps").read_text().count(str(tmp_path)) == 1
+
+
+def test_no_file_remains_whether_or_not_the_pipeline_fails(tmp_path: Path) -> None:
+    def killed() -> None:
+        with folder_in(str(tmp_path)) as folder:
+            list(put([(0, ROWS)], folder))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        killed()
+
+    assert list(tmp_path.iterdir()) == []
