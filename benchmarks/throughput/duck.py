@@ -34,7 +34,7 @@ def quoted(text: str) -> str:
 
 
 def main(files: str, result: str) -> None:
-    duckdb.execute(BOUNDED_SUMS.format(files=quoted(files), result=quoted(result)))
+    duckdb.connect().execute(BOUNDED_SUMS.format(files=quoted(files), result=quoted(result)))
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def published() -> list[str]:
 
 def read_daily(files: list[str]) -> dict[str, Series]:
     """Return daily totals and means over all cells, by query."""
-    columns = duckdb.execute(DAILY, {"files": files}).fetchnumpy()
+    columns = duckdb.connect().execute(DAILY, {"files": files}).fetchnumpy()
     day = (columns["start"].astype("datetime64[us]") + NEW_YORK).astype("datetime64[D]")
     series = {}
     for query in ("departures", "cancelled", "delay"):
@@ -110,7 +110,7 @@ def print_table(daily: dict[str, Series]) -> None:
 
 def print_one_cell(files: list[str]) -> None:
     start = np.datetime64(STORM[1], "us") - NEW_YORK
-    row = duckdb.execute(ONE_CELL, {"files": files, "start": int(start.astype(np.int64))}).fetchone()
+    row = duckdb.connect().execute(ONE_CELL, {"files": files, "start": int(start.astype(np.int64))}).fetchone()
     assert row is not None
     value, low, high = row
     print(f"""
@@ -122,7 +122,7 @@ delay, by a factor of at most e = 2.72: epsilon is 1 for everything.""")
 
 
 def count_rows(files: list[str]) -> int:
-    row = duckdb.execute("select count(*) from read_parquet($files)", {"files": files}).fetchone()
+    row = duckdb.connect().execute("select count(*) from read_parquet($files)", {"files": files}).fetchone()
     assert row is not None
     return int(row[0])
 

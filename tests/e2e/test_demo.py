@@ -89,8 +89,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_every_flight_has_a_separate_id_and_a_chain_without_gaps() -> None:
     """Covers the chains of every eighth flight."""
     changelog = "read_parquet('out/flights/changelog/*.parquet')"
-    rows = duckdb.execute(f"select count(*), count(distinct entry_id) from {changelog}").fetchone()
-    chained = duckdb.execute(
+    rows = duckdb.connect().execute(f"select count(*), count(distinct entry_id) from {changelog}").fetchone()
+    chained = duckdb.connect().execute(
         f"""
         select count(*) > 100_000, count(*) filter (before_status is distinct from last)
         from (
@@ -109,7 +109,7 @@ def test_every_flight_has_a_separate_id_and_a_chain_without_gaps() -> None:
 def test_truth_is_that_of_plain_sql_in_every_cell() -> None:
     code = main(["evaluate", SPEC, "--runs=1", "--truth", "truth.parquet"])
 
-    compared = duckdb.execute(COMPARED, CALENDAR).fetchone()
+    compared = duckdb.connect().execute(COMPARED, CALENDAR).fetchone()
     assert code == 0
     assert compared == (3 * DAYS * CELLS, 0, 0, 0)
 
@@ -126,7 +126,7 @@ def errors(demo: Path) -> dict[str, Counts]:
             and (epoch_us(window_start) - $start) // $day = expected.day
         order by day, expected.carrier, expected.origin
     """
-    rows = duckdb.execute(query, CALENDAR | {"files": show.published()}).fetchnumpy()
+    rows = duckdb.connect().execute(query, CALENDAR | {"files": show.published()}).fetchnumpy()
     found = {}
     for name in ("departures", "cancelled"):
         of_query = rows["query"] == name

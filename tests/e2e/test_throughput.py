@@ -29,7 +29,7 @@ def test_the_benchmark_and_duckdb_keep_the_same_mutations(tmp_path: Path) -> Non
     code = main(["evaluate", str(spec), "--truth", truth])
 
     assert code == 0
-    compared = duckdb.execute(DIFFERENCES, {"truth": truth, "duck": sums}).fetchone()
+    compared = duckdb.connect().execute(DIFFERENCES, {"truth": truth, "duck": sums}).fetchone()
     assert compared == (366 * 20, 0)
 
 
@@ -37,7 +37,7 @@ def test_the_benchmark_and_duckdb_keep_the_same_mutations(tmp_path: Path) -> Non
 def test_a_changelog_has_the_asked_number_of_mutations_and_its_chains_hold(rows: int) -> None:
     changelog = generate.changelog(rows, np.random.default_rng(3))
 
-    broken = duckdb.execute(
+    broken = duckdb.connect().execute(
         """
         select count(*) from (
             select *, lag(after_ward) over life as ward, lag(after_x) over life as x

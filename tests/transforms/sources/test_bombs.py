@@ -314,7 +314,7 @@ def test_the_headers_of_pages_are_read_as_writers_write_them(version: str, pages
     texts = [f"{number % 7}" * 100 for number in range(5000)]
     table = pa.table({"id": texts, "at": pa.repeat(AT[0], 5000), "s": [{"x": text, "y": [1, 2]} for text in texts]})
     pq.write_table(table, tmp_path / "a.parquet", version=version, data_page_version=pages, data_page_size=500)
-    duckdb.sql(f"COPY (SELECT * FROM '{tmp_path}/a.parquet') TO '{tmp_path}/b.parquet' (CODEC zstd)")
+    duckdb.connect().execute(f"COPY (SELECT * FROM '{tmp_path}/a.parquet') TO '{tmp_path}/b.parquet' (CODEC zstd)")
 
     for name in ("a", "b"):
         with pa.memory_map(f"{tmp_path}/{name}.parquet") as stream:
