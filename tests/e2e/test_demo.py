@@ -90,8 +90,10 @@ def test_every_flight_has_a_separate_id_and_a_chain_without_gaps() -> None:
     """Covers the chains of every eighth flight."""
     changelog = "read_parquet('out/flights/changelog/*.parquet')"
     rows = duckdb.connect().execute(f"select count(*), count(distinct entry_id) from {changelog}").fetchone()
-    chained = duckdb.connect().execute(
-        f"""
+    chained = (
+        duckdb.connect()
+        .execute(
+            f"""
         select count(*) > 100_000, count(*) filter (before_status is distinct from last)
         from (
             select *, lag(after_status) over life as last
@@ -99,7 +101,9 @@ def test_every_flight_has_a_separate_id_and_a_chain_without_gaps() -> None:
             window life as (partition by entry_id order by event_time, after_status is null)
         )
         """
-    ).fetchone()
+        )
+        .fetchone()
+    )
 
     assert rows == (1_408_448, 336_776)
     assert chained == (True, 0)

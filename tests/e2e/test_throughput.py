@@ -37,8 +37,10 @@ def test_the_benchmark_and_duckdb_keep_the_same_mutations(tmp_path: Path) -> Non
 def test_a_changelog_has_the_asked_number_of_mutations_and_its_chains_hold(rows: int) -> None:
     changelog = generate.changelog(rows, np.random.default_rng(3))
 
-    broken = duckdb.connect().execute(
-        """
+    broken = (
+        duckdb.connect()
+        .execute(
+            """
         select count(*) from (
             select *, lag(after_ward) over life as ward, lag(after_x) over life as x
             from changelog window life as (partition by entry order by time, seq)
@@ -46,7 +48,9 @@ def test_a_changelog_has_the_asked_number_of_mutations_and_its_chains_hold(rows:
         where (ward, x) is distinct from (before_ward, before_x)
             or (after_ward, after_x) is not distinct from (before_ward, before_x)
         """
-    ).fetchone()
+        )
+        .fetchone()
+    )
 
     assert len(changelog) == rows
     assert broken == (0,)
