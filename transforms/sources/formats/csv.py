@@ -4,10 +4,8 @@ import codecs
 import csv
 import io
 import re
-import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +21,7 @@ from transforms.common.source import Source
 from transforms.sources.columns.layout import Layout
 from transforms.sources.columns.normalise import normalise
 from transforms.sources.files.opening import FIRST_BYTES, UNREADABLE, OversizeError, first_lines, open_stream, why
+from transforms.sources.formats.csv_parser import CsvParser
 from transforms.sources.formats.format import Format, Sample, Split
 
 _BLOCK, _LEAST_BLOCK = 1 << 23, 1 << 22  # bytes: the most, and the least if memory is scarce; no row may be longer
@@ -48,15 +47,12 @@ def _read(layout: Layout, split: Split, batch_rows: int) -> Iterator[Batch | pa.
     """
     rows, place = _Rows(), split.place
     try:
-        with open_stream(place.file) as stream, ExitStack() as stopped:
-            whole = _WithEnd(stream, rows.end)
-            stopped.callback(whole.stop)
-            reader = _open(whole, rows)
-            fault = layout.fault(pa.schema([(name, pa.null()) for name in reader.schema.names]))
+        with open_stream(place.file) as stream, _parser(whole := _WithEnd(stream, rows.end), rows) as parser:
+            fault = layout.fault(pa.schema([(name, pa.null()) for name in parser.schema.names]))
             if fault is not None:
                 yield dead_file(place.file, fault)
                 return
-            for batch in reader:
+            for batch in parser:
                 if batch.num_rows and _holds(batch.column(batch.num_columns - 1)[-1], rows.end):
                     batch = batch.slice(0, batch.num_rows - 1)  # the file's last row has an open quote
                 numbers = rows.number(batch.num_rows)
@@ -112,7 +108,7 @@ class _Rows:
         return np.array(wrong, dtype=np.int64)
 
 
-class _WithEnd(io.RawIOBase):
+class _WithEnd:
     """Stream with one more line, which the parser reports as a row of wrong length, unless a quote is open.
 
     Bytes that are not UTF-8 are substituted, since the parser cannot report their rows; NUL as well, since the parser
@@ -125,22 +121,8 @@ class _WithEnd(io.RawIOBase):
         self._tail: bytes | None = None
         self._cut = b""  # the beginning of a character or of CR LF
         self.substituted = False
-        self._reading = threading.Lock()
-        self._stopped = False
 
-    def stop(self) -> None:
-        """End the stream: Arrow reads ahead in another thread, even after an error and when Python ends."""
-        with self._reading:
-            self._stopped = True
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        with self._reading:
-            return b"" if self._stopped else self._read(size)
-
-    def _read(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         data = self._cut
         while len(data) < size and (more := self._stream.read(size - len(data))):
             data += more
@@ -196,18 +178,11 @@ def _cells(data: bytes) -> int:
     return len([cell.encode("latin-1").decode() for cell in cells])
 
 
-def _open(stream: _WithEnd, rows: _Rows) -> pyarrow.csv.CSVStreamingReader:
-    return pyarrow.csv.open_csv(
-        stream,
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=max(_LEAST_BLOCK, scaled(_BLOCK))),
-        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=rows.skip),
-        convert_options=pyarrow.csv.ConvertOptions(
-            default_column_type=pa.binary(),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
+def _parser(stream: _WithEnd, rows: _Rows) -> CsvParser:
+    convert = pyarrow.csv.ConvertOptions(
+        default_column_type=pa.binary(), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
+    return CsvParser(stream, rows.skip, block=max(_LEAST_BLOCK, scaled(_BLOCK)), convert=convert)
 
 
 def _raw(table: pa.Table, layout: Layout, *, substituted: bool) -> pa.Table:
@@ -251,25 +226,21 @@ def _first_rows(source: Source, head: bytes) -> pa.Table:
     _cells(head)
     header = len(_LINE.match(head)[0])  # type: ignore[index]  # it can match nothing
     head = head[:header] + head[header:].decode(errors="replace").encode()  # the parser cannot skip other rows
-    reader = pyarrow.csv.open_csv(
-        pa.BufferReader(head),
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=FIRST_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(
-            newlines_in_values=True,
-            invalid_row_handler=lambda row: "skip" if (row.number or 0) <= _MOST_BROKEN else "error",
-        ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            default_column_type=pa.string(),
-            strings_can_be_null=True,
-            null_values=["", *source.nulls],
-            quoted_strings_can_be_null=bool(source.nulls),
-        ),
+    convert = pyarrow.csv.ConvertOptions(
+        default_column_type=pa.string(),
+        strings_can_be_null=True,
+        null_values=["", *source.nulls],
+        quoted_strings_can_be_null=bool(source.nulls),
     )
-    table = reader.schema.empty_table()
-    for batch in reader:
-        if batch.num_rows:
-            return pa.Table.from_batches([batch])
-    return table
+
+    def wrong_row(row: pyarrow.csv.InvalidRow) -> str:
+        return "skip" if (row.number or 0) <= _MOST_BROKEN else "error"
+
+    with CsvParser(io.BytesIO(head), wrong_row, block=FIRST_BYTES, convert=convert) as parser:
+        for batch in parser:
+            if batch.num_rows:
+                return pa.Table.from_batches([batch])
+        return parser.schema.empty_table()
 
 
 RESTS_ON = (
