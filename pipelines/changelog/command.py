@@ -28,6 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--entry", metavar="COLUMN", help="Column with the key of the entry.")
     add("--unit", metavar="COLUMN", help="Column that names the entry's owner, if each change has it.")
     add("--time", metavar="COLUMN", help="Column with the time of the change.")
+    add("--from", dest="from_", metavar="COLUMN", help="Column with the begin, if each row is a stay. Needs --to.")
+    add("--to", metavar="COLUMN", help="Column with the end, if each row is a stay; empty until the stay ends.")
     add("--before", metavar="NAME", help="Prefix of columns, or struct column, with the state before the change.")
     add("--after", metavar="NAME", help="Prefix of columns, or struct column, with the state after the change.")
     add("--order", metavar="COLUMN", action="append", help="Column that orders changes of the same time. May repeat.")

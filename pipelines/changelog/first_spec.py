@@ -40,6 +40,8 @@ changelog:
 _COMMENTS = {
     "entry": "key of the entry",
     "time": "when the change happened",
+    "from": "begin of the stay",
+    "to": "its end; empty: it has not ended",
     "freshness": "a window waits for a file stored after its end, in case the export stalls",
 }
 _UNTIL = "  # until: 2030-01-07T00:00:00Z  # the end of the last window; without it the release has no end\n"
@@ -119,7 +121,9 @@ def section_of(source: Source) -> dict[str, Any]:
         "format": source.format,
         "path": source.paths[0] if len(source.paths) == 1 else list(source.paths),
         "entry": source.entry,
-        "time": source.time,
+        "time": source.time if source.until is None else None,
+        "from": source.time if source.until is not None else None,
+        "to": source.until,
         "before": _state(source, "before"),
         "after": _state(source, "after"),
         "owner": dict(source.forms).get("owner"),

@@ -242,7 +242,8 @@ def _problem(line: str) -> tuple[str, str]:
     ('source', ': no file matches; see --format')
     """
     about = _KEY.match(line)
-    parameter = "" if about is None else (about[1] or about[2]).replace("path", "source")
+    key = "" if about is None else (about[1] or about[2]).replace("path", "source")
+    parameter = KEYS.get(key, key)
     rest = line if about is None else line[about.end() :]
     return parameter, _KEY.sub(lambda found: "SRC" if found[1] == "path" else f"--{found[1] or found[2]}", rest)
 

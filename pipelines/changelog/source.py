@@ -28,8 +28,22 @@ from transforms.sources.formats.snapshots import SNAPSHOTS
 from transforms.sources.formats.table import FORMATS, no_topic
 from transforms.sources.inspection import find_files, sample, to_sample
 
-KEYS = ("format", "entry", "time", "before", "after", "order", "timezone", "types", "nulls", "every", "kafka")
-"""Keys of `changelog:` in a spec."""
+KEYS = {
+    "format": "format",
+    "entry": "entry",
+    "time": "time",
+    "from": "from_",
+    "to": "to",
+    "before": "before",
+    "after": "after",
+    "order": "order",
+    "timezone": "timezone",
+    "types": "types",
+    "nulls": "nulls",
+    "every": "every",
+    "kafka": "kafka",
+}
+"""Keys of `changelog:` in a spec, and the names of the parameters that replace them."""
 
 
 class ChangelogKeys(TypedDict, total=False):
@@ -40,6 +54,7 @@ class ChangelogKeys(TypedDict, total=False):
         entry: Column with the key of the entry.
         unit: Column that names the owner, if it belongs to the mutation; `privacy.unit` of a spec.
         time: Column with the time of the change.
+        from_, to: Columns with the begin and the end if each row is a stay; the keys `from` and `to` of a spec.
         before, after: Prefix or struct column of the state before and after the change.
         order: Columns that order changes of the same time.
         timezone: Time zone of times without a zone, such as Europe/Paris.
@@ -53,6 +68,8 @@ class ChangelogKeys(TypedDict, total=False):
     entry: str | None
     unit: str | None
     time: str | None
+    from_: str | None
+    to: str | None
     before: str | None
     after: str | None
     order: Sequence[str] | None
@@ -101,7 +118,7 @@ def named_by(
     if path.endswith((".yaml", ".yml")):
         return _of_spec(path, keys, bad_rows=bad_rows, output=output)
     given: dict[str, Any] = {
-        key: [*keys[key]] if key in ("order", "nulls") else keys[key] for key in KEYS if key in keys
+        key: [*keys[name]] if key in ("order", "nulls") else keys[name] for key, name in KEYS.items() if name in keys
     }
     refuse_unreachable([path, output], files=[given.get("kafka")])
     problem = topic_problem(path) if is_of_topic(path) else None
@@ -186,7 +203,7 @@ def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
     for detail in error.errors(include_url=False):
         for place, message in detail.get("ctx", {}).get("problems", [((), detail["msg"])]):
             key = (*detail["loc"], *place)[0]
-            yield "source" if key == "path" else str(key), f": {message}"
+            yield "source" if key == "path" else KEYS.get(str(key), str(key)), f": {message}"
 
 
 def _missing(given: dict[str, Any], path: str, *, explored: bool) -> list[tuple[str, str]]:
@@ -207,11 +224,11 @@ def _missing(given: dict[str, Any], path: str, *, explored: bool) -> list[tuple[
         keys = [f.name for f in schema if kind_of(f.type) in ("int64", "string")]
         keys += [] if envelope is None else envelope.columns(first_event(given, path))
         problems.append(("entry", f": missing; name the column that holds an entry's key{one_of(keys)}"))
-    if own is None and "time" not in given:
+    if own is None and not {"time", "from", "to"} & {*given}:
         times = [f.name for f in schema if kind_of(f.type) in ("timestamp", "string")]
         problems.append(("time", f": missing; name the column that holds the time of a change{one_of(times)}"))
     structs = [f.name for f in schema if pa.types.is_struct(f.type)]
-    if own is None and "after" not in given and structs:
+    if own is None and not {"after", "from", "to"} & {*given} and structs:
         problems.append(("after", f": missing; name the struct that holds the state after a change{one_of(structs)}"))
     if format_.snapshots and "every" not in given:
         problems.append(("every", ": missing; say how far apart snapshots are, such as 1d"))
@@ -234,7 +251,8 @@ def _sample(given: dict[str, Any], path: str) -> Sample:
         format=given["format"],
         paths=(path,),
         entry=given.get("entry", ""),
-        time=given.get("time"),
+        time=given.get("time") or given.get("from"),
+        until=given.get("to"),
         before=given.get("before"),
         after=given.get("after"),
         kafka=given.get("kafka"),

@@ -31,12 +31,13 @@ def spec_of_answers(answers: Mapping[str, str], *, stem: str, naive: bool) -> st
     by = in_flow({column.strip(): cells if OTHER in cells else [*cells, OTHER]}) if values else ""
     start, until, calendar = _schedule(answers)
     zone = answers["timezone"]
-    section = {"format": LOGS[ending_of(answers["path"])], **{key: answers[key] for key in ("path", "entry", "time")}}
+    stays = {"from": answers["time"], "to": answers["to"]} if answers["to"] else {"time": answers["time"]}
+    section = {"format": LOGS[ending_of(answers["path"])], "path": answers["path"], "entry": answers["entry"], **stays}
     return first_spec(
         {**section, "freshness": "newer_file"},
         {**answers, "start": start, "until": until, "by": by, "calendar": zone if calendar else ""},
         release=re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "first-release",
-        notes=f"  {'' if naive or zone != UTC else '# '}timezone: {zone}  # of times without a zone\n{_BEFORE}",
+        notes=f"  {'' if naive or zone != UTC else '# '}timezone: {zone}  # of times without a zone\n{'' if answers['to'] else _BEFORE}",
     )
 
 

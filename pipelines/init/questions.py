@@ -22,6 +22,7 @@ class Answers(TypedDict, total=False):
     path: str | None
     entry: str | None
     time: str | None
+    to: str | None
     timezone: str | None
     unit: str | None
     span: str | None
@@ -125,7 +126,15 @@ def _first_monday() -> str:
 QUESTIONS: Mapping[str, Question] = {
     "path": Question(asks="a file of changes, or a glob, such as data/*.csv", checked=_path),
     "entry": Question(asks="the column that holds the key of what comes, changes and goes", checked=_name, column=True),
-    "time": Question(asks="the column that holds the time of a change", checked=_name, column=True),
+    "time": Question(
+        asks="the column that holds the time of a change; or, if each row is a stay, its begin", checked=_name, column=True
+    ),
+    "to": Question(
+        asks="if each row is a stay, the column that holds its end; empty: each row is a change",
+        checked=str,
+        usual="",
+        column=True,
+    ),
     "timezone": Question(
         asks="the time zone of dates below, and of times in the files without a zone, such as Europe/Paris",
         checked=_zone,

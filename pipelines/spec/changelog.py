@@ -90,6 +90,8 @@ class ChangelogSection(Section):
     path: Texts
     entry: Text
     time: Text | None = None
+    from_: Text | None = Field(default=None, alias="from")
+    to: Text | None = None
     before: StateName | None = None
     after: StateName | None = None
     owner: Literal["states", "mutation"] | None = None
@@ -108,8 +110,10 @@ class ChangelogSection(Section):
         problems: list[Problem] = []
         format_ = FORMATS[self.format]
         own = format_.own
-        if own is None and self.time is None:
-            problems.append((("time",), "missing; add time: with the column that holds the time of a change"))
+        problems += self._interval_problems(format_)
+        if own is None and (self.time, self.from_, self.to) == (None, None, None):
+            missing = "missing; add time: with the column that holds the time of a change"
+            problems.append((("time",), f"{missing}, or from: and to: if each row is a stay"))
         for key, names in ({} if own is None else own).items():
             given = getattr(self, key)
             for name in given if isinstance(given, list) else [given]:
@@ -141,6 +145,33 @@ class ChangelogSection(Section):
             problems.append((("after",), "the same as before; the two states need different names"))
         refuse(problems)
         return self
+
+    def _interval_problems(self, format_: Format) -> list[Problem]:
+        """Return what is wrong with `from` and `to`, the columns of a table with a row for each stay."""
+        columns = {"from": self.from_, "to": self.to}
+        if not any(columns.values()):
+            return []
+        if format_.snapshots:
+            whole = "each copy of a table of stays is a file of rows; write format: and path: of such files, with *"
+            return [((key,), whole) for key, name in columns.items() if name is not None]
+        if format_.own is not None:
+            return [((key,), "only for CSV, JSON lines and Parquet") for key, name in columns.items() if name is not None]
+        missing = "missing; a table of stays has from: for the begin and to: for the end, which may be empty"
+        problems: list[Problem] = [((key,), missing) for key, name in columns.items() if name is None]
+        problems += [((key,), "a row with from: and to: is one state; remove it") for key in self._only_of_changes()]
+        if self.from_ == self.to:
+            problems.append((("to",), "the same column as from; name the column of the end"))
+        problems += [
+            ((key,), "the same column as entry; name a column of times")
+            for key, name in columns.items()
+            if name == self.entry
+        ]
+        return problems
+
+    def _only_of_changes(self) -> list[str]:
+        """Return the given keys that describe changes, and not states."""
+        given = {"time": self.time, "before": self.before, "after": self.after, "owner": self.owner, "order": self.order}
+        return [key for key, value in given.items() if value]
 
     def name(self, side: Literal["before", "after"]) -> str | None:
         """The struct or prefix of a side."""

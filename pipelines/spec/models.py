@@ -138,10 +138,11 @@ class SpecModel(Section):
     def sha256(self) -> str:
         """Return the SHA-256 of the checked values, not of the text; defaults count as if they were written.
 
-        It leaves out keys that change neither published values nor their protection, so that they can be changed
+        Optional keys without a value do not count, so a new one does not end the releases that began without it. It
+        leaves out keys that change neither published values nor their protection, so that they can be changed
         during a release: those for when bad input stops a run, when a window is published, where passwords are, and
         which tables files are loaded into.
         """
         left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": {"bigquery"}}
-        content = json.dumps(self.model_dump(exclude=left_out), sort_keys=True, separators=(",", ":"))
+        content = json.dumps(self.model_dump(exclude=left_out, exclude_none=True), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()

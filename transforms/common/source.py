@@ -12,7 +12,8 @@ class Source:
         paths: Globs, local or of any of Beam's file systems (`gs://`), or topics
             (`transforms.sources.files.topic_segments`); for snapshots with a placeholder for the date.
         entry: Column that holds an entry's key; a column of the states in formats with envelopes.
-        time: Column that holds the time of a change; None if the format has its own.
+        time: Column that holds the time of a change, or the begin of an interval; None if the format has its own.
+        until: Column that holds the end of an interval, null if it has none yet; None if each row is one change.
         before: Prefix or struct column of the state before; None if files hold new values only.
         after: Prefix or struct column of the state after; None if its columns have no prefix.
         forms: (side, `struct` or `prefix`) if the name alone is ambiguous; and in JSON lines (`owner`, `states` or
@@ -38,6 +39,7 @@ class Source:
     timezone: str | None = None
     types: tuple[tuple[str, str], ...] = ()
     nulls: tuple[str, ...] = ()
+    until: str | None = None
     every: int | None = None
     kafka: str | None = None
 

@@ -198,7 +198,7 @@ class FirstFile:
         found = {side.path(column): find(self.schema, side.path(column), self.sides) for side in self.sides}
         if self.rows is not None and not self.format.cells:
             there = {path: type_ for path, type_ in found.items() if type_ is not None}
-            roles = (self.source.entry, self.source.time, *self.source.order)
+            roles = (self.source.entry, self.source.time, self.source.until, *self.source.order)
             states = any(
                 struct_fields(self.schema, side) if side.struct else members(side, self.schema.names, self.sides, roles)
                 for side in self.sides
@@ -241,16 +241,21 @@ class FirstFile:
                 raise SpecError(f"{where} has an object at {side.name!r}; write {side.side}: {{struct: {side.name}}}")
 
     def check_time(self) -> None:
-        """Check the type of the time column.
+        """Check the types of the columns of times.
 
         Raises:
-            SpecError: It is not a time, or it has no zone and the spec names none.
+            SpecError: One is not a time, or it has no zone and the spec names none.
         """
-        time = self.source.time
-        if time is None or self.format.envelope is not None:  # the format has its own time
+        source = self.source
+        if source.time is None or self.format.envelope is not None:  # the format has its own time
             return
-        type_ = self.type_of(time, "changelog.time")
-        where = f"changelog.time: column {time!r} of {self.path}"
+        self._check_time(source.time, "time" if source.until is None else "from")
+        if source.until is not None:
+            self._check_time(source.until, "to")
+
+    def _check_time(self, time: str, key: str) -> None:
+        type_ = self.type_of(time, f"changelog.{key}")
+        where = f"changelog.{key}: column {time!r} of {self.path}"
         if pa.types.is_null(type_):
             return
         if self.rows is None:

@@ -137,7 +137,7 @@ def _layout(first: FirstFile, found: tuple[Listed, ...], asked: Mapping[str, Ask
         source=source,
         files=found,
         entry=first.key_kind(source.entry, "changelog.entry"),
-        order=tuple(first.key_kind(column, "changelog.order") for column in source.order),
+        order=("int64",) if source.until else tuple(first.key_kind(one, "changelog.order") for one in source.order),
         owner=owned,
         sides=first.sides,
         states=tuple((column, _kind(first, column, asked.get(column))) for column in sorted(states)),

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.batch import BatchConverter
 
@@ -28,7 +29,7 @@ from transforms.common.several import Collections
 from transforms.common.source import Source
 from transforms.sources.changelog import Count
 from transforms.sources.columns.layout import Layout
-from transforms.sources.columns.normalise import Place, normalise
+from transforms.sources.columns.normalise import Place, Skipped, normalise
 from transforms.sources.formats.parquet import raw_of
 from transforms.sources.formats.table import FORMATS
 
@@ -36,6 +37,7 @@ ROWS = "rows of the pipeline"
 """Name in place of a file's path."""
 
 _TIME = pa.timestamp("us", "UTC")
+_EARLY = pa.scalar(-(2**62), _TIME)  # before every begin
 
 
 class ReadRows(beam.PTransform):
@@ -68,18 +70,20 @@ class _ReadDoFn(beam.DoFn):
     ) -> Iterator[
         Batch | beam.pvalue.TaggedOutput[Literal["dead"], pa.Table] | beam.pvalue.TaggedOutput[Literal["read"], Count]
     ]:
-        dead = 0
+        dead, skipped = 0, list[tuple[str, int]]()
         for part in read_rows(batch, self._layout):
             if isinstance(part, Batch):
                 yield part
+            elif isinstance(part, Skipped):
+                skipped.append((part.reason, part.rows))
             else:
                 dead += part.num_rows
                 yield beam.pvalue.TaggedOutput(DEAD, part)
-        yield beam.pvalue.TaggedOutput(READ, (ROWS, batch.num_rows, dead, ()))
+        yield beam.pvalue.TaggedOutput(READ, (ROWS, batch.num_rows, dead, tuple(skipped)))
 
 
-def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | pa.Table]:
-    """Yield batches of the usable rows, and tables of dead letters for the others."""
+def read_rows(table: pa.Table, layout: Layout) -> Iterator[Batch | Skipped | pa.Table]:
+    """Yield batches of the usable rows, tables of dead letters for the others, and counts of rows without a change."""
     whole = np.ones(table.num_rows, dtype=bool)
     flat = table
     while any(pa.types.is_struct(type_) for type_ in flat.schema.types):
@@ -124,8 +128,12 @@ def source_of(source: Source) -> Source:
 
 
 def _with_times(table: pa.Table, source: Source) -> pa.Table:
-    """Convert the column of the time to timestamps; values that are no times become null: dead letters."""
-    if source.time not in table.column_names or not is_text(table[source.time].type):
-        return table
-    ticks = to_microseconds(one_chunk(table[source.time]), source.timezone)[0]
-    return table.set_column(table.column_names.index(source.time), source.time, ticks.cast(_TIME))
+    """Convert columns of times to timestamps. Values that are no times become dead letters: null, or an early end."""
+    for name in (source.time, source.until):
+        if name in table.column_names and is_text(table[name].type):
+            texts = one_chunk(table[name])
+            ticks = to_microseconds(texts, source.timezone)[0].cast(_TIME)
+            if name == source.until:  # null is no end
+                ticks = pc.if_else(pc.and_(texts.is_valid(), ticks.is_null()), _EARLY, ticks)
+            table = table.set_column(table.column_names.index(name), name, ticks)
+    return table

