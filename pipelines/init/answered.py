@@ -30,14 +30,14 @@ def spec_of_answers(answers: Mapping[str, str], *, stem: str, naive: bool) -> st
     cells = [value.strip() for value in values.split(",")]
     by = in_flow({column.strip(): cells if OTHER in cells else [*cells, OTHER]}) if values else ""
     start, until, calendar = _schedule(answers)
-    zone = answers["timezone"]
+    zone, before = answers["timezone"], "" if answers["to"] else _BEFORE
     stays = {"from": answers["time"], "to": answers["to"]} if answers["to"] else {"time": answers["time"]}
     section = {"format": LOGS[ending_of(answers["path"])], "path": answers["path"], "entry": answers["entry"], **stays}
     return first_spec(
         {**section, "freshness": "newer_file"},
         {**answers, "start": start, "until": until, "by": by, "calendar": zone if calendar else ""},
         release=re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._") or "first-release",
-        notes=f"  {'' if naive or zone != UTC else '# '}timezone: {zone}  # of times without a zone\n{'' if answers['to'] else _BEFORE}",
+        notes=f"  {'' if naive or zone != UTC else '# '}timezone: {zone}  # of times without a zone\n{before}",
     )
 
 

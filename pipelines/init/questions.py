@@ -127,7 +127,9 @@ QUESTIONS: Mapping[str, Question] = {
     "path": Question(asks="a file of changes, or a glob, such as data/*.csv", checked=_path),
     "entry": Question(asks="the column that holds the key of what comes, changes and goes", checked=_name, column=True),
     "time": Question(
-        asks="the column that holds the time of a change; or, if each row is a stay, its begin", checked=_name, column=True
+        asks="the column that holds the time of a change; or, if each row is a stay, its begin",
+        checked=_name,
+        column=True,
     ),
     "to": Question(
         asks="if each row is a stay, the column that holds its end; empty: each row is a change",

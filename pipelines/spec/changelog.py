@@ -155,7 +155,9 @@ class ChangelogSection(Section):
             whole = "each copy of a table of stays is a file of rows; write format: and path: of such files, with *"
             return [((key,), whole) for key, name in columns.items() if name is not None]
         if format_.own is not None:
-            return [((key,), "only for CSV, JSON lines and Parquet") for key, name in columns.items() if name is not None]
+            return [
+                ((key,), "only for CSV, JSON lines and Parquet") for key, name in columns.items() if name is not None
+            ]
         missing = "missing; a table of stays has from: for the begin and to: for the end, which may be empty"
         problems: list[Problem] = [((key,), missing) for key, name in columns.items() if name is None]
         problems += [((key,), "a row with from: and to: is one state; remove it") for key in self._only_of_changes()]
@@ -170,7 +172,13 @@ class ChangelogSection(Section):
 
     def _only_of_changes(self) -> list[str]:
         """Return the given keys that describe changes, and not states."""
-        given = {"time": self.time, "before": self.before, "after": self.after, "owner": self.owner, "order": self.order}
+        given = {
+            "time": self.time,
+            "before": self.before,
+            "after": self.after,
+            "owner": self.owner,
+            "order": self.order,
+        }
         return [key for key, value in given.items() if value]
 
     def name(self, side: Literal["before", "after"]) -> str | None:

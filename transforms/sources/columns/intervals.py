@@ -25,7 +25,7 @@ def reversed_rows(time: pa.Array, until: pa.Array) -> np.ndarray:
 
     Args:
         time: Begins in microseconds, int64 [rows]; null if unusable.
-        until: Ends in microseconds, int64 [rows]; null if there is none.
+        until: Ends in microseconds, int64 [rows]; null without an end.
     """
     return np.flatnonzero(to_mask(pc.less(until, time).fill_null(False)))
 

@@ -4,7 +4,7 @@ A raw table has the columns of the normalised one, under the same names, with th
 
     entry           int64 or string; null only if `truncate` is true
     time            int64, microseconds since the epoch, UTC; never null; absent in snapshots
-    until           only in raw tables of intervals: the end, null if it has none (`transforms.sources.columns.intervals`)
+    until           int64, the end of an interval, null without an end; only in tables of intervals (`intervals.py`)
     order.<i>       int64 or string, never null
     order.position  without before images: position of the row in the files, which orders remaining ties; and
     file            a digest of the file's path

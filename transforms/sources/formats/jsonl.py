@@ -49,7 +49,7 @@ def _unwrap(block: bytes, rows: int, layout: Layout) -> Unwrapped:
         else:
             own = [values for column, values in states.items() if side.path(column) not in layout.roles.values()]
             exists = any_valid(own, rows)
-            unclear = [] if layout.rows_are_states else np.flatnonzero(~exists)
+            unclear = np.flatnonzero(~exists & (not layout.rows_are_states))
             if len(unclear):
                 exists[unclear] = _exists(lines_of(lines).take(pa.array(unclear)), side, layout)
         raw[side.side] = pa.array(exists)
