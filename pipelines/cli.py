@@ -10,14 +10,18 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from pipelines import process
 from pipelines.commands import COMMANDS, flags_of, parser_of, prepare
 from pipelines.common.errors import ArgumentError
 from transforms.common.errors import SlackwaterError
+
+_OWN = ("pipelines.", "transforms.", "privacy.", "slackwater.", "__main__")
 
 
 def program() -> int:
@@ -72,11 +76,26 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     except KeyboardInterrupt:
         print("slackwater: interrupted; run it again to complete it: published windows stay", file=sys.stderr)
         return 4
+    except Exception as error:  # a traceback would show its text, which may quote data
+        print(
+            f"slackwater: {given.command} failed with {type(error).__name__} in {_place(error)}, a fault of the program; "
+            "report it with this line",
+            file=sys.stderr,
+        )
+        return 4
     try:
         print(said, flush=True)
     except BrokenPipeError:  # the reader, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _place(error: Exception) -> str:
+    """Return module and line of the innermost of Slackwater's own code that an error has passed."""
+    passed = traceback.walk_tb(error.__traceback__)
+    places = [f"{frame.f_globals['__name__']}:{line}" for frame, line in passed]
+    return [place for place in places if place.startswith(_OWN)][-1]
+
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ def without_zone(path: str, time: str) -> bool:
         schema, rows = sample(source, to_sample(find_files(source)))
     except UNREADABLE:
         return False
-    if time not in schema.names:
+    if schema.names.count(time) != 1:
         return False
     if rows is None:
         kind = schema.field(time).type

@@ -1,5 +1,6 @@
 """Datastream's Avro for the fuzz tests: a writer, and a plain reader for records of its schema."""
 
+import copy
 import io
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -30,22 +31,43 @@ def _record(name: str, members: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-SCHEMA = fastavro.parse_schema(
-    _record(
-        "event",
-        {
-            "source_timestamp": {"type": "long", "logicalType": "timestamp-millis"},
-            "sort_keys": {"type": "array", "items": ["string", "long"]},
-            "source_metadata": ["null", _record("metadata", _METADATA)],
-            "payload": ["null", _record("payload", _STATE)],
-        },
-    )
+_EVENT = _record(
+    "event",
+    {
+        "source_timestamp": {"type": "long", "logicalType": "timestamp-millis"},
+        "sort_keys": {"type": "array", "items": ["string", "long"]},
+        "source_metadata": ["null", _record("metadata", _METADATA)],
+        "payload": ["null", _record("payload", _STATE)],
+    },
 )
+SCHEMA = fastavro.parse_schema(_EVENT)
 
 
 def write(records: list[dict[str, Any]], **options: Any) -> bytes:
     out = io.BytesIO()
     fastavro.writer(out, SCHEMA, records, **options)
+    return out.getvalue()
+
+
+def write_with(place: tuple[str, ...], type_: Any, value: Any, record: dict[str, Any]) -> bytes:
+    """Return a file with a record in which a member has another type and value.
+
+    Args:
+        place: Names of the members that lead to it.
+        type_: Its type.
+        value: Its value.
+        record: Record of our schema, with all other members.
+    """
+    schema = copy.deepcopy(_EVENT)
+    record = {name: dict(held) if isinstance(held, dict) else held for name, held in record.items()}
+    fields, holder = schema["fields"], record
+    for name in place[:-1]:
+        fields = next(field for field in fields if field["name"] == name)["type"][1]["fields"]
+        holder = holder[name]
+    next(field for field in fields if field["name"] == place[-1])["type"] = type_
+    holder[place[-1]] = value
+    out = io.BytesIO()
+    fastavro.writer(out, schema, [record])
     return out.getvalue()
 
 

@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -43,7 +43,7 @@ class Folder:
             unpacked(RELEASES / kind, made)
         self.out = root
         self.files = {str(file.relative_to(self.path)): file.read_bytes() for file in self.path.rglob("*.*")}
-        self.commands = _commands(kind, str(self.path), str(root))
+        self.commands = _commands(kind, str(self.path), str(root), spec=str(made / "spec.yaml"))
 
     def put(self, name: str, content: bytes) -> None:
         """Change a file, and its digest in the manifest, as somebody with write access to both can."""
@@ -75,12 +75,12 @@ def _survey(folder: Path) -> Path:
     write_survey(frozen(survey), str(folder / "public/design.json"))
     reports = pa.table({name: np.arange(3) for name in SCHEMA.names}).cast(SCHEMA)
     write_table(reports, str(folder / "public/reports.jsonl"), format_="jsonl")
-    code = cli.main(_commands("survey", str(folder / "public"), str(folder / "public"))[0])
+    code = cli.main(_commands("survey", str(folder / "public"), str(folder / "public"), spec="")[0])
     assert code == 0
     return folder / "public"
 
 
-def _commands(kind: str, public: str, out: str) -> list[list[str]]:
+def _commands(kind: str, public: str, out: str, *, spec: str) -> list[list[str]]:
     if kind == "survey":
         design = f"{public}/design.json"
         return [
@@ -88,14 +88,17 @@ def _commands(kind: str, public: str, out: str) -> list[list[str]]:
             ["local", "report", design, f"{public}/estimates.csv", "-o", f"{out}/page.html"],
         ]
     common = [["show", public], ["report", public, "-o", f"{out}/page.html"], ["ledger", public]]
+    private = [["ledger", spec], ["metrics", spec]]
     if kind == "records":
-        return common
+        return common + private
     query = {"everything": "covers", "ranges": "listed", "span": "stays"}[kind]
     return [
         *common,
         ["answer", public, "--query", query],
         ["smooth", public, "--query", query, "-o", f"{out}/smoothed.csv"],
         ["plan", f"{public}/spec.yaml"],
+        *private,
+        ["metrics", spec, "--private"],
     ]
 
 
@@ -110,7 +113,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 def told(folder: Folder, command: list[str]) -> int:
     """Return the exit code of a command that works, or is refused in lines that name a file of the folder."""
     error = io.StringIO()
-    with redirect_stdout(io.StringIO()), redirect_stderr(error):
+    with chdir(folder.path.parent), redirect_stdout(io.StringIO()), redirect_stderr(error):
         code = cli.main(command)
     lines = error.getvalue().splitlines()
     assert (code == 0) == (lines == []), (code, lines)

@@ -14,6 +14,7 @@ import pytest
 from tests.fuzz import avro, harness
 from tests.fuzz.seeds import SEEDS
 from tests.searches import TIMES
+from transforms.aggregation.projection import Projection
 from transforms.common.batches import Batch
 from transforms.common.errors import InputError, SpecError
 from transforms.common.source import Source
@@ -23,11 +24,12 @@ from transforms.sources.columns.normalise import Place, Skipped
 from transforms.sources.files.opening import UNREADABLE
 from transforms.sources.first_file import FirstFile
 from transforms.sources.inspection import inspect
+from transforms.streams.file_batches import read_file
 
 MARK = b"Zq7marker"
 """Text that no program writes by itself; alone, and within other pieces below."""
 
-CASES = 90
+CASES = 60
 
 _TOKENS = re.compile(rb'"(?:[^"\\\n]|\\.)*"|[^\s,{}\[\]:"]+')
 _PIECES = {
@@ -67,9 +69,17 @@ def reasons(layout: Layout, path: str, format_: str) -> Iterator[str]:
             yield from (letter["reason"] for letter in part.to_pylist())
 
 
+def streamed(layout: Layout, path: str) -> Iterator[str]:
+    """Return the message with which a stream refuses a file, if it does."""
+    try:
+        read_file(layout, Projection(queries=()), Place(path, 0), 0.0)
+    except InputError as error:
+        yield str(error)
+
+
 def told(source: Source, layout: Layout | None, path: str, columns: frozenset[str]) -> list[str]:
     """Return the messages about a file as a later file, and as the first one."""
-    found = list(reasons(layout, path, source.format)) if layout is not None else []
+    found = [] if layout is None else [*reasons(layout, path, source.format), *streamed(layout, path)]
     for numbers in (frozenset({"cost", "n"}), frozenset[str]()):
         try:
             first = inspect(source, numbers, columns - numbers)
@@ -190,6 +200,50 @@ def test_no_value_of_a_parquet_or_avro_file_is_in_a_message(tmp_path: Path) -> N
             source = harness._source("avro", file)
             assert_unseen(told(source, layout, str(file), frozenset({"ok", "seen", "ward"})))
 
+
+def test_no_part_of_a_schema_but_names_of_columns_is_in_a_message(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Symbols, defaults, documentation, names of types, and metadata."""
+    mark, seen = MARK.decode(), set[str]()
+    layout, columns = harness.fixed_layout("avro"), frozenset({"ok", "seen", "ward"})
+    for place in _AVRO_PLACES:
+        for type_, value in _AVRO_TYPES:
+            file = tmp_path / "a.avro"
+            file.write_bytes(avro.write_with(place, type_, value, _AVRO))
+            found = told(harness._source("avro", file), layout, str(file), columns)
+            assert_unseen(found)
+            seen |= set(found)
+    assert len(seen) >= 6
+
+    path = str(tmp_path / "a.parquet")
+    source = Source(format="parquet", paths=(path,), entry="id", time="at", before=None, after=None)
+    plain = {"id": pa.int64(), "at": pa.timestamp("us", "UTC"), "ward": pa.string()}
+    for odd in (pa.dictionary(pa.int8(), pa.string()), pa.list_(pa.string()), pa.map_(pa.string(), pa.string())):
+        for column in plain:
+            metadata = {mark: mark, "ARROW:extension:name": mark, "pandas": mark}
+            fields = [pa.field(name, type_, metadata=metadata) for name, type_ in (plain | {column: odd}).items()]
+            table = pa.schema(fields, metadata=metadata).empty_table()
+            pq.write_table(table, path)
+            assert_unseen(told(source, None, path, frozenset({"ward"})))
+    assert_unseen(list(capfd.readouterr()))
+
+
+_AVRO_PLACES = (
+    *(("payload", name) for name in ("id", "ward", "n", "seen")),
+    *(("source_timestamp",), ("sort_keys",), ("source_metadata", "change_type")),
+)
+_ENUM = {"type": "enum", "name": "Zq7markerE", "symbols": ["Zq7marker"], "default": "Zq7marker", "doc": "Zq7marker"}
+_AVRO_TYPES: tuple[tuple[Any, Any], ...] = (
+    (_ENUM | {"namespace": "Zq7marker", "aliases": ["Zq7marker"]}, "Zq7marker"),
+    ({"type": "fixed", "name": "Zq7markerF", "size": 9}, b"Zq7marker"),
+    ({"type": "array", "items": _ENUM}, ["Zq7marker"]),
+    ({"type": "map", "values": "string"}, {"Zq7marker": "Zq7marker"}),
+    ({"type": "string", "logicalType": "Zq7marker", "Zq7marker": "Zq7marker"}, "Zq7marker"),
+    ({"type": "string", "logicalType": "timestamp-micros"}, "Zq7marker"),
+    (["null", "string", _ENUM], "Zq7marker"),
+)
+"""Types with the marker everywhere, and a value of each."""
 
 _AVRO: dict[str, Any] = {
     "source_timestamp": datetime(2025, 11, 5, tzinfo=UTC),

@@ -181,3 +181,21 @@ def test_an_interruption_is_one_line(slackwater: CommandLine, monkeypatch: pytes
 
     assert (said.code, said.out) == (4, "")
     assert said.err == "slackwater: interrupted; run it again to complete it: published windows stay\n"
+
+
+def test_an_unforeseen_error_is_one_line_without_its_text(
+    slackwater: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        int("s3cret")
+
+    monkeypatch.setattr("pipelines.common.arguments.load", failing)
+
+    said = slackwater("run", "spec.yaml")
+
+    assert (said.code, said.out) == (4, "")
+    assert re.fullmatch(
+        r"slackwater: run failed with ValueError in pipelines\.[\w.]+:\d+, a fault of the program; report it with this "
+        r"line\n",
+        said.err,
+    )

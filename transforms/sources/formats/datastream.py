@@ -55,7 +55,8 @@ def _claims(record: Record) -> bool:
 
 def _key(record: Record) -> str | None:
     """Return the one column that Datastream names as the key; None if it does not."""
-    keys = (record.get("source_metadata") or {}).get("primary_keys")
+    metadata = record.get("source_metadata")
+    keys = metadata.get("primary_keys") if isinstance(metadata, dict) else None
     return keys[0] if isinstance(keys, list) and len(keys) == 1 and isinstance(keys[0], str) else None
 
 
