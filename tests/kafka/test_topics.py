@@ -263,6 +263,31 @@ def test_dead_letters_have_their_segment_and_position(kafka, tmp_path, capsys):
     assert [(letter["file"], letter["row"]) for letter in letters] == [(path, 4), (path, 7)]
 
 
+def test_no_part_of_a_record_is_in_a_message(kafka, tmp_path, capsys):
+    own = release(kafka, tmp_path, capsys)
+    path, mark = kafka.path(own.topic), "Zq7marker"
+    event = {"op": mark, "source": {mark: 1}, "after": {mark: mark}, "at": {mark: mark}, "stay": [mark]}
+    good = {"stay": mark, "at": "2026-01-01T10:00:00Z", "after_ward": mark, "after_age": mark, mark: mark}
+    values = [json.dumps(one).encode() for one in (good, event)]
+    values += [f'{{"{mark}'.encode(), f"{mark}\xff".encode("latin-1"), f'["{mark}"]'.encode(), None]
+    producer = Producer({"bootstrap.servers": kafka.address})
+    for value in values:
+        producer.produce(own.topic, value=value, key=mark, headers={mark: mark})
+    assert producer.flush(60) == 0
+
+    keys = ("--entry=stay", "--time=at")
+    said = [
+        own.run(0),
+        own.slackwater("changelog", path, "--suggest", *keys),
+        own.slackwater("changelog", path, "--format=jsonl", *keys, "-o", "copy"),
+        own.slackwater("changelog", path, "--format=debezium", "--entry=stay", "-o", "other"),
+        own.slackwater("changelog", path, "-o", "third"),
+    ]
+
+    assert [one.code for one in said] == [3, 2, 2, 2, 2]
+    assert [line for one in said for line in one.lines if mark.lower() in line.lower()] == []
+
+
 def test_deletion_of_unread_records_ends_a_release_and_of_other_records_does_not(kafka, tmp_path, capsys):
     days = by_day(changelog())
     own = release(kafka, tmp_path, capsys)
