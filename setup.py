@@ -92,6 +92,7 @@ setup(
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17,<0.18",
             "selenium>=4.51,<4.52",
+            "setuptools>=84,<85",
         ],
     },
     entry_points={"console_scripts": ["slackwater = pipelines.cli:program"]},
