@@ -97,6 +97,5 @@ def _place(error: Exception) -> str:
     return [place for place in places if place.startswith(_OWN)][-1]
 
 
-
 if __name__ == "__main__":
     sys.exit(main())
