@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from pipelines import process
 from pipelines.commands import COMMANDS, flags_of, parser_of, prepare
@@ -77,11 +76,8 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         print("slackwater: interrupted; run it again to complete it: published windows stay", file=sys.stderr)
         return 4
     except Exception as error:  # a traceback would show its text, which may quote data
-        print(
-            f"slackwater: {given.command} failed with {type(error).__name__} in {_place(error)}, a fault of the program; "
-            "report it with this line",
-            file=sys.stderr,
-        )
+        failed = f"{given.command} failed with {type(error).__name__} in {_place(error)}"
+        print(f"slackwater: {failed}, a fault of the program; report it with this line", file=sys.stderr)
         return 4
     try:
         print(said, flush=True)
