@@ -31,9 +31,12 @@ from privacy.sanitised.lower_bounds import curves_bound, diameter_bound
 from privacy.upward import above, root_above
 
 CurveMetric = Literal["total", "mean", "max"]
-_ACCOUNTINGS: tuple[Accounting, ...] = ("zcdp", "pld")
-
 """Distance of two curves: the sum, the mean or the largest of the differences of their points."""
+
+SPARE = 1 + Fraction(1, 2**30)
+"""Factor by which a scale that was searched is widened: another version's search may end on other last bits."""
+
+_ACCOUNTINGS: tuple[Accounting, ...] = ("zcdp", "pld")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +67,7 @@ class CurveNoise:
         if self.total is not None:
             at_least("total", self.total, 1)
         positive("epsilon", self.epsilon)
-        needed = LEAST[self.distribution](self.points, self.steps, self.total, self.epsilon, self.delta)
-        exact = NOISE[self.distribution].pure  # otherwise the last bits may depend on the version
-        if self.scale < needed * (1.0 if exact else 1 - 2.0**-30):
+        if self.scale < LEAST[self.distribution](self.points, self.steps, self.total, self.epsilon, self.delta):
             raise ValueError(f"scale={self.scale} is too small for epsilon={self.epsilon}, delta={self.delta}")
 
     @staticmethod
@@ -85,6 +86,11 @@ class CurveNoise:
         (12000.0, 3000.0)
         """
         positive("epsilon", epsilon)
+        scales = {
+            name: least(points, steps, total, epsilon, delta)
+            for name, least in LEAST.items()
+            if NOISE[name].pure or delta > 0
+        }
         noises = [
             CurveNoise(
                 points=points,
@@ -93,10 +99,9 @@ class CurveNoise:
                 epsilon=epsilon,
                 delta=delta,
                 distribution=name,
-                scale=least(points, steps, total, epsilon, delta),
+                scale=scale if NOISE[name].pure else above(Fraction(scale) * SPARE),
             )
-            for name, least in LEAST.items()
-            if NOISE[name].pure or delta > 0
+            for name, scale in scales.items()
         ]
         return min(noises, key=lambda noise: noise.noise.variance)
 

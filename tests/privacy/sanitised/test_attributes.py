@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from privacy.accounting.accounting import TOLERANCE
 from privacy.accounting.curves import gaussian_delta
 from privacy.noise.odds import PARTS, choose, uniform
 from privacy.sanitised.attributes import Attribute, Category, Curve, Number, Subset
@@ -480,6 +481,26 @@ def test_noise_of_half_the_scale_is_refused_for_curves():
                 distribution=noise.distribution,
                 scale=noise.scale / 2,
             )
+
+
+@pytest.mark.parametrize(
+    ("points", "steps", "delta", "distribution"),
+    [(1, 1, 0.1, "gaussian"), (48, 100, 1e-6, "gaussian"), (48, 100, 0.0, "laplace")],
+)
+def test_a_scale_below_the_least_is_refused_for_curves(points, steps, delta, distribution):
+    """The least scale of one point follows from zCDP, that of 48 points from the delta of continuous noise."""
+    least = LEAST[distribution](points, steps, None, 2.0, delta)
+    noise = CurveNoise(
+        points=points, steps=steps, total=None, epsilon=2.0, delta=delta, distribution=distribution, scale=least
+    )
+    with pytest.raises(ValueError, match=r"is too small for epsilon=2\.0"):
+        replace(noise, scale=math.nextafter(least, 0))
+
+
+def test_a_planned_scale_of_curves_leaves_room_for_another_search():
+    """Another version may find a least scale that differs by the accuracy of the search."""
+    noise = CurveNoise.optimal(48, 100, epsilon=2.0, delta=1e-6)
+    assert 1 + TOLERANCE < noise.scale / LEAST["gaussian"](48, 100, None, 2.0, 1e-6) < 1 + 2.0**-29
 
 
 @pytest.mark.parametrize(("total", "steps"), [(1.2, 2), (1.5, 3), (0.99, 1), (4.999, 9)])
