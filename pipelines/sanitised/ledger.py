@@ -9,7 +9,7 @@ from pipelines.ledger.apart import OtherPromise
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.published_plan import statement
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
-from pipelines.sanitised.store import Sanitised, all_epochs
+from pipelines.sanitised.store import SANITISED, Sanitised, all_epochs
 from pipelines.spec.beside import specs_beside
 from pipelines.store.folder import is_folder
 from pipelines.store.same_data import SameData, patterns_of
@@ -95,7 +95,7 @@ def ledger(path: str) -> RecordsLedger:
             f"{spec.path}: is not the spec of the release in {spec.output.private}; restore that spec, or name other "
             "folders"
         )
-    return RecordsLedger(release=spec.release, spec_sha256=spec.sha256, record=spec.record, commits=tuple(commits))
+    return RecordsLedger(release=spec.release, spec_sha256=spec.sha256, record=spec.record, commits=tuple(map(SANITISED.public, commits)))
 
 
 def beside(path: Path, same: SameData) -> tuple[list[OtherPromise], Sequence[str]]:

@@ -15,7 +15,7 @@ from pipelines.sanitised.noted import keep_note, refuse_second
 from pipelines.sanitised.published import PublishedRecords
 from pipelines.sanitised.published_plan import plan_document, plan_json, plan_text, statement
 from pipelines.sanitised.spec import SanitiseSpec, load_sanitise
-from pipelines.sanitised.store import NAMES, NAMES_FILE, RECORDS, Sanitised, names_done, sanitised_store
+from pipelines.sanitised.store import NAMES, NAMES_FILE, RECORDS, SANITISED, Sanitised, names_done, sanitised_store
 from pipelines.store.store import EpochStore
 from privacy.accounting.accounting import Budget
 from privacy.counted import counted
@@ -47,7 +47,7 @@ class Records:
         records: Number of records that this run sanitised; 0 if there was nothing new.
         left_out: Number of rows of records that were sanitised before, which are left out. Private.
         files: Paths of the published files of this epoch.
-        commit: The epoch; None if there was nothing new.
+        commit: The epoch, without its private members; None if there was nothing new.
         estimates: Path of the file of estimates, and their number; None if it was not requested.
     """
 
@@ -189,7 +189,7 @@ def _released(spec: SanitiseSpec, store: EpochStore[Sanitised]) -> Records:
         records=commit.records,
         left_out=left_out,
         files=tuple(store.shown.paths(commit)),
-        commit=commit,
+        commit=SANITISED.public(commit),
     )
 
 

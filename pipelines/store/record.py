@@ -142,6 +142,11 @@ class EpochKind(Generic[R]):
             )
         return record
 
+    def public(self, record: R) -> R:
+        """Return a record without its private members, as readers of the public side have it."""
+        found: R = CODEC.read(self.record, {**CODEC.write(record), **self.private})
+        return found
+
     def check(self, records: Sequence[R], where: str) -> None:
         """Check that these are epochs 1, 2, ... of one release, one spec and one plan.
 

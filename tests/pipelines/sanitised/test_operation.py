@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.ledger.apart import beside
+from pipelines.sanitised.ledger import ledger
 from pipelines.sanitised.models import SanitiseModel
+from pipelines.sanitised.operation import sanitise
 from pipelines.sanitised.published_plan import plan_json, read_plan
 from pipelines.sanitised.spec import load_sanitise
 from pipelines.sanitised.store import Sanitised, names_done, sanitised_store
@@ -97,6 +99,19 @@ def test_records_come_out_as_many_and_nothing_else_of_them_does(slackwater):
     assert {name.split("/")[0] for name in public} == {"manifest.json", "plan.json", "records"}
     assert [name for name, content in public.items() if NAME.encode() in content] == []
     assert NAME not in said.out
+
+
+def test_values_of_functions_hold_no_private_member_of_an_epoch(slackwater):
+    """The digest of the names confirms a guess of all of them, and rows left out were sanitised before."""
+    people(slackwater.folder / "data/second.csv", range(39, 41))
+    with chdir(slackwater.folder):
+        made = sanitise("spec.yaml")
+        private = sanitised_store("public", "private").commits()
+        epochs = (made.commit, *ledger("spec.yaml").commits)
+
+    assert [(len(one.state), one.left_out) for one in private] == [(1, 1)]
+    assert [(one.state, one.left_out, one.plan) for one in epochs] == [({}, 0, "")] * 2
+    assert [one.files for one in epochs] == [one.files for one in private * 2]
 
 
 def test_a_record_is_sanitised_once_however_often_it_comes(slackwater):
