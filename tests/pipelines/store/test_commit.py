@@ -1,6 +1,7 @@
 """Records of epochs are read to the letter, and follow on each other."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,17 @@ def test_no_torn_or_altered_record_is_read(tmp_path: Path) -> None:
     wrong = [content[:size] for size in range(len(content))]
     wrong += [json.dumps({k: v for k, v in document.items() if k != missing}).encode() for missing in document]
     wrong += [json.dumps({**document, key: [[]]}).encode() for key in document]
-    wrong += [json.dumps({**document, "more": 1}).encode(), json.dumps({**document, "epoch": "1"}).encode()]
+    changes: list[dict[str, object]] = [
+        {"more": 1},
+        {"epoch": "1"},
+        {"epoch": True},
+        {"windows": 2.0},
+        {"windows": None},
+        {"loss": {**document["loss"], "epsilon": math.nan}},
+        {"loss": {**document["loss"], "epsilon": "much"}},
+        {"loss": {**document["loss"], "more": 1}},
+    ]
+    wrong += [json.dumps({**document, **change}).encode() for change in changes]
 
     for torn in wrong:
         with pytest.raises(RefusedError):
