@@ -95,7 +95,9 @@ def ledger(path: str) -> RecordsLedger:
             f"{spec.path}: is not the spec of the release in {spec.output.private}; restore that spec, or name other "
             "folders"
         )
-    return RecordsLedger(release=spec.release, spec_sha256=spec.sha256, record=spec.record, commits=tuple(map(SANITISED.public, commits)))
+    return RecordsLedger(
+        release=spec.release, spec_sha256=spec.sha256, record=spec.record, commits=tuple(map(SANITISED.public, commits))
+    )
 
 
 def beside(path: Path, same: SameData) -> tuple[list[OtherPromise], Sequence[str]]:
