@@ -60,6 +60,11 @@ class Along(Protocol):
         ...
 
     @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        ...
+
+    @property
     def name(self) -> str:
         """Name in the spec's words."""
         ...

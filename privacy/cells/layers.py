@@ -109,6 +109,11 @@ class Layers:
         """Number of nodes that each cell is in."""
         return len(self.sizes)
 
+    @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        return max(self.weights)
+
     def least_precisions(self) -> Floats:
         return np.full(self.cells, float(self.weights[0] ** 2))
 

@@ -89,6 +89,11 @@ class Mixed:
     def filled(self) -> int:
         return 1 + int(np.count_nonzero(_model(self).rows, axis=0).max(initial=0))
 
+    @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        return max(map(max, (self.alone, *self.rows)))
+
     def least_precisions(self) -> Floats:
         """By Gershgorin a symmetric matrix, here (S^T S)^-1, is at most the diagonal one of its rows' absolute sums."""
         return _least_precisions(self)

@@ -46,6 +46,11 @@ class Prefixes:
     def filled(self) -> int:
         return self.cells
 
+    @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        return 1
+
     def least_precisions(self) -> Floats:
         """S^-1 takes differences, which are at most twice as long."""
         return np.full(self.cells, 0.25)

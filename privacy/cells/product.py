@@ -89,6 +89,11 @@ class Product:
         return math.prod(axis.filled for axis in self.axes)
 
     @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        return math.prod(axis.heaviest for axis in self.axes)
+
+    @property
     def trivial(self) -> bool:
         """Whether each cell has its own noise, so that nothing is gathered."""
         return all(axis.trivial for axis in self.axes)
@@ -104,7 +109,14 @@ class Product:
         return tuple(sorted(products(a.corners(power, step) for a, step in zip(self.axes, steps, strict=True))))
 
     def spread(self, values: Ints) -> Ints:
-        """Return S times values: int64 [.., cells] to [.., nodes]."""
+        """Return S times values: int64 [.., cells] to [.., nodes].
+
+        Raises:
+            OverflowError: a sum may exceed 64 bits, so that it would say nothing of the cells.
+        """
+        sizes = np.abs(values, dtype=np.float64).sum(axis=-1)
+        if sizes.max(initial=0.0) * self.heaviest >= 2.0**62:
+            raise OverflowError("weighted sums over cells exceed 2^62 steps; use a coarser grid or fewer cells")
         found: Ints = self._walked(values, [axis.cells for axis in self.axes], [axis.spread for axis in self.axes])
         return found
 

@@ -94,6 +94,11 @@ class Quadtree:
         """Number of nodes that each cell is in."""
         return len(self.weights)
 
+    @property
+    def heaviest(self) -> int:
+        """Largest weight of a cell in a node."""
+        return max(self.weights)
+
     def least_precisions(self) -> Floats:
         return np.full(self.cells, float(self.weights[0] ** 2))
 

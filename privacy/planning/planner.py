@@ -33,7 +33,7 @@ from privacy.planning.statement import unproved
 from privacy.planning.strategy_rules import strategy_problems
 from privacy.problems import RuleError
 from privacy.series import Family, Series
-from privacy.strategies.candidates import Candidate, Needs
+from privacy.strategies.candidates import LARGEST_STATE, Candidate, Needs
 from privacy.strategies.table import EVENTS, OFFERS
 from privacy.ties import cheapest, cheapest_first
 
@@ -81,6 +81,12 @@ class PlanningTask:
             return 1
         most = max(leaves.appearing for leaves in self.promise.touched)
         return most if self.promise.windows is None else min(most, self.promise.windows + 1)
+
+    @property
+    def size(self) -> int:
+        """Largest value that a state has in one column, in grid steps."""
+        weight = 1 if self.over is None else self.over.heaviest
+        return weight * max(component.largest for component in self.demand.measure.components)
 
     def unit(self, leaf: int) -> Contribution:
         """Return the contribution of a unit to net changes in leaves of `leaf` windows."""
@@ -177,6 +183,11 @@ def _lacking(task: PlanningTask) -> RuleError:
             f"{choice.refine} uses Gaussian noise in advance, which is not proved for data that "
             "react to what is published (adaptive_data); use refine: bottom_up, Laplace noise, or auto"
         )
+    if not OFFERS[choice.name].sparse and min(asked.size for asked in _over_cells(task)) > LARGEST_STATE:
+        return RuleError(
+            f"{choice.name} has no room for 16 million entries with these bounds and cells; use narrower bounds, "
+            "another strategy over cells, or tree"
+        )
     return RuleError(f"no {choice.name} of this shape fits into the schedule")
 
 
@@ -193,6 +204,7 @@ def _asked(task: PlanningTask) -> Needs:
         boundaries=task.promise.boundaries,
         counted=task.promise.counts_changes,
         power=NOISE[task.mechanism].power,
+        size=task.size,
         squared_norm=lambda strategy, leaf: entry_squared(strategy, task.unit(leaf)),
         error=error,
     )

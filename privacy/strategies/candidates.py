@@ -12,6 +12,10 @@ from privacy.strategies.base import Strategy
 from privacy.strategies.choice import Choice
 
 
+LARGEST_STATE = 2**37
+"""Largest state for a strategy that is not sparse, in steps: 64 bits have room for 16 million of them in one node."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A strategy and the series that it publishes.
@@ -44,6 +48,7 @@ class Needs:
             differ; None if everything that a unit ever does is protected.
         counted: whether the changes of an entry are bounded, in total or in each block of time.
         power: power of a ratio of widths that a part costs (privacy.noise.kinds).
+        size: largest value that a state has in one column, in grid steps.
         squared_norm: squared L2 norm of one entry's nodes, for a strategy and the number of windows in its leaf.
         error: root mean square error of a candidate, for comparison with others.
     """
@@ -56,6 +61,7 @@ class Needs:
     boundaries: int | None
     counted: bool
     power: int
+    size: int
     squared_norm: Callable[[Strategy, int], float]
     error: Callable[[Candidate], float]
 

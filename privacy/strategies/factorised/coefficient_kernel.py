@@ -30,8 +30,14 @@ from privacy.strategies.factorised.kernel import Integers, Reals
 BITS = 20
 """Number of bits of a coefficient after the binary point."""
 
-ROWS, COLUMNS = 512, 8192
-"""Size of one block of the matrix C; sums of 2^13 products of 20-bit numbers are exact in float64."""
+ROWS, COLUMNS = 512, 2048
+"""Size of one block of the matrix C; sums of 2^11 products of 20-bit and 22-bit numbers are exact in float64."""
+
+LIMB = 22
+"""Bits of one of the three limbs of a leaf."""
+
+CELLS = 2**14
+"""Cells that are filtered at once, so that limbs and sums stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +149,25 @@ def forward_by_leaves(integers: Ints, history: Ints, leaves: Ints) -> tuple[Ints
         leaves: int64 [rows, cells].
     """
     stream = np.concatenate((history, leaves))
-    past, cells = len(history), leaves.shape[1]
-    # x = 2^40 x_2 + 2^20 x_1 + x_0 and likewise C x, exactly; only the last part has digits after the point.
-    mask = 2**BITS - 1
-    limbs = np.concatenate((stream >> 2 * BITS, stream >> BITS & mask, stream & mask), axis=1).astype(np.float64)
     nodes = np.empty_like(leaves)
+    for first in range(0, leaves.shape[1], CELLS):
+        some = slice(first, first + CELLS)
+        _filter(integers, stream[:, some], nodes[:, some])
+    return nodes, stream[max(0, len(stream) - len(integers) + 1) :].copy()
+
+
+def _filter(integers: Ints, stream: Ints, nodes: Ints) -> None:
+    """Write the last rows of C times a stream.
+
+    Args:
+        integers: 2^20 c, int64 [n].
+        stream: int64 [past + rows, cells], leaves.
+        nodes: int64 [rows, cells], which gets the result.
+    """
+    past, cells = len(stream) - len(nodes), stream.shape[1]
+    # x = 2^44 x_2 + 2^22 x_1 + x_0 and likewise C x, exactly; only the last part has digits after the point.
+    mask = 2**LIMB - 1
+    limbs = np.concatenate((stream >> 2 * LIMB, stream >> LIMB & mask, stream & mask), axis=1).astype(np.float64)
     for top in range(past, len(stream), ROWS):
         rows = np.arange(top, min(top + ROWS, len(stream)))
         sums = np.zeros((len(rows), 3 * cells), dtype=np.int64)
@@ -157,8 +177,7 @@ def forward_by_leaves(integers: Ints, history: Ints, leaves: Ints) -> tuple[Ints
             matrix = np.where((lags >= 0) & (lags < len(integers)), integers[lags % len(integers)], 0)
             sums += (matrix.astype(np.float64) @ limbs[columns]).astype(np.int64)
         high, middle, low = np.split(sums, 3, axis=1)
-        nodes[rows - past] = (high << BITS) + middle + (low + 2 ** (BITS - 1) >> BITS)
-    return nodes, stream[max(0, len(stream) - len(integers) + 1) :].copy()
+        nodes[rows - past] = (high << 2 * LIMB - BITS) + (middle << LIMB - BITS) + (low + 2 ** (BITS - 1) >> BITS)
 
 
 def back_by_coefficients(filtered: Floats, level: Floats, past: Floats, noisy: Floats) -> tuple[Floats, Floats]:

@@ -2,11 +2,15 @@
 
 c = sum_i u_i / (1 - t_i x), t_i = 1 - a_i / 2^b_i, integers u_i with sum 2^16, and one state for each i:
 
-    s_i <- s_i - floor(a_i s_i / 2^b_i) + 2^8 x,    y = floor(sum_i u_i s_i / 2^24 + 1/2).
+    s_i <- s_i - floor(a_i s_i / 2^b_i) + 2^g x,    y = floor(sum_i u_i s_i / 2^(16 + g) + 1/2).
 
 Between neighbours s_i differs by the linear response to z, plus d_i with d_i <- t_i d_i + e, |e| < 1, so that
 |d_i| < 1 / (1 - t_i); e = 0 for t_i = 1 and t_i = 0. So the nodes differ by C z and at most
-1 + sum_i u_i / (2^24 (1 - t_i)) steps each, the sum over 0 < t_i < 1.
+1 + sum_i u_i / (2^(16 + g) (1 - t_i)) steps each, the sum over 0 < t_i < 1.
+
+g are the guard bits: 8, and fewer where a unit's state is larger than 2^24 steps. So rounding costs the same share of
+the sensitivity, and there is room for larger levels. If no level exceeds 2^(61 - g) steps, no s_i exceeds 2^62, since
+it is a level minus a weighted mean of earlier ones.
 
     states   int64: forward, exact, one for each exponential
     decays   float64: back, one for each term of 1 / ((1 - x) c(x))
@@ -25,7 +29,7 @@ from privacy.series import Ints
 from privacy.strategies.base import Floats
 from privacy.strategies.factorised import coefficients as series
 from privacy.strategies.factorised.kernel import Integers, Reals
-from privacy.strategies.factorised.step import LARGEST_LEVEL
+from privacy.strategies.factorised.step import LARGEST
 
 Pole = tuple[int, int, int]
 """(a, b, u): the exponential u / 2^16 * t^j with t = 1 - a / 2^b."""
@@ -34,7 +38,10 @@ WEIGHT = 16
 """Number of bits of an exponential's weight after the binary point."""
 
 GUARD = 8
-"""Number of bits of an exponential's state below one step."""
+"""Most bits of an exponential's state below one step."""
+
+STATE = 24
+"""Bits of a unit's state up to which all guard bits are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +50,19 @@ class Exponentials:
 
     Attributes:
         poles: the exponentials; the first is (0, 0, u), the level, and the last (1, 0, u), the current leaf.
+        guard: number of bits of an exponential's state below one step.
     """
 
     form: ClassVar[str] = "arma"
     endless: ClassVar[bool] = False
     bounded: ClassVar[bool] = True
     poles: tuple[Pole, ...]
+    guard: int = GUARD
 
     def __post_init__(self) -> None:
         _check(self.poles)
+        if not 0 <= self.guard <= GUARD:
+            raise ValueError(f"guard={self.guard}: from 0 to {GUARD} bits")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -69,7 +80,7 @@ class Exponentials:
 
     def rounding(self, changes: int, horizon: int | None) -> float:
         assert horizon is not None
-        slow = math.fsum(u * 2.0 ** (b - WEIGHT - GUARD) / a for a, b, u in self.poles if 0 < a < 2**b)
+        slow = math.fsum(u * 2.0 ** (b - WEIGHT - self.guard) / a for a, b, u in self.poles if 0 < a < 2**b)
         return math.sqrt(horizon) * (1 + slow)
 
     def start(self, cells: int) -> tuple[Integers, Reals]:
@@ -87,7 +98,7 @@ class Exponentials:
             leaves: int64 [rows, cells].
             horizon: number of leaves; None without an end.
         """
-        nodes, states = forward_by_states(self.poles, kept["states"], leaves)
+        nodes, states = forward_by_states(self.poles, self.guard, kept["states"], leaves)
         return nodes, {"states": states}
 
     def back(self, kept: Reals, level: Floats, noisy: Floats, horizon: int | None) -> tuple[Floats, Reals]:
@@ -134,11 +145,21 @@ def _response(poles: tuple[Pole, ...], leaves: int) -> Floats:
     return series.exponentials(leaves, *_decays(poles))
 
 
-def forward_by_states(poles: Sequence[Pole], states: Ints, leaves: Ints) -> tuple[Ints, Ints]:
+def guard_for(size: int) -> int:
+    """Return the guard bits if a state of a unit has at most a size, in steps.
+
+    >>> [guard_for(size) for size in (1, 2**24, 2**24 * 17, 2**40)]
+    [8, 8, 4, 0]
+    """
+    return min(GUARD, max(0, GUARD + STATE + 1 - size.bit_length()))
+
+
+def forward_by_states(poles: Sequence[Pole], guard: int, states: Ints, leaves: Ints) -> tuple[Ints, Ints]:
     """Return the nodes of leaves, int64 [rows, cells], and the states after them, int64 [poles, cells].
 
     Args:
         poles: the exponentials.
+        guard: number of bits of a state below one step.
         states: int64 [poles, cells], states before the leaves.
         leaves: int64 [rows, cells].
 
@@ -146,14 +167,14 @@ def forward_by_states(poles: Sequence[Pole], states: Ints, leaves: Ints) -> tupl
         OverflowError: a level exceeds the range of 64 bits.
     """
     a, b, u = np.array(poles, dtype=np.int64).T[:, :, None]
-    levels = (states[0] >> GUARD) + np.cumsum(leaves, axis=0)
-    if levels.size and max(-int(levels.min()), int(levels.max())) > LARGEST_LEVEL:
-        raise OverflowError("a level exceeds 2^50 steps; use a coarser grid")
+    levels = (states[0] >> guard) + np.cumsum(leaves, axis=0)
+    if levels.size and max(-int(levels.min()), int(levels.max())) > LARGEST >> guard:
+        raise OverflowError(f"a level exceeds 2^{(LARGEST >> guard).bit_length() - 1} steps; use a coarser grid")
     nodes = np.empty_like(leaves)
-    below, digits = (np.int64(1) << b) - 1, WEIGHT + GUARD
+    below, digits = (np.int64(1) << b) - 1, WEIGHT + guard
     for row, leaf in enumerate(leaves):
-        # floor(a s / 2^b) and floor(u s / 2^24) in two parts, since a s and u s would not fit.
-        states = states - a * (states >> b) - (a * (states & below) >> b) + (leaf << GUARD)
+        # floor(a s / 2^b) and floor(u s / 2^digits) in two parts, since a s and u s would not fit.
+        states = states - a * (states >> b) - (a * (states & below) >> b) + (leaf << guard)
         rest = (u * (states & (2**digits - 1))).sum(axis=0)
         nodes[row] = (u * (states >> digits)).sum(axis=0) + (rest + 2 ** (digits - 1) >> digits)
     return nodes, states

@@ -14,7 +14,7 @@ The kernels privacy.strategies.factorised.coefficient_kernel and privacy.strateg
 the cost of rounding.
 
 Published numbers are A x + A C^-1 z, except for rounding: at most as many steps times the sum of |A C^-1|. All values
-fit in 64 bits while no level exceeds 2^50 steps.
+fit in 64 bits while no level exceeds 2^61 steps, or 2^53 with all guard bits.
 
 Proofs at length and sources: docs/proofs/strategies.md#rounding and #filters.
 """

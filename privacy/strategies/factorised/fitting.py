@@ -23,7 +23,7 @@ Sources: Zolotarev 1877, as in Hale, Higham, Trefethen, SIAM J. Numer. Anal. 46 
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,10 +31,10 @@ from privacy.noise.kinds import NOISE
 from privacy.problems import RuleError
 from privacy.series import Series
 from privacy.strategies.base import Floats
-from privacy.strategies.candidates import Candidate, Needs, Offer, StrategyTerms, whole
+from privacy.strategies.candidates import LARGEST_STATE, Candidate, Needs, Offer, StrategyTerms, whole
 from privacy.strategies.choice import Choice, Form
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
-from privacy.strategies.factorised.exponential_kernel import WEIGHT, Exponentials, Pole
+from privacy.strategies.factorised.exponential_kernel import WEIGHT, Exponentials, Pole, guard_for
 from privacy.strategies.factorised.factorised import Factorised
 
 LEAST = 0.005
@@ -232,7 +232,7 @@ def _candidates(asked: Needs) -> Iterator[Candidate]:
     In a span a unit that repeatedly arrives and departs can move a filter at any frequency. No tested filter had less
     error than direct levels there (tests/privacy/test_span_plan).
     """
-    if not asked.counted and asked.choice.name == "auto":
+    if asked.size > LARGEST_STATE or (not asked.counted and asked.choice.name == "auto"):
         return
     windows, over = asked.horizon(asked.leaf), asked.nominal // asked.leaf
 
@@ -245,6 +245,8 @@ def _candidates(asked: Needs) -> Iterator[Candidate]:
             found = fit(
                 form, windows=windows, over=over, initial_level=asked.initial_level, series=series, energy=energy
             )
+            if isinstance(found.kernel, Exponentials):
+                found = replace(found, kernel=replace(found.kernel, guard=guard_for(asked.size)))
             yield whole(asked, found)
 
 

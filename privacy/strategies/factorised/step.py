@@ -6,18 +6,18 @@ import numpy as np
 
 from privacy.series import Ints, Series
 
-LARGEST_LEVEL = 2**50
-"""Largest absolute level, in steps."""
+LARGEST = 2**61
+"""Largest absolute leaf, in steps; a level may be as large, unless a kernel needs guard bits."""
 
 
 def refuse_large(leaves: Ints) -> None:
     """Refuse leaves, int64 [rows, cells], that may exceed the range of 64 bits.
 
     Raises:
-        OverflowError: a change exceeds 2^51 steps.
+        OverflowError: a change exceeds 2^61 steps.
     """
-    if leaves.size and max(-int(leaves.min()), int(leaves.max())) > 2 * LARGEST_LEVEL:
-        raise OverflowError("a change exceeds 2^51 steps; use a coarser grid")
+    if leaves.size and max(-int(leaves.min()), int(leaves.max())) > LARGEST:
+        raise OverflowError("a change exceeds 2^61 steps; use a coarser grid")
 
 
 def boundaries(windows: int, series: Sequence[Series]) -> Ints:

@@ -32,11 +32,14 @@ def factorised(form: str, *, windows: int | None = 40, initial_level: bool = Fal
         "window": Coefficients(leak=0.1, ends=True),
         "endless": Coefficients(leak=0.3, ends=True),
         "arma": Exponentials(poles=POLES),
+        "arma without guard bits": Exponentials(poles=POLES, guard=0),
     }[form]
     return Factorised(kernel=kernel, windows=None if form == "endless" else windows, initial_level=initial_level)
 
 
-FORMS = pytest.mark.parametrize("form", ["square_root", "leaky", "window", "endless", "arma"])
+FORMS = pytest.mark.parametrize(
+    "form", ["square_root", "leaky", "window", "endless", "arma", "arma without guard bits"]
+)
 OPENINGS = pytest.mark.parametrize("initial_level", [False, True])
 
 
@@ -63,8 +66,10 @@ def noise_weights(chosen: Factorised, series: Series, windows: int) -> np.ndarra
 
 def most_rounding(chosen: Factorised) -> float:
     """Return the largest distance of a node from the linear part of C, in steps: half a step and the states' part."""
-    poles = chosen.kernel.poles if isinstance(chosen.kernel, Exponentials) else ()
-    return 0.5 + sum(u * 2.0 ** (b - 24) / a for a, b, u in poles if 0 < a < 2**b)
+    if not isinstance(chosen.kernel, Exponentials):
+        return 0.5
+    digits = 16 + chosen.kernel.guard
+    return 0.5 + sum(u * 2.0 ** (b - digits) / a for a, b, u in chosen.kernel.poles if 0 < a < 2**b)
 
 
 @FORMS
@@ -103,9 +108,10 @@ def test_variances_and_weights_are_those_of_the_dense_matrix(form, initial_level
 @FORMS
 @OPENINGS
 def test_nodes_are_exact_where_products_outgrow_64_bits(form, initial_level):
-    """In Python's integers, from the definitions, with levels of up to 2^50 steps."""
+    """In Python's integers, from the definitions, with the largest levels."""
     chosen = factorised(form, initial_level=initial_level)
-    leaves = leaves_within(2**50, windows=40, cells=2)
+    guard = chosen.kernel.guard if isinstance(chosen.kernel, Exponentials) else 1  # a leaf is the difference of levels
+    leaves = leaves_within(2 ** min(60, 61 - guard), windows=40, cells=2)
     if not initial_level:
         leaves[1] += leaves[0]
         leaves[0] = 12345
@@ -114,11 +120,12 @@ def test_nodes_are_exact_where_products_outgrow_64_bits(form, initial_level):
 
     for cell in range(2):
         stream = leaves[0 if initial_level else 1 :, cell].tolist()
-        if form == "arma":
+        if isinstance(chosen.kernel, Exponentials):
             expected, states = [], [0] * len(POLES)
             for x in stream:
-                states = [s - (a * s >> b) + (x << 8) for s, (a, b, _) in zip(states, POLES, strict=True)]
-                expected.append(sum(u * s for s, (_, _, u) in zip(states, POLES, strict=True)) + 2**23 >> 24)
+                states = [s - (a * s >> b) + (x << guard) for s, (a, b, _) in zip(states, POLES, strict=True)]
+                weighted = sum(u * s for s, (_, _, u) in zip(states, POLES, strict=True))
+                expected.append(weighted + 2 ** (15 + guard) >> 16 + guard)
         else:
             rounded = [round(Fraction(c) * 2**20) for c in chosen.coefficients] + [0] * len(stream)
             expected = [sum(rounded[j] * stream[t - j] for j in range(t + 1)) + 2**19 >> 20 for t in range(len(stream))]
@@ -136,7 +143,7 @@ def test_long_histories_are_exact():
     nodes, _, _ = stepped(chosen, leaves, Given({}, 1), [], [windows])
 
     stream = leaves[1:, 0].tolist()
-    for t in (511, 512, 8191, 8192, 8998, 8999):
+    for t in (511, 512, 2047, 2048, 8998, 8999):
         assert nodes[t, 0] == sum(rounded[j] * stream[t - j] for j in range(t + 1)) + 2**19 >> 20
 
 
@@ -169,8 +176,11 @@ def test_every_leaf_has_a_published_node():
         Factorised(kernel=Coefficients(leak=0.01), windows=800, initial_level=False),
         Factorised(kernel=Coefficients(leak=0.2, ends=True), windows=None, initial_level=False),
         Factorised(kernel=Exponentials(poles=dyadic(*zolotarev(0.01, 0.01, 4))), windows=800, initial_level=False),
+        Factorised(
+            kernel=Exponentials(poles=dyadic(*zolotarev(0.01, 0.01, 4)), guard=0), windows=800, initial_level=False
+        ),
     ],
-    ids=["leaky", "endless", "arma"],
+    ids=["leaky", "endless", "arma", "arma without guard bits"],
 )
 def test_rounding_moves_neighbours_by_no_more_than_its_bound(chosen):
     """Sixty units of a dozen changes each, on other units' sums without round numbers."""
@@ -235,13 +245,14 @@ def test_twenty_cells_pass_twenty_thousand_windows_at_constant_state():
 
 
 def test_values_beyond_64_bits_are_refused():
-    with pytest.raises(OverflowError, match="change exceeds 2\\^51 steps"):
-        exact_nodes(factorised("leaky"), np.array([[0], [2**51 + 1]]))
-    with pytest.raises(OverflowError, match="level exceeds 2\\^50 steps"):
-        exact_nodes(factorised("arma"), np.array([[0], [2**50], [1]]))
-    assert exact_nodes(factorised("arma"), np.array([[0], [2**50]])).tolist() == [[2**50]]
-    with pytest.raises(OverflowError, match="level"):
-        stepped(factorised("arma"), np.array([[0], [2**50], [1]]), Given({}, 1), [], [2])
+    with pytest.raises(OverflowError, match="change exceeds 2\\^61 steps"):
+        exact_nodes(factorised("leaky"), np.array([[0], [2**61 + 1]]))
+    for form, bits in (("arma", 53), ("arma without guard bits", 61)):
+        with pytest.raises(OverflowError, match=f"level exceeds 2\\^{bits} steps"):
+            exact_nodes(factorised(form), np.array([[0], [2**bits], [1]]))
+        assert exact_nodes(factorised(form), np.array([[0], [2**bits]])).tolist() == [[2**bits]]
+        with pytest.raises(OverflowError, match="level"):
+            stepped(factorised(form), np.array([[0], [2**bits], [1]]), Given({}, 1), [], [2])
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,18 @@ No part of this is random.
 import numpy as np
 import pytest
 
+from privacy.cells.mixed import Mixed
+from privacy.cells.product import Product
 from privacy.series import Series
+from privacy.strategies.candidates import Needs
+from privacy.strategies.choice import Choice, Form
 from privacy.strategies.factorised import coefficients, vectors
 from privacy.strategies.factorised.certificate import certify
 from privacy.strategies.factorised.coefficient_kernel import Coefficients
 from privacy.strategies.factorised.energy import toggles
 from privacy.strategies.factorised.exponential_kernel import Exponentials
 from privacy.strategies.factorised.factorised import Factorised
-from privacy.strategies.factorised.fitting import dyadic, fit, zolotarev
+from privacy.strategies.factorised.fitting import FACTORISED, dyadic, fit, zolotarev
 from tests.privacy.strategies.factorised.test_vectors import HISTOGRAM
 
 LEVEL = Series(kind="level")
@@ -25,6 +29,45 @@ def fitted(form: str, windows: int, changes: int, *, bound=toggles, worst: bool 
         return float(bound(found.coefficients, windows, changes)[changes])
 
     return fit(form, windows=windows, over=windows, initial_level=False, series=[LEVEL], energy=energy, worst=worst)
+
+
+def offered(form: Form, size: int) -> list[Factorised]:
+    """Return what the planner is offered for states of at most `size` steps."""
+    asked = Needs(
+        series=(LEVEL,),
+        windows=8,
+        nominal=8,
+        initial_level=True,
+        choice=Choice(name="factorised", form=form),
+        boundaries=None,
+        counted=True,
+        power=2,
+        size=size,
+        squared_norm=lambda strategy, leaf: float((strategy.coefficients**2).sum()),
+        error=lambda candidate: 1.0,
+    )
+    return [piece.strategy for candidate in FACTORISED.candidates(asked) for piece in candidate]
+
+
+@pytest.mark.parametrize("form", ["arma", "square_root"])
+def test_whatever_is_offered_has_room_for_sixteen_million_entries(form):
+    """The heaviest sums over two ordered keys, and as many entries in one cell as `plan` promises."""
+    along = Mixed(alone=bytes([63, 63]), rows=(bytes([63, 63]),))
+    over = Product(axes=(along, along))
+    entries = 2**24
+    leaves = np.zeros((9, over.cells), dtype=np.int64)
+    leaves[0, 0], leaves[3, 0], leaves[4, 0] = entries * 2**24, -entries * 2**24, entries * 2**24
+    (chosen,) = offered(form, over.heaviest * 2**24)
+
+    _, (published,), _ = chosen.step(
+        None, over.spread(leaves), series=[LEVEL], sample=lambda nodes: np.zeros((len(nodes.end), over.nodes), np.int64)
+    )
+
+    found = over.gather(published)[:, 0] / 2**24
+    np.testing.assert_allclose(found, [*[entries] * 2, 0, *[entries] * 5], atol=1e-3)
+    assert offered(form, 2**38) == []
+    with pytest.raises(OverflowError, match="weighted sums over cells"):
+        over.spread(leaves * 2**4)
 
 
 def in_bins(c: np.ndarray, windows: int, k: int) -> np.ndarray:
