@@ -1,7 +1,8 @@
 """Speed of noise: samples a second, and what a release with many numbers takes.
 
-    python -m benchmarks.noise             # samples and releases; two minutes
+    python -m benchmarks.noise             # all three tables; ten minutes
     python -m benchmarks.noise samples     # samples only
+    python -m benchmarks.noise large       # ten million numbers, on all cores; five minutes
 
 All times are processor seconds, so that a busy machine changes them little; releases also have wall-clock seconds.
 """
@@ -9,6 +10,7 @@ All times are processor seconds, so that a busy machine changes them little; rel
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from benchmarks.noise.opendp import opendp_samples
-from benchmarks.noise.releases import RELEASES, write_release
+from benchmarks.noise.releases import LARGE, RELEASES, write_release
+from benchmarks.throughput.process import measure
 from privacy.noise.exact.bounds import gaussian, laplace
 from privacy.noise.exact.sampler import make_sampler
 
@@ -29,7 +33,7 @@ SCALES = (0.01, 1.0, 30.0, 1e3, 1e6, 1e9, 2.0**55)
 MANY, FEW = 2_000_000, 20_000
 """Samples to time: of the fast samplers, and of OpenDP."""
 
-BOTH = ("samples", "releases")
+PARTS = ("samples", "releases", "large")
 STAGES = ("noise", "numbers", "tables", "files", "plan", "everything else")
 
 
@@ -106,14 +110,42 @@ def print_releases() -> None:
                 )
 
 
+def print_large() -> None:
+    """Print what whole commands take for large releases on all cores: `run`, `show` and `report`."""
+    print("| release | numbers | command | wall s | processor s | peak MB | output MB |")
+    print("|---|--:|---|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in LARGE:
+            spec = write_release(name, Path(folder, name))
+            files = {"run": spec.parent / "public", "show": spec.parent / "log", "report": spec.parent / "page.html"}
+            for command, made in files.items():
+                output = ["-o", str(made)] if command == "report" else []
+                before = os.times()
+                cost = measure([sys.executable, "-m", "pipelines", command, str(spec), *output], spec.parent / "log")
+                after = os.times()
+                processor = sum(after[2:4]) - sum(before[2:4])
+                size = sum(path.stat().st_size for path in ([made] if made.is_file() else made.rglob("*.*")))
+                numbers = sum(
+                    pq.read_metadata(file).num_rows for file in spec.parent.glob("public/estimates/*.parquet")
+                )
+                print(
+                    f"| {name} | {numbers:,} | {command} | {cost.seconds:.1f} | {processor:.1f} "
+                    f"| {cost.peak / 1e6:,.0f} | {size / 1e6:.1f} |",
+                    flush=True,
+                )
+            shutil.rmtree(spec.parent)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("parts", nargs="*", choices=BOTH, help="default: both")
-    parts = parser.parse_args().parts or BOTH
+    parser.add_argument("parts", nargs="*", choices=PARTS, help="default: all")
+    parts = parser.parse_args().parts or PARTS
     if "samples" in parts:
         print_samples()
     if "releases" in parts:
         print_releases()
+    if "large" in parts:
+        print_large()
 
 
 if __name__ == "__main__":

@@ -34,6 +34,16 @@ HOURS = {
     "cells": "cells: {for: ranges}",
 }
 
+LARGE: dict[str, dict[str, Any]] = {
+    "wide": {**MAP, "noise": "gaussian", "y": 3333},
+    "wide-laplace": {**MAP, "noise": "laplace", "y": 3333},
+    "long": {**HOURS, "noise": "gaussian", "x": 99, "y": 138, "publish": "level", "cells": ""},
+    "ranges": {**MAP, "noise": "gaussian", "x": 999, "y": 999, "publish": "level", "cells": HOURS["cells"]},
+    "ranges-laplace": {**MAP, "noise": "laplace", "x": 999, "y": 999, "publish": "level", "cells": HOURS["cells"]},
+}
+"""Ten million numbers: 1.7 million cells in six windows, and 13,900 cells in 720 windows; and a million cells for
+ranges in six windows."""
+
 RELEASES: dict[str, dict[str, Any]] = {
     "map": {**MAP, "noise": "gaussian"},
     "map-laplace": {**MAP, "noise": "laplace"},
@@ -46,7 +56,7 @@ in 720 windows, levels and changes as two queries."""
 
 def write_release(name: str, folder: Path) -> Path:
     """Write the changelog and the spec of a release into a new folder, and return the spec's path."""
-    fields = RELEASES[name]
+    fields = (RELEASES | LARGE)[name]
     folder.mkdir()
     chance = np.random.default_rng(1)
     start = int(np.datetime64("2026-01-01", "us").astype(np.int64))

@@ -17,7 +17,7 @@ from transforms.release.published_columns import key_types, published_cells
 from transforms.release.quantile_tables import QUANTILE
 
 NUMBERS = 100_000
-"""Most numbers on a page, over all queries: about three megabytes."""
+"""Most numbers of cells on a page, over all queries: two or three megabytes, and half as much for sums of cells."""
 
 WINDOWS = 1_500
 """Most windows of a series; more do not fit on a screen."""
@@ -78,13 +78,19 @@ def shown_cells(numbers: Sequence[Numbers], cells: int, *, queries: int) -> NDAr
         cells: Number of cells.
         queries: Number of queries that share the page.
     """
-    room = NUMBERS // queries // sum(min(len(one.value), WINDOWS) or 1 for one in numbers)
+    most = _windows(numbers, queries)
+    room = NUMBERS // queries // sum(min(len(one.value), most) or 1 for one in numbers)
     count = max(1, min(cells, CELLS, room))
     if count == cells:
         return np.arange(cells)
     value = numbers[0].value
     size = np.nan_to_num(np.abs(value)).mean(axis=0) if len(value) else np.zeros(cells)
     return np.argsort(-size, kind="stable")[:count]
+
+
+def _windows(numbers: Sequence[Numbers], queries: int) -> int:
+    """Return the most windows of each series, so that a page has room for one cell and the sum of all cells."""
+    return max(1, min(WINDOWS, NUMBERS // queries // (2 * len(numbers))))
 
 
 def chart_document(
@@ -132,7 +138,10 @@ def chart_data(chart: Chart, numbers: Sequence[Numbers], *, times: Times, querie
         "zero": chart.zero,
         "called": chart.called,
         "rest": chart.rest,
-        "series": [_series(one, cells, kind, times) for one, kind in zip(numbers, chart.kinds, strict=True)],
+        "series": [
+            _series(one, cells, kind, times, _windows(numbers, queries))
+            for one, kind in zip(numbers, chart.kinds, strict=True)
+        ],
     }
 
 
@@ -153,8 +162,8 @@ def labels(query: Query, cells: NDArray[np.int64]) -> list[list[str]]:
     return [list(label) for label in zip(*reversed(columns), strict=True)] if columns else [[]]
 
 
-def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times) -> dict[str, Any]:
-    series, last = numbers.series, slice(-WINDOWS, None)
+def _series(numbers: Numbers, cells: NDArray[np.int64], label: str, times: Times, windows: int) -> dict[str, Any]:
+    series, last = numbers.series, slice(-windows, None)
     ends = np.arange(len(numbers.value))[last] * series.every + series.width
     document: dict[str, Any] = {
         "kind": series.kind,

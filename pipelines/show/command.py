@@ -10,7 +10,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="output",
         metavar="FILE",
-        help="Write the table to FILE, which ends in .parquet, .csv, .jsonl, .md or .txt. Default: print it.",
+        help="Write the table to FILE, which ends in .parquet, .csv, .jsonl, .md or .txt. Default: print it; of more "
+        "than 2,000 rows, the first and the last ones.",
     )
     parser.add_argument(
         "--query", metavar="NAME", action="append", help="Show only this query. May repeat. Default: all queries."

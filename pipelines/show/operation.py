@@ -20,6 +20,9 @@ from transforms.common.shown_tables import Clock, rows_of, text_of, write_shown
 from transforms.release.quantile_tables import QUANTILE, quantile_kind
 from transforms.release.range_tables import by_range, range_kind
 
+PRINTED = 2_000
+"""Most rows that are printed; of more, the first and the last ones."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
@@ -49,7 +52,14 @@ class Shown:
         return document if self.file is not None else {**document, "estimates": rows_of(self.table)}
 
     def text(self) -> str:
-        """Return the text that `slackwater show` prints."""
+        """Return the text that `slackwater show` prints: of many rows, the first and the last ones."""
+        rows = self.table.num_rows
+        if self.file is None and rows > PRINTED:
+            ends = [self.table.slice(0, PRINTED // 2), self.table.slice(rows - PRINTED // 2)]
+            return (
+                f"{text_of(pa.concat_tables(ends), local=self.local)}\n\nThe first {PRINTED // 2:,} and the last "
+                f"{PRINTED // 2:,} of {rows:,} rows. All of them: -o FILE.parquet, .csv or .jsonl; fewer: --query NAME."
+            )
         if self.file is None:
             return text_of(self.table, local=self.local)
         sanitised = self.records is not None

@@ -11,7 +11,6 @@ from privacy.series import Series
 from privacy.strategies.base import Strategy
 from privacy.strategies.choice import Choice
 
-
 LARGEST_STATE = 2**37
 """Largest state for a strategy that is not sparse, in steps: 64 bits have room for 16 million of them in one node."""
 

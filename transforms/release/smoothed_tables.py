@@ -118,8 +118,10 @@ def of_series(estimates: pa.Table, query: Query, series: Series, windows: Window
         pc.equal(estimates.column("kind"), series.kind),
         pa.array(end - begin == series.width),
     )
-    table = estimates.filter(reduce(pc.and_, wanted))
-    return table.take(pa.array(_by_number(table, query, series, windows)))
+    mask = reduce(pc.and_, wanted)
+    table = estimates if pc.all(mask, min_count=0).as_py() else estimates.filter(mask)
+    rows = _by_number(table, query, series, windows)
+    return table if np.array_equal(rows, np.arange(len(rows))) else table.take(pa.array(rows))
 
 
 def _by_number(table: pa.Table, query: Query, series: Series, windows: Windows) -> np.ndarray:

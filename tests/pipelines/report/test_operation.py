@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import slackwater
 from pipelines import cli
-from pipelines.pages.charts import CELLS, NUMBERS, Times, chart_document, shown_cells
+from pipelines.pages.charts import CELLS, NUMBERS, WINDOWS, Times, chart_document, shown_cells
 from pipelines.pages.numbers import Numbers, numbers_of, outstanding, signal
 from pipelines.published.release import published
 from privacy.accounting.accounting import Budget
@@ -214,6 +214,24 @@ def test_a_page_shows_the_largest_of_thousands_of_cells_and_says_so() -> None:
     assert [*document["cells"][0], *document["cells"][-1]] == ["c4999", f"c{5000 - CELLS:04}"]
     assert (len(document["cells"]), document["of"]) == (CELLS, 5000)
     assert len(few) == NUMBERS // 10 // (8 * 12) < CELLS
+
+
+def test_a_page_of_very_many_series_shows_their_last_windows_and_says_how_many_are_left_out() -> None:
+    query = Query(name="beds", measure=Measure(kind="count"), by=(("ward", ("a", "b")),), publish=(LEVEL,) * 6)
+    value = np.tile(np.arange(2000.0)[:, None], (1, 2))
+    total = value.sum(axis=1), np.ones(2000)
+    numbers = [Numbers(series=LEVEL, value=value, low=value - 1, high=value + 1, total=total)] * 6
+
+    alone, shared = (
+        chart_document(query, numbers, plan_of(query, budget=Budget(epsilon=1.0)), times=DAYS, queries=queries)
+        for queries in (1, 100)
+    )
+
+    assert {len(line["v"]) for one in alone["series"] for line in one["cells"]} == {WINDOWS}
+    written = [line for one in shared["series"] for line in (*one["cells"], one["total"])]
+    assert 0 < sum(len(line["v"]) for line in written) <= 1.5 * NUMBERS // 100  # cells, and their sum
+    assert {one["left"] + len(one["total"]["v"]) for one in shared["series"]} == {2000}
+    assert all(line["v"][-1] == value[-1, 0] for one in shared["series"] for line in one["cells"])
 
 
 def test_numbers_on_the_page_have_three_digits_of_their_noise_rounded_outward() -> None:

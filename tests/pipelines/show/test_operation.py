@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import cli
+from pipelines.show import operation
+from pipelines.show.operation import show
 from tests.releases.continued import rows_of, unpacked
 from transforms.common.shown_tables import text_of, write_shown
 
@@ -37,6 +39,26 @@ def test_all_estimates_of_all_epochs_are_one_table(kept, tmp_path, capsys):
     assert f"{len(rows):,} numbers up to 2026-" in capsys.readouterr().out
     of_one = [row for row in rows if row["query"] == "covers" and row["kind"] == "level"]
     assert of_one == sorted(of_one, key=lambda row: row["window_end"])  # of both epochs, and the sort is stable
+
+
+def test_of_many_rows_the_first_and_last_are_printed_and_how_to_get_all(kept, tmp_path, monkeypatch, capsys):
+    assert cli.main(["show", str(kept / "public")]) == 0
+    every = capsys.readouterr().out.splitlines()
+    assert len(every) == 1 + len(show(kept / "public").table)  # the kept release is small
+    monkeypatch.setattr(operation, "PRINTED", 10)
+
+    assert cli.main(["show", str(kept / "public")]) == 0
+    few = capsys.readouterr().out.splitlines()
+    assert cli.main(["show", str(kept / "public"), "-o", str(tmp_path / "all.txt")]) == 0
+
+    words = [line.split() for line in few]  # columns are as wide as the rows that are shown need
+    assert words[1:6] == [line.split() for line in every[1:6]]
+    assert words[6:11] == [line.split() for line in every[-5:]]
+    assert few[12] == (
+        f"The first 5 and the last 5 of {len(every) - 1:,} rows. All of them: -o FILE.parquet, .csv or .jsonl; fewer: "
+        "--query NAME."
+    )
+    assert len((tmp_path / "all.txt").read_text().splitlines()) == len(every)
 
 
 def test_a_spec_finds_its_public_folder_and_a_file_may_be_of_any_kind(kept, tmp_path, monkeypatch, capsys):
