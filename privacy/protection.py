@@ -3,9 +3,9 @@
     Everything      everything that a unit ever does. Neighbours: changelogs with and without all its mutations.
     Span(length)    everything that a unit does in any `length` of time (w-event privacy, Kellaris et al., VLDB 2014).
                     Neighbours: changelogs in which all units have the same states at all times, except one unit within
-                    one span; at each moment of the span that unit is absent from at least one of them, so that one
-                    results from the other if the unit is removed. Longer differences are protected less: s spans of
-                    difference cost s times epsilon (group privacy).
+                    one span, in which that unit is absent from one of them. So one results from the other if the
+                    unit is removed in that time. Longer differences are protected less: s spans of difference cost s
+                    times epsilon (group privacy).
 
 With `near` the neighbours are others: in that time a unit is in each query in both changelogs or in neither, in states
 that differ only in the named columns, and there by at most the stated distance (delta-neighbourhood, Fang and Chang).

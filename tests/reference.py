@@ -112,6 +112,9 @@ def leaf_sums_of_runs(
         mine = [([m for m in rows if (m.owner or m.entry) == unit], windows) for rows, windows in runs]
         events = _events(mine, timeline, ordered)
         times = [time for time, _, _ in events if time is not None]
+        if isinstance(constraint, AtOnce) and family != "net" and constraint.changes is None:
+            _add_visits(sums, events, query, family, timeline, constraint.entries)
+            continue
         if isinstance(constraint, AtOnce):
             _add_window_ends(sums, events, query, family, timeline, constraint)
             continue
@@ -192,6 +195,26 @@ def _add_window_ends(
                 _add(sums, query, window, old, -1)
             elif window > 0 and (old and old[0]) != (new and new[0]):
                 _add(sums, query, window, new if family == "entered" else old, 1)
+
+
+def _add_visits(
+    sums: np.ndarray, events: list[Event], query: Query, family: str, timeline: Timeline, most: int
+) -> None:
+    """Add the first `most` events of a unit in each window if they enter, and the last `most` if they leave."""
+    states: dict[str, tuple[int, int] | None] = {}
+    found: dict[int, list[tuple[str, tuple[int, int]]]] = defaultdict(list)
+    for time, entry, state in events:
+        old, new = states.get(entry), project_state(state, query)
+        states[entry] = new
+        what = new if family == "entered" else old
+        if what is not None and (old and old[0]) != (new and new[0]):
+            found[_window(time, timeline)].append((entry, what))
+    for window, told in found.items():
+        once: dict[tuple[str, int], tuple[int, int]] = {}
+        for entry, what in told if family == "entered" else reversed(told):
+            once.setdefault((entry, what[0]), what)
+        for what in list(once.values())[:most] if window > 0 else ():
+            _add(sums, query, window, what, 1)
 
 
 def _events(runs: Runs, timeline: Timeline, ordered: bool) -> list[Event]:

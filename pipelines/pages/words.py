@@ -223,14 +223,17 @@ def _measured(query: Query, of: str = "") -> str:
 
 def _series(series: Series, spec: Spec) -> str:
     """Describe a kind of numbers."""
-    span, came, went = spec.privacy.protects.span is not None, "came within a window", "went within a window"
+    at_once = spec.privacy.constraint.at_once
+    ends = at_once is not None and at_once.changes is not None
+    most = "" if ends or at_once is None else f", at most {at_once.entries} of one {unit(spec)} in each window"
+    came, went = f"came within a window{most}", f"went within a window{most}"
     match series.kind:
         case "level":
             return "level (entries that are there at the end of a window)"
         case "entered":
-            return f"entered (entries that {'are there at the end of a window and not at its start' if span else came})"
+            return f"entered (entries that {'are there at the end of a window and not at its start' if ends else came})"
         case "left":
-            return f"left (entries that {'are there at the start of a window and not at its end' if span else went})"
+            return f"left (entries that {'are there at the start of a window and not at its end' if ends else went})"
         case "change":
             return "change (what a window added to the level)"
     width, every = (length_text(each * spec.schedule.every) for each in (series.width, series.every))

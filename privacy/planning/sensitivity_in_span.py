@@ -1,38 +1,38 @@
 """Sensitivity of the nodes of a release to one privacy unit in a span of time (privacy.protection.Span).
 
-Neighbours: all units have the same states at the ends of all windows, except one unit at w consecutive boundaries, w =
-ceil(span / window), where it is in the query with at most n entries in one of the two, and not at all in the other.
-Published numbers are a function of the states at these boundaries alone (privacy.constraint.AtOnce), so nothing else
-differs. Norms are as in privacy.planning.sensitivity, from each strategy's Strategy.norm_apart.
+Neighbours: all units have the same states at all times, except one unit in one span of time, in which it is absent from
+one of the two. So its states differ at most at w consecutive ends of windows, w = ceil(span / window), where it is in
+the query with at most n entries in one of the two, and not at all in the other. Net changes are a function of the
+states at these boundaries alone (privacy.constraint.AtOnce), so nothing else differs. Norms are as in
+privacy.planning.sensitivity, from each strategy's Strategy.norm_apart.
 
 If only the place of a unit is protected (Span.near), neighbours are in each query in both changelogs or in neither,
 with the same values, in cells that are near. The difference of two states is v (S e_a - S e_b): r is the largest norm
 of these for near cells a and b, and the norms use only r, 2 r and w (docs/proofs/cells.md#distance).
 
-`entered` and `left`. An entry enters in a window if at its end it is in a cell in which it was not at the end of the
-window before; so an entry has at most one event in a window. Let a window lie in the span if its end is a boundary of
-the span, and add the window after it. In each of these w + 1 windows the events of the two trajectories differ by at
-most n:
+`entered` and `left` are functions of the unit's mutations in a window and of its state before: a visit within one
+window has entered and left. An entry has one event in each window and cell, of which the first n of a unit in a window
+count if they enter, and the last n if they leave (transforms.aggregation.leaf_sums). Let the unit be absent in one of
+the two changelogs from time s on, and in the states of the other again at time t (within `length` after s): the same up
+to s, and from t on. The windows that contain [s, t] are at most w + 1. For `entered`, in each except the one with t,
+the events up to s are the same, and only the other changelog has events after s: they differ by at most n. In the one
+with t both have up to n events, in any cells. For `left` time is reversed: these are in the window with s. So w windows
+differ by at most n events of one changelog, and one window by n of each: N = w + 1 events of each of n entries, and n
+events that *return*. In one cell, where all have one sign, events and returning events cancel, and only N counts.
 
-    inside         one of them has no state at its end, so only the other can have entered: at most n entries have. In
-                   all windows except the first, one of them had no state before, so only the other can have left; in
-                   the first, both had the same states before, and all of these left the one without state now, and some
-                   of them left the other
-    the one after  both have the same states now, and one had none before: all of these entered that one, and some of
-                   them entered the other, and only the other can have left
-
-So there are N = w + 1 events of each of n entries, in as many windows. A node of s windows contains at most s of an
-entry's events, and the sum of squares is largest if they fill nodes; events of different entries may share a node and a
-cell.
+A node of s windows contains at most s of an entry's N events, and the sum of squares is largest if they fill nodes;
+events of different entries may share a node and a cell. Returning events have the other sign: in other cells their
+squares are added; values of both signs may add up with the events in a node.
 
 Source: event-level and w-event privacy, Kellaris, Papadopoulos, Xiao, Papadias, VLDB 2014; the norms are own results.
 """
 
 import math
+from fractions import Fraction
 
 from privacy.planning.contribution import Contribution, Sensitivity, charged_as_one
 from privacy.planning.sensitivity_in_blocks import events_in_blocks, net_in_blocks, squared_in_blocks
-from privacy.states import States, apart_in_l1, apart_in_l2_squared, near_in_l1, near_in_l2_squared
+from privacy.states import States, apart_in_l1, apart_in_l2_squared, in_l1, near_in_l1, near_in_l2_squared
 from privacy.strategies.base import Strategy
 from privacy.upward import above, root_above
 
@@ -97,10 +97,9 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     >>> promise = Promise(constraint=AtOnce(), window=1, windows=None, owner=False, protects=Span(14))
     >>> unit = Contribution(promise=promise, components=count, cells=9)
     >>> events_apart(Tree(branching=2, height=1, refine="none", windows=None, initial_level=False), unit).l1
-    15.0
+    16.0
 
-    In each window the events of n entries at once differ, all of one sign: in one of the two changelogs the unit is
-    absent, or was absent. Under a strategy over cells their norm is at most n r, for any cells.
+    Under a strategy over cells, whose weights are not negative, the norm of n events is at most n r, for any cells.
     """
     if unit.apart:
         raise ValueError("what entered and left depends on where a unit was before, which may be near or not")
@@ -111,16 +110,43 @@ def events_apart(strategy: Strategy, unit: Contribution) -> Sensitivity:
     events = events if strategy.windows is None else min(events, strategy.windows)
     one = apart_in_l1(unit.components, unit.cells, entries, unit.corners(1)).radius
     two = apart_in_l2_squared(unit.components, entries, unit.corners(2)).radius
+    crossed, moved, longer = (0, 0, 0) if _renewed(unit) else _returning(unit)
     in_layers = [fullest(events, leaves) for leaves in strategy.disjoint_layers]
     together = max(max(counts) for counts in in_layers)
+    squares = sum(squares_with(counts, crossed, moved) for counts in in_layers)
     return Sensitivity(
-        l1=above(len(in_layers) * events * one),
-        l2=root_above(sum(count * count for counts in in_layers for count in counts) * two),
+        l1=above(len(in_layers) * (events * one + longer)),
+        l2=root_above(squares * two),
         nodes=len(in_layers) * events,
-        node_l1=above(together * one),
-        node_l2=root_above(together * together * two),
-        coordinates=len(in_layers) * events * min(unit.columns, entries * unit.filled) * len(unit.components),
+        node_l1=above(together * one + longer),
+        node_l2=root_above(squares_with([together], crossed, moved) * two),
+        coordinates=len(in_layers) * (events + 1) * min(unit.columns, entries * unit.filled) * len(unit.components),
     )
+
+
+def _returning(unit: Contribution) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the additional cost of returning events.
+
+    Returns:
+        Share of the components that add up with events, and of those in other cells, for squares; and the L1 norm.
+    """
+    number = len(unit.components)
+    signed = sum(c.low < 0 < c.high for c in unit.components)
+    elsewhere = number - signed if unit.cells > 1 else 0
+    states = in_l1(unit.components, unit.cells, unit.corners(1))
+    longer = _apart(unit)[1] * (states.diameter - states.radius)
+    return Fraction(signed, number), Fraction(elsewhere, number), longer
+
+
+def squares_with(counts: list[int], crossed: Fraction | int, elsewhere: Fraction | int) -> Fraction | int:
+    """Return the sum of squares of the nodes of a layer and of one more event.
+
+    Args:
+        counts: number of an entry's events in each node, the largest first.
+        crossed: share of the components that add up with the events of a node.
+        elsewhere: share of the components in other cells.
+    """
+    return sum(count * count for count in counts) + crossed * (2 * counts[0] + 1) + elsewhere
 
 
 def fullest(events: int, size: int) -> list[int]:

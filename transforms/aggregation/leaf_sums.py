@@ -10,8 +10,8 @@ appear here depends on the data and is private: the release adds the empty ones.
     entered   plus the state after, where the cell is new to the entry; once per entry, window and cell
     left      plus the state before, where the cell is given up; once per entry, window and cell
 
-Under `AtOnce` a change is one between the ends of two windows (transforms.aggregation.window_ends): an entry that
-arrives and leaves within one window has neither entered nor left.
+Under `AtOnce` with n entries, at most n events of a unit count in each window: the first n that enter, and the last n
+that leave (privacy.planning.sensitivity_in_span).
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ import numpy as np
 
 from privacy.series import Family
 from transforms.aggregation.chains import Chains
+from transforms.aggregation.groups import count_up, starts
 from transforms.aggregation.queries import Query, Timeline
 
 Ints = np.ndarray
@@ -41,21 +42,36 @@ class LeafSums:
     sums: Ints
 
 
-def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: Timeline, family: Family) -> LeafSums:
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """Changes of one query that count.
+
+    Attributes:
+        chains: Rows in chain order.
+        kept: Mask of the changes that count, bool [rows].
+        events: Most events of a unit in one window that count; None: all.
+    """
+
+    chains: Chains
+    kept: Ints
+    events: int | None = None
+
+
+def sum_leaves(counting: Counting, query: Query, number: int, timeline: Timeline, family: Family) -> LeafSums:
     """Return the exact sums of one family of nodes.
 
     Args:
-        chains: Rows in chain order.
-        kept: Mask of the changes that count, bool [rows].
+        counting: Changes that count.
         query: The query.
-        number: Place of the query in `chains`.
+        number: Place of the query in the chains.
         timeline: Windows of the run.
         family: Family of nodes: net, entered or left.
 
     Raises:
         OverflowError: A sum could exceed 64 bits.
     """
-    rows = np.flatnonzero(kept & (chains.time < timeline.until))
+    chains = counting.chains
+    rows = np.flatnonzero(counting.kept & (chains.time < timeline.until))
     window = window_of(chains.time[rows], timeline)
     cell, value = chains.cells[number], chains.values[number]
     follows = ~chains.first[rows]
@@ -68,7 +84,10 @@ def sum_leaves(chains: Chains, kept: Ints, query: Query, number: int, timeline: 
     else:
         state, steps = (after, after_value) if family == "entered" else (before, before_value)
         events = np.flatnonzero((state >= 0) & (after != before) & (window > 0))
-        events = events[_first_in_block(chains.chain[rows[events]], window[events], state[events])]
+        last = family == "left" and counting.events is not None
+        events = events[_once(chains.chain[rows[events]], window[events], state[events], last=last)]
+        if counting.events is not None:
+            events = events[_of_unit(chains, rows[events], window[events], counting.events, last=last)]
         parts = [(1, window[events], state[events], None if steps is None else steps[events])]
     return _gather(parts, query, timeline)
 
@@ -94,17 +113,29 @@ def window_of(time: Ints, timeline: Timeline) -> Ints:
     return timeline.bounds.of(time)
 
 
-def _first_in_block(chain: Ints, window: Ints, cell: Ints) -> Ints:
-    """Return the places of the first event of each (entry, window, cell); rows are in chain order."""
-    order = np.lexsort([np.arange(len(chain)), cell, window, chain])
-    if len(order) == 0:
-        return order
-    new = np.insert(
-        (np.diff(chain[order]) != 0) | (np.diff(window[order]) != 0) | (np.diff(cell[order]) != 0),
-        0,
-        True,
-    )
-    return np.sort(order[new])
+def _once(chain: Ints, window: Ints, cell: Ints, *, last: bool) -> Ints:
+    """Return the places of the first (or last) event of each (entry, window, cell); rows are in chain order."""
+    place = np.arange(len(chain))
+    order = np.lexsort([-place if last else place, cell, window, chain])
+    return np.sort(order[starts(chain[order]) | starts(window[order]) | starts(cell[order])])
+
+
+def _of_unit(chains: Chains, rows: Ints, window: Ints, most: int, *, last: bool) -> Ints:
+    """Return the places of the first (or last) `most` events of each (unit, window), by time and key.
+
+    Args:
+        chains: Rows in chain order.
+        rows: Row of each event, increasing.
+        window: Window of each event.
+        most: Most events of a unit in a window.
+        last: Whether the last events count.
+    """
+    unit, rank = chains.unit[rows], rows if chains.rank is None else chains.rank[rows]
+    order = np.lexsort([rows, rank, window, unit])
+    if last:
+        order = order[::-1]
+    group = np.cumsum(starts(unit[order]) | starts(window[order]))
+    return np.sort(order[count_up(group) < most])
 
 
 def _gather(parts: list[tuple[int, Ints, Ints, Ints | None]], query: Query, timeline: Timeline) -> LeafSums:
@@ -139,5 +170,5 @@ def _by_sorting(node: Ints, sums: Ints) -> LeafSums:
     ordered = node[order]
     if len(order) == 0:
         return LeafSums(node=node, sums=sums)
-    starts = np.flatnonzero(np.insert(np.diff(ordered) != 0, 0, True))
-    return LeafSums(node=ordered[starts], sums=np.add.reduceat(sums[:, order], starts, axis=1))
+    begins = np.flatnonzero(starts(ordered))
+    return LeafSums(node=ordered[begins], sums=np.add.reduceat(sums[:, order], begins, axis=1))

@@ -25,17 +25,18 @@ of one run over everything, except for entries that are first seen with a before
 The cost of a run is that of its new rows and of their units; the state of the others passes through in columns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privacy.series import Family
 from transforms.aggregation.chains import Chains, build_chains
 from transforms.aggregation.contribution_bounding import Usage, bound, changed
 from transforms.aggregation.held_changes import Held, caught_up, held_changes, held_of
-from transforms.aggregation.leaf_sums import cut, sum_leaves
+from transforms.aggregation.leaf_sums import Counting, cut, sum_leaves
 from transforms.aggregation.matched import count_matched
 from transforms.aggregation.node_sums import BOUNDED, EXACT, MATCHED, Aggregation, NodeKey, encode
 from transforms.aggregation.queries import Timeline
@@ -232,33 +233,41 @@ def _before(chains: Chains, until: int) -> Chains:
 
 
 def _sum(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[NodeKey, bytes]]:
-    for number, (query, bounded) in enumerate(zip(aggregation.queries, _bounded(closed, aggregation), strict=True)):
-        variants = {BOUNDED: bounded}
+    timeline, counting = aggregation.timeline, _bounded(closed, aggregation)
+    for number, query in enumerate(aggregation.queries):
+        counted = {BOUNDED: counting}
         if aggregation.exact:
-            variants[EXACT] = closed.chains, changed(closed.chains, number)
-            counted = None if closed.masks is None else closed.masks[number]
+            counted[EXACT] = lambda number, _: Counting(closed.chains, changed(closed.chains, number))
+            kept = None if closed.masks is None else closed.masks[number]
             after = closed.pending.num_rows - closed.pending["entry"].null_count  # truncates have no entry
-            matched = count_matched(closed.chains, counted, number, aggregation.timeline, after=after)
-            yield (MATCHED, number, "net", 0), matched
-        for variant, (chains, mask) in variants.items():
-            if not mask.any():
-                continue  # common: most shards have few changes in one night
+            yield (MATCHED, number, "net", 0), count_matched(closed.chains, kept, number, timeline, after=after)
+        for variant, of in counted.items():
             for family in query.families:
-                leaves = sum_leaves(chains, mask, query, number, aggregation.timeline, family)
+                changes = of(number, family)
+                if not changes.kept.any():
+                    continue  # common: most shards have few changes in one night
+                leaves = sum_leaves(changes, query, number, timeline, family)
                 for chunk, part in cut(leaves, query.cells, aggregation.chunk_cells(number)):
                     yield (variant, number, family, chunk), encode(part)
 
 
-def _bounded(closed: _Closed, aggregation: Aggregation) -> Iterator[tuple[Chains, Ints]]:
-    """Yield for each query the rows of its bounded sums, and a mask of the changes that count."""
-    constraint = aggregation.constraint
-    if constraint.at_once is None:
-        yield from ((closed.chains, mask) for mask in closed.masks or [])
-        return
+def _bounded(closed: _Closed, aggregation: Aggregation) -> Callable[[int, Family], Counting]:
+    """Return a function from a query and a family to the changes that count."""
+    chains, timeline, constraint = closed.chains, aggregation.timeline, aggregation.constraint
+    if closed.masks is not None:
+        masks = closed.masks
+        return lambda number, _: Counting(chains, masks[number])
     if closed.renewed is not None:
-        yield from ((counted, changed(counted, number)) for number, (counted, _) in enumerate(closed.renewed))
-        return
-    ends = window_ends(closed.chains, aggregation.timeline)
-    for number in range(len(aggregation.queries)):
-        counted = first_entries(ends, number, constraint.entries, aggregation.timeline)
-        yield counted, changed(counted, number)
+        held = [rows for rows, _ in closed.renewed]
+        return lambda number, _: Counting(held[number], changed(held[number], number))
+    assert constraint.at_once is not None
+    entries = constraint.entries
+    ends = window_ends(chains, timeline)
+
+    def at_once(number: int, family: Family) -> Counting:
+        if family != "net":
+            return Counting(chains, changed(chains, number), entries)
+        counted = first_entries(ends, number, entries, timeline)
+        return Counting(counted, changed(counted, number))
+
+    return at_once

@@ -83,7 +83,7 @@ KINDS = {
             "Epsilon is 1 and delta is 0 for everything that one entry does in any 3 days.",
             "Everything that one entry does in any 3 days, until the release ends, compared with not being there",
             "Protected less: what an entry does for longer than 3 days",
-            "entered (entries that are there at the end of a window and not at its start)",
+            "entered (entries that came within a window, at most 1 of one entry in each window)",
             *(IN_SPAN, ABSENT, NONE_CUT),
         ],
         [EVERYTHING, "for as long as", "owner", "sure after reading", TO_COME],
@@ -94,6 +94,7 @@ KINDS = {
             "Everything that one owner does in any day, for as long as the release runs",
             "What lasts longer than 1 day costs epsilon once for each day.",
             "At the end of each window at most 2 entries of an owner can count. No change is cut off",
+            "entered (entries that came within a window, at most 2 of one owner in each window)",
         ],
         ["until the release ends", PERSON],
     ),
@@ -102,6 +103,7 @@ KINDS = {
         [
             "At the end of each window at most 1 entry of an owner can count. In each 3 days at most 3 changes of an "
             "owner can count; all that it changes within one window is one change.",
+            "entered (entries that are there at the end of a window and not at its start)",
         ],
         ["No change is cut off", "for each query"],
     ),

@@ -18,6 +18,7 @@ from tests.transforms.aggregation.test_contribution_bounding import kernel, stay
 from tests.transforms.aggregation.test_shard_kernel import FINE, Sums, in_one_run, in_runs, runs
 from tests.transforms.aggregation.test_truncates import arrivals_with_truncates, with_deletions
 from transforms.aggregation.node_sums import BOUNDED, EXACT
+from transforms.aggregation.queries import Timeline
 
 History = list[tuple[int, str | None, State]]
 """Owner and state of an entry from certain times on, in order."""
@@ -210,16 +211,38 @@ def test_integer_keys_are_ordered_as_texts():
     assert levels(mutations, 3, 6, whole_keys=True)[1:] == [B] * 6
 
 
-def test_a_visit_within_a_window_does_not_count():
+def test_visits_within_a_window_count_the_first_arrivals_and_the_last_departures():
+    """In the third window e moves to b and to a; without an owner's bound of two, one event of each kind counts."""
     visits = [stay("e", "a", 11), stay("e", None, 19, was="a"), stay("e", "b", 21), stay("e", "a", 29, was="b")]
-    sums = kernel(visits, AtOnce(1))
+    both = [*visits, stay("f", "a", 22), stay("f", None, 23, was="a")]
 
-    def windows(variant: str, family: str) -> list[list[int]]:
-        return sums[variant, 0, family, 0][0, :, :2].tolist()
+    def windows(mutations: list[Mutation], entries: int, variant: str, family: str) -> list[list[int]]:
+        return kernel(mutations, AtOnce(entries))[variant, 0, family, 0][0, 2:4, :2].tolist()
 
-    assert windows(BOUNDED, "entered") == [NONE, NONE, NONE, A, NONE, NONE, NONE]
-    assert windows(BOUNDED, "left") == [NONE] * 7
-    assert windows(EXACT, "left") == [NONE, NONE, A, B, NONE, NONE, NONE]
+    assert windows(visits, 1, BOUNDED, "entered") == [A, B]
+    assert windows(visits, 1, EXACT, "entered") == [A, [1, 1]]
+    assert windows(visits, 1, BOUNDED, "left") == windows(visits, 1, EXACT, "left") == [A, B]
+    assert windows(both, 1, BOUNDED, "left") == [A, B]
+    assert windows(both, 2, BOUNDED, "entered") == windows(both, 2, BOUNDED, "left") == [A, [1, 1]]
+
+
+def test_every_arrival_of_a_clinic_counts_up_to_the_bound_on_entries():
+    """Stays of an hour to 60 days, in windows of a week, by patients who return."""
+    random = np.random.default_rng(4)
+    week = Timeline(start=0, every=168, windows=20)
+    came = random.integers(0, 20 * 168, 400).tolist()
+    stays = (1440 ** random.random(400)).tolist()
+    patients = random.integers(0, 60, 400).tolist()
+    rows, arrivals = [], np.zeros((60, 21), dtype=int)
+    for number, (at, length, patient) in enumerate(zip(came, stays, patients, strict=True)):
+        rows += [stay(f"{number}", "a", at), stay(f"{number}", None, at + max(1, round(length)), was="a")]
+        rows[-2:] = [replace(row, owner=f"p{patient}") for row in rows[-2:]]
+        arrivals[patient, 1 + at // 168] += 1
+
+    for most in (1, 2, 400):
+        sums, _ = in_runs([(rows, 20)], AtOnce(most), week, (COUNT,), owned=True)
+        found = sums[BOUNDED, 0, "entered", 0][0, :, 0]
+        np.testing.assert_array_equal(found, np.minimum(arrivals, most).sum(axis=0))
 
 
 def test_a_state_holds_true_last_states_and_no_usage():
