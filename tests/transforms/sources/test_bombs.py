@@ -6,11 +6,13 @@ import json
 import resource
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import fastavro
@@ -27,8 +29,8 @@ from transforms.common.source import Source
 from transforms.sources import changelog
 from transforms.sources.changelog import read_split, splits
 from transforms.sources.columns.normalise import Place
-from transforms.sources.files.opening import UNREADABLE
-from transforms.sources.formats import csv, json_lines, parquet, parquet_pages
+from transforms.sources.files.opening import UNREADABLE, open_stream
+from transforms.sources.formats import avro_blocks, avro_memory, avro_unpacked, csv, json_lines, parquet, parquet_pages
 from transforms.sources.inspection import inspect
 
 MIB = 1 << 20
@@ -120,6 +122,77 @@ def a_block_that_claims_a_size(folder: Path) -> None:
     (folder / "a.avro").write_bytes(good + b"\x02" + b"\xfe" * 8 + b"\x01" + b"data")
 
 
+def record(name: str, **members: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": type_} for n, type_ in members.items()]}
+
+
+def an_avro_file(folder: Path, block: bytes, members: dict[str, Any], *, records: int = 1) -> None:
+    """Write a file with one deflated block. Its records have these members, after those of an event."""
+    event_members = {member["name"]: member["type"] for member in avro.SCHEMA["fields"]}  # type: ignore[index, call-overload]
+    schema = record("hostile", **event_members | members)
+    begin = avro_unpacked._MAGIC + long(2)
+    for text in (b"avro.schema", json.dumps(schema).encode(), b"avro.codec", b"deflate"):
+        begin += long(len(text)) + text
+    sync = b"0123456789abcdef"
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, avro.SCHEMA, event("a"))
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    data = packer.compress((out.getvalue() + block) * records) + packer.flush()
+    (folder / "a.avro").write_bytes(begin + long(0) + sync + long(records) + long(len(data)) + data + sync)
+
+
+def long(value: int) -> bytes:
+    return avro_unpacked._long(value)
+
+
+def an_array_of_nulls(folder: Path) -> None:
+    an_avro_file(folder, long(1 << 40) + long(0), {"many": {"type": "array", "items": "null"}})
+
+
+def an_array_of_empty_records(folder: Path) -> None:
+    empty = record("outer", inner=record("empty"), nothing={"type": "fixed", "name": "none", "size": 0})
+    an_avro_file(folder, long(1 << 40) + long(0), {"many": {"type": "array", "items": empty}})
+
+
+def records_of_records_of_nulls(folder: Path) -> None:
+    """Each level has a hundred members of the level before: a hundred million nulls in no bytes."""
+    type_: Any = "null"
+    for level in range(4):
+        first = record(f"level{level}", **{"n0": type_})
+        more = f"level{level - 1}" if level else "null"
+        first["fields"] += [{"name": f"n{n}", "type": more} for n in range(1, 100)]
+        type_ = first
+    an_avro_file(folder, b"", {"deep": type_})
+
+
+def a_type_that_contains_itself(folder: Path) -> None:
+    an_avro_file(folder, b"\x02" * (1 << 20) + b"\x00", {"chain": record("link", next=["null", "link"])})
+
+
+def many_small_records_in_an_array(folder: Path) -> None:
+    items = 1 << 23
+    many = {"type": "array", "items": record("small", n="int")}
+    an_avro_file(folder, long(items) + bytes(items) + long(0), {"many": many})
+
+
+def a_decimal_of_many_digits(folder: Path) -> None:
+    digits = 1 << 21
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+    an_avro_file(folder, long(digits) + b"\x7f" * digits, {"cost": decimal})
+
+
+def a_deep_schema(folder: Path) -> None:
+    type_: Any = "int"
+    for _ in range(100):
+        type_ = {"type": "array", "items": type_}
+    an_avro_file(folder, b"", {"deep": type_})
+
+
+def a_header_of_many_members(folder: Path) -> None:
+    members = b"".join(long(4) + number.to_bytes(4) + long(0) for number in range(1 << 18))
+    (folder / "a.avro").write_bytes(avro_unpacked._MAGIC + long(1 << 18) + members + long(0) + bytes(16))
+
+
 BOMBS: dict[Callable[[Path], None], str] = {
     a_line_without_end: "a line is longer than 64 MiB; write each change as a line",
     a_quote_without_end: "a row is longer than 4 MiB; a quote that is not closed makes one of all that follow",
@@ -134,6 +207,15 @@ BOMBS: dict[Callable[[Path], None], str] = {
     a_large_deflated_block: "a block of the Avro file is larger than 16 MiB; write smaller blocks",
     a_large_bzip2_block: "a block of the Avro file is larger than 16 MiB; write smaller blocks",
     a_block_that_claims_a_size: "a block of the Avro file is larger than 16 MiB; write smaller blocks",
+    an_array_of_nulls: "a record of the Avro file has no largest size in memory; write another schema",
+    an_array_of_empty_records: "a record of the Avro file has no largest size in memory; write another schema",
+    records_of_records_of_nulls: "a record of the Avro file has no largest size in memory; write another schema",
+    a_type_that_contains_itself: "a type in the schema of the Avro file contains itself; write another schema",
+    many_small_records_in_an_array: "a block of the Avro file could take more than 256 MiB of memory; write smaller "
+    "blocks",
+    a_decimal_of_many_digits: "the file cannot be read to its end (ArrowInvalid)",
+    a_deep_schema: "the schema of the Avro file has more than 64 levels; write a flatter one",
+    a_header_of_many_members: "the header of the Avro file is larger than 4 MiB",
 }
 
 
@@ -358,3 +440,13 @@ def test_avro_blocks_with_more_records_than_bytes_are_refused(tmp_path: Path) ->
     (tmp_path / "a.avro").write_bytes(out.getvalue().replace(b"\x06\x00", b"\xfe\xff\xff\xff\x0f\x00"))
 
     assert read(tmp_path, tmp_path / "a.avro") == (0, [(None, "the file cannot be read to its end (ArrowInvalid)")])
+
+
+def test_few_records_of_many_nulls_are_in_memory_at_once(tmp_path: Path) -> None:
+    """Their nulls take no bytes of the file."""
+    an_avro_file(tmp_path, b"", {f"n{number}": "null" for number in range(6000)}, records=1000)
+    with open_stream(str(tmp_path / "a.avro")) as stream:
+        taken = [(len(records), sum(map(sys.getsizeof, records))) for records, _ in avro_blocks.blocks(stream)]
+
+    assert sum(records for records, _ in taken) == 1000
+    assert max(memory for _, memory in taken) < avro_memory.MOST_MEMORY

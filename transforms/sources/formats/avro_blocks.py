@@ -8,6 +8,7 @@ import fastavro
 import pyarrow as pa
 
 from transforms.sources.files.opening import OversizeError
+from transforms.sources.formats.avro_memory import DECIMAL
 from transforms.sources.formats.avro_unpacked import Unpacked
 from transforms.sources.formats.envelopes import Path
 from transforms.sources.formats.format import Record
@@ -27,10 +28,9 @@ _LOGICAL = {
     "local-timestamp-millis": pa.timestamp("us"),
     "local-timestamp-micros": pa.timestamp("us"),
     "date": pa.date32(),
-    "decimal": pa.float64(),
+    DECIMAL: pa.float64(),
 }
 _NONE_THAT_SERVES = pa.list_(pa.null())
-_TOGETHER = 10_000  # records at a time, since they are Python objects
 
 
 def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.DataType]]]:
@@ -41,10 +41,12 @@ def blocks(stream: pa.NativeFile) -> Iterator[tuple[list[Record], dict[Path, pa.
         pa.ArrowInvalid: The file is not an Avro file, or a damaged one.
     """
     try:
-        for block in fastavro.block_reader(Unpacked(stream)):  # type: ignore[arg-type]  # it has read and tell
-            types = _types(block.writer_schema)
+        unpacked = Unpacked(stream)
+        found = fastavro.block_reader(unpacked)  # type: ignore[arg-type]  # it has read and tell
+        types = _types(found.writer_schema)
+        for block in found:
             left: Iterator[Any] = iter(block)  # typed too loosely by fastavro
-            while records := list(islice(left, _TOGETHER)):
+            while records := list(islice(left, unpacked.together)):
                 yield records, types
             if block.bytes_.read(1):  # type: ignore[attr-defined]
                 raise ValueError("a block is longer than its records")

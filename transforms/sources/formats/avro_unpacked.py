@@ -5,9 +5,11 @@
 
 fastavro decompresses a block as a whole at any size, and trusts the sizes that a block claims. Here a block that is
 larger than `MOST_BYTES`, or claims more records than it has bytes, ends the file with an error before memory is used.
+So does a block whose records could take more than `MOST_MEMORY` (`transforms.sources.formats.avro_memory`).
 """
 
 import bz2
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,10 +18,13 @@ from typing import Any
 import pyarrow as pa
 
 from transforms.sources.files.opening import OversizeError
+from transforms.sources.formats.avro_memory import MOST_MEMORY, measured
 
 MOST_BYTES = 1 << 24
 """Largest block, decompressed. Writers start a new one after about 10 kB."""
 
+_MOST_HEADER, _LEAST_MEMBER = 1 << 22, 1 << 8  # bytes; a member of the header counts as many as its Python objects
+_MOST_TOGETHER = 10_000  # records, since they are Python objects
 _MAGIC, _SYNC = b"Obj\x01", 16
 _UNPACKERS: dict[bytes, Callable[[], Any]] = {
     b"deflate": lambda: zlib.decompressobj(-zlib.MAX_WBITS),
@@ -31,40 +36,53 @@ _UNPACKERS: dict[bytes, Callable[[], Any]] = {
 class Unpacked:
     """The file with the codec `null`, for fastavro to read from start to end.
 
+    Attributes:
+        together: Number of records that may be in memory at once.
+
     Raises:
-        OversizeError: A block is too large.
+        OversizeError: A block is too large, or a record can be.
         ValueError, zlib.error, lzma.LZMAError: The file is not an Avro file, or a damaged one.
     """
 
     def __init__(self, stream: pa.NativeFile) -> None:
-        self._parts = _parts(stream)
-        self._rest = b""
+        if _exactly(stream, len(_MAGIC)) != _MAGIC:
+            raise ValueError("not an Avro file")
+        metadata = dict(_metadata(stream))
+        codec = metadata.get(b"avro.codec", b"null")
+        sync = _exactly(stream, _SYNC)
+        schema, taken = measured(metadata[b"avro.schema"])
+        self.together = int(min(_MOST_TOGETHER, MOST_MEMORY // max(1, taken.memory)))
+        self._parts = _blocks(stream, codec, taken.rate)
+        self._rest = io.BytesIO(_header(schema) + sync)
         self._at = 0
 
     def tell(self) -> int:
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        while size < 0 or len(self._rest) < size:
-            part = next(self._parts, None)
-            if part is None:
-                size = len(self._rest)
-                break
-            self._rest += part
-        found, self._rest = self._rest[:size], self._rest[size:]
+        found = self._rest.read(size)
+        while (size < 0 or len(found) < size) and (part := next(self._parts, None)) is not None:
+            self._rest = io.BytesIO(part)
+            found += self._rest.read(size if size < 0 else size - len(found))
         self._at += len(found)
         return found
 
 
-def _parts(stream: pa.NativeFile) -> Iterator[bytes]:
-    if _exactly(stream, len(_MAGIC)) != _MAGIC:
-        raise ValueError("not an Avro file")
-    metadata = dict(_metadata(stream))
-    codec = metadata.get(b"avro.codec", b"null")
-    sync = _exactly(stream, _SYNC)
-    metadata[b"avro.codec"] = b"null"
-    members = b"".join(_long(len(text)) + text for member in metadata.items() for text in member)
-    yield _MAGIC + _long(len(metadata)) + members + _long(0) + sync
+def _header(schema: bytes) -> bytes:
+    """Return magic and metadata, without metadata that fastavro does not need."""
+    members = {b"avro.schema": schema, b"avro.codec": b"null"}
+    texts = b"".join(_long(len(text)) + text for member in members.items() for text in member)
+    return _MAGIC + _long(len(members)) + texts + _long(0)
+
+
+def _blocks(stream: pa.NativeFile, codec: bytes, rate: float) -> Iterator[bytes]:
+    """Yield decompressed blocks.
+
+    Args:
+        stream: The file after its header.
+        codec: Its codec.
+        rate: Most bytes of memory for a byte of a block.
+    """
     while (first := stream.read(1)) != b"":
         records, size = _read_long(stream, first), _read_long(stream)
         if size > MOST_BYTES:
@@ -72,10 +90,13 @@ def _parts(stream: pa.NativeFile) -> Iterator[bytes]:
         data = _unpack(_exactly(stream, size), codec)
         if records < 0 or records > len(data):
             raise ValueError("a block with more records than bytes")
+        if len(data) * rate > MOST_MEMORY:
+            raise OversizeError(_TOO_RICH)
         yield _long(records) + _long(len(data)) + data + _exactly(stream, _SYNC)
 
 
 _TOO_LARGE = f"a block of the Avro file is larger than {MOST_BYTES >> 20} MiB; write smaller blocks"
+_TOO_RICH = f"a block of the Avro file could take more than {MOST_MEMORY >> 20} MiB of memory; write smaller blocks"
 
 
 def _unpack(data: bytes, codec: bytes) -> bytes:
@@ -91,18 +112,18 @@ def _unpack(data: bytes, codec: bytes) -> bytes:
 
 
 def _metadata(stream: pa.NativeFile) -> Iterator[tuple[bytes, bytes]]:
-    left = MOST_BYTES
+    left = _MOST_HEADER
     while count := _read_long(stream):
         if count < 0:
             count = -count
             _read_long(stream)  # bytes of the members
         for _ in range(count):
             pair = []
-            for _ in range(2):
+            for least in (_LEAST_MEMBER, 0):
                 size = _read_long(stream)
-                left -= size + 1
+                left -= max(size, least)
                 if left < 0:
-                    raise OversizeError(f"the header of the Avro file is larger than {MOST_BYTES >> 20} MiB")
+                    raise OversizeError(f"the header of the Avro file is larger than {_MOST_HEADER >> 20} MiB")
                 pair.append(_exactly(stream, size))
             yield pair[0], pair[1]
 
