@@ -94,7 +94,7 @@ def _protects(given: Mapping[str, str]) -> str:
     if given.get("span") == EVER:
         cut = "changes of a unit that count for a query; more are cut off"
         return _nested("constraint", "at_most", given["at_most"], cut) + _NO_SPAN
-    span = "everything that a unit does in any time of this length is protected, such as 14d"
+    span = "everything that a unit does in any period of this length is protected, such as 14d"
     lines = _nested("protects", "span", given.get("span"), span)
     if given["unit"] != ENTRY:
         entries = "entries of one owner that count at the same time, such as 1; more are left out"

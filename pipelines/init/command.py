@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--span",
         metavar="DURATION",
-        help="Protect everything that a unit does within any time of this length, or `ever`. Default: 14d.",
+        help="Protect everything that a unit does within any period of this length; `ever`: at any time. Default: 14d.",
     )
     add("--entries", metavar="N", help="Number of entries of an owner that count at the same time. Default: 1.")
     add("--at-most", metavar="N", help="With --span ever: number of changes of a unit that count. Default: 4.")

@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         inner.set_defaults(local=name)
     plan.add_argument("spec", metavar="SPEC", help="Path of the spec of a survey, a YAML file.")
     plan.add_argument(
-        "-o", dest="output", metavar="DESIGN", help="Write the design for all devices to DESIGN, a new file."
+        "-o", dest="output", metavar="DESIGN", help="Also write the design for all devices to DESIGN, a new file."
     )
     for inner in (estimate, report):
         inner.add_argument("design", metavar="DESIGN", help="Path of the file that `local plan -o` has written.")

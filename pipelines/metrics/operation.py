@@ -123,7 +123,7 @@ def _of_all(
     if (span := spec.privacy.protects.span) is not None:
         yield _Fact(
             "protected_span_seconds",
-            "Length of the protected span, in seconds: epsilon and delta hold for any time of this length.",
+            "Length of the protected span, in seconds: epsilon and delta hold for any period of this length.",
             span.length / 1e6,
         )
     for parameter in ("epsilon", "delta"):

@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         metavar="QUERY=N",
-        help="Find the least epsilon with which the 95 %% margin of error of QUERY is at most N.",
+        help="Find the smallest epsilon with which the 95 %% margin of error of QUERY is at most N.",
     )
 
 

@@ -32,13 +32,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--poll",
         metavar="DURATION",
         type=duration,
-        help="With --streaming: time between polls for files. Default: 10s.",
+        help="With --streaming: time between polls for files, such as 30s. Default: 10s.",
     )
     parser.add_argument(
         "--lag",
         metavar="DURATION",
         type=duration,
-        help="With --streaming: how long after a window's end its files may arrive. Default: three polls.",
+        help="With --streaming: time after a window's end in which its files may arrive. Default: three polls.",
     )
     parser.add_argument(
         "--assume-complete",

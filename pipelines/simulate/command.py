@@ -33,4 +33,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--entries", metavar="N", type=positive, default=1.0, help="Mean number of entries of one owner. Default: 1.")
     add("--windows", metavar="N", type=count, help="Number of windows. Default: the schedule's, or 100.")
-    add("--seed", metavar="N", type=seed, help="Make the same changelog as an earlier call with this N.")
+    add(
+        "--seed",
+        metavar="N",
+        type=seed,
+        help="Make the same changelog as an earlier call with this N. Default: random.",
+    )
