@@ -20,9 +20,8 @@ def statement(design: Design) -> str:
     """Return the claim in words."""
     return (
         f"({shown(design.epsilon)}, {shown(design.delta)})-differential privacy of all that a device ever sends: "
-        "whatever a person answers and however often that changes, the collector, and anyone else who sees the "
-        "reports, could have seen them with nearly the same probability if the person had answered anything else or "
-        "nothing."
+        "for any answers and any number of changes, the collector, and anyone else who sees the reports, could have "
+        "seen them with nearly the same probability if the person had answered anything else or nothing."
     )
 
 

@@ -130,8 +130,8 @@ def _warning(kind: str, signals: Sequence[dict[str, Any]]) -> str | None:
     what = f"{len(noisy)} of {counted(len(of_kind), 'answer')}"
     which = f"{', '.join(noisy)} ({what})" if len(noisy) <= NAMED else what
     return (
-        f"mostly noise: {which}: more than half of these numbers cannot be told from zero. More people, or fewer or "
-        "longer windows would reduce the noise."
+        f"mostly noise: {which}: more than half of these numbers cannot be distinguished from zero. More people, or "
+        "fewer or longer windows would reduce the noise."
     )
 
 
@@ -264,7 +264,7 @@ def _privacy(survey: Survey) -> str:
             ),
             html.heading("What is not protected"),
             html.bullets(words.NOT_PROTECTED),
-            html.heading("The claim, and what it rests on"),
+            html.heading("The claim and its conditions"),
             html.paragraph(statement(design)),
             html.bullets(CONDITIONS),
             html.paragraph(f"Design {digest(design)}", role="digest"),

@@ -18,7 +18,7 @@ def told(signal: Signal, *, says: str, advice: str) -> dict[str, Any]:
 
     Args:
         signal: The size of the noise compared with the numbers.
-        says: Predicate of the uninformative numbers, such as "cannot be told from zero".
+        says: Predicate of the uninformative numbers, such as "cannot be distinguished from zero".
         advice: How to make the numbers more informative.
     """
     warning = f"mostly noise: {signal.lost:.0%} of the numbers {says}. {advice}" if signal.noisy else None

@@ -51,8 +51,8 @@ def what(spec: Spec) -> str:
     protects, one = spec.privacy.protects.span, f"an {unit(spec)}"
     if protects is None:
         return (
-            f"Whether {one} is in the data at all, and so everything about it: what it is, when it came, how it "
-            "changed and when it left."
+            f"Whether {one} is in the data at all, and so everything about it: its values, its times of arrival "
+            "and departure, and its changes."
         )
     until = "for as long as the release runs" if spec.schedule.until is None else "until the release ends"
     begin = f"{_capital(covered(spec))}, {until}"
@@ -167,7 +167,7 @@ def not_protected(spec: Spec, delta: float) -> list[str]:
         f"What is true in general: the {_measured(spec.queries[0])} reveals something about everybody, in the data or "
         "not.",
         f"{groups}{person}",
-        "What is known from elsewhere. Epsilon and delta of other releases about the same people add to these.",
+        "Knowledge from other sources. Epsilon and delta of other releases about the same people add to these.",
         "That the release exists, its spec, when and for how long it runs, and whether a run fails.",
         "The private folder of the release and the exact data.",
     ]

@@ -67,7 +67,7 @@ def _page(spec: Spec, document: dict[str, Any]) -> str:
                 pages.paragraph(words.bound(spec.privacy.constraint, spec)),
                 pages.heading("What is not protected"),
                 pages.bullets(words.not_protected(spec, delta)),
-                pages.heading("The claim, and what it rests on"),
+                pages.heading("The claim and its conditions"),
                 pages.paragraph(document["claim"]),
                 pages.bullets(document["conditions"]),
             ],

@@ -165,7 +165,7 @@ def _privacy(release: Published) -> str:
         *(html.paragraph(text) for text in words.sampled(plan)),
         html.heading("What is not protected"),
         html.bullets(words.not_protected(spec, plan.budget.delta)),
-        html.heading("The claim, and what it rests on"),
+        html.heading("The claim and its conditions"),
         html.paragraph(plan.claim),
         html.bullets(plan.conditions),
         html.paragraph(f"Spec {spec.sha256}", role="digest"),

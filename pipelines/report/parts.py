@@ -78,7 +78,9 @@ def _part(
 
 def signals_of(part: ReportPart, release: Published) -> Iterator[dict[str, Any]]:
     """Compare the noise of each series with its numbers."""
-    says = "cannot be told from zero" if part.within is None else "have intervals wider than half of their range"
+    says = (
+        "cannot be distinguished from zero" if part.within is None else "have intervals wider than half of their range"
+    )
     for one in part.numbers:
         found = signal(one, within=part.within)
         if found is not None:

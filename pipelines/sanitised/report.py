@@ -221,7 +221,7 @@ def _privacy(records: PublishedRecords) -> str:
             ),
             html.heading("What is not protected"),
             html.bullets(words.NOT_PROTECTED),
-            html.heading("The claim, and what it rests on"),
+            html.heading("The claim and its conditions"),
             *words.claim(record),
             html.paragraph(f"Spec {records.spec_sha256}", role="digest"),
             html.signature(),

@@ -19,10 +19,9 @@ NOT_PROTECTED = (
     "One person with several records: a person with three records has three times epsilon.",
     "What is true of people in general: if most say the same, that reveals something about each, among the records or "
     "not.",
-    "Groups: what several records have in common, such as those of a family or a company, is protected with the sum "
-    "of their epsilons.",
-    "What is known from elsewhere, and other releases about the same people: their epsilons and deltas add up with "
-    "these.",
+    "Groups: facts that several records share, such as those of a family or a company, are protected with the sum of "
+    "their epsilons.",
+    "Knowledge from other sources. Epsilon and delta of other releases about the same people add to these.",
     "That the release exists, what its columns can be, when and how often it runs, and whether it fails.",
     "The private folder and the records as they were, which hold everything.",
 )

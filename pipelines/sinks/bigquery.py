@@ -1,7 +1,7 @@
 """BigQuery, by Google's own client: whether a table can be used, and one load job for one file.
 
 A load job succeeds completely or not at all, and BigQuery accepts an id once: it answers a second job of the same id
-with 409. So a job whose id follows from what it loads runs once, even if several runs request it.
+with 409. So a job whose id follows from release, epoch and table runs once, even if several runs request it.
 """
 
 import os

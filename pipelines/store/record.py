@@ -200,7 +200,7 @@ def read_record(class_: type[T], content: bytes, where: str, what: str) -> T:
         class_: Class of the record.
         content: Content of its file.
         where: Path of the file, for messages.
-        what: Kind of the record, for messages.
+        what: Name of the kind of record, for messages.
 
     Raises:
         RefusedError: it is something else.

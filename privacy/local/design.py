@@ -7,8 +7,8 @@
 Each device draws its layer and window, independent of all answers, and sends them along. So the times of a device's
 reports, and their numbers of bytes, follow from public draws.
 
-    neighbours   all answers that one person ever gives, replaced by those of another person or by none; the device
-                 bounds them, whatever they are
+    neighbours   all answers that one person ever gives, replaced by those of another person or by none. The device
+                 bounds any answers
     guarantee    (epsilon, delta) for everything that a device ever sends: that of a row of signs as in
                  privacy.local.signs, or of the reports in which two people can differ together in
                  privacy.local.symbols. Layers do not add up: a person is in one

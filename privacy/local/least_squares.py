@@ -5,7 +5,7 @@ layer observes a window independently. With w the inverse of
 
     1/2 sum_v w_v s_v^2 - sum_windows c s,    s_v being the sum over the windows of v.
 
-One pass up the tree computes for each node a function 1/2 a s^2 - b s of its own sum alone; one pass down computes s.
+One pass up the tree computes for each node a function 1/2 a s^2 - b s of this node's sum; one pass down computes s.
 No matrix of nodes by nodes is built, and for a node without reports (w = 0) nothing is divided by w: a sum that the
 reports do not determine is NaN.
 """

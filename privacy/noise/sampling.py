@@ -58,10 +58,10 @@ def discrete_gaussian(*, scale: float, size: int) -> Integers:
 
 
 def permute_and_flip(*, scores: Integers, scale: float) -> int:
-    """The place of one of some scores: that of the largest with independent exponential noise of mean `scale`.
+    """Return the index of the largest score, after independent exponential noise of mean `scale` is added to each.
 
-    Places are gone through in a random order, as it were, and each is taken with the chance exp((score - largest) /
-    scale), until one is. OpenDP compares the noisy scores exactly.
+    The distribution is that of permute and flip: visit the scores in random order, accept each with probability
+    exp((score - largest) / scale), and stop at the first accepted one. OpenDP compares the noisy scores exactly.
 
     Args:
         scores: at least one, none beyond 2^60.

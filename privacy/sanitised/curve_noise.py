@@ -34,7 +34,7 @@ CurveMetric = Literal["total", "mean", "max"]
 """Distance of two curves: the sum, the mean or the largest of the differences of their points."""
 
 SPARE = 1 + Fraction(1, 2**30)
-"""Factor by which a scale that was searched is widened: another version's search may end on other last bits."""
+"""Factor by which a planned scale is increased: the search of another version may end with different last bits."""
 
 _ACCOUNTINGS: tuple[Accounting, ...] = ("zcdp", "pld")
 

@@ -147,7 +147,7 @@ class Curve:
             epsilon, delta: privacy parameters of the attribute.
 
         Raises:
-            ValueError: the total is less than a step, or so many steps that sums would not fit.
+            ValueError: the total is less than a step, or sums of it would overflow.
         """
         refuse_epsilon(name, epsilon)
         most = None if total is None else math.floor(total / grid.step * (1 + 1e-12))
